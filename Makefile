@@ -10,7 +10,7 @@ PEERS_READY := $(VENV)/.peers-ready
 TWO := -n 2 --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: app serve test check fix bench setup peers clean
+.PHONY: app serve test check fix bench stress setup peers lock clean
 
 app: $(APP_READY)  ## Run the app on this machine
 	$(BIN)/streamlit run app.py --server.headless=false --server.showEmailPrompt=false
@@ -39,6 +39,14 @@ fix: $(DEV_READY)  ## Format, and mend what ruff can
 
 bench: $(PEERS_READY)  ## Measure beside peers; see benchmarks/README.md
 	$(BIN)/python -m benchmarks
+
+stress: $(DEV_READY)  ## A hosted app under load and faults, on loopback; see benchmarks/README.md
+	$(BIN)/python -m benchmarks.stress $(STRESS)
+
+lock: $(DEV_READY)  ## Renew requirements.lock, which hosts install from
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate --no-emit-index-url \
+	    --custom-compile-command "make lock" -o requirements.lock requirements.txt
 
 setup: $(DEV_READY)  ## Everything but the benchmark peers
 

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.fine_tune.leases import keep_fine_tuning
 from pages.shared.engine import warm_up
 from pages.shared.errors import shown_to_user
 from pages.shared.hosting import (
     MIDDLEWARE,
     ROUTES,
     lifespan,
+    prepare_own_machine,
     require_decision,
     show_uncaught,
 )
-from pages.shared.jobs import keep_jobs
 from pages.shared.language import choose_language, plain
 from pages.shared.navigation import FIRST, ICONS
 from pages.shared.page_head import page_head
 from pages.shared.replaced_words import translate_frame
+from pages.shared.visitor import say_that_one_is_here
 
 ROOT = Path(__file__).parent
 PAGES = ROOT / "pages"
@@ -45,9 +45,7 @@ def show_page() -> None:
         for name, icon in ICONS.items():
             st.page_link(pages[name], icon=f":material/{icon}:")
         translate_frame()
-        keep_jobs()  # here, as it would shift a page that begins to wait for a job
-    if page is not pages["fine_tune"]:  # which does so itself
-        keep_fine_tuning()
+        say_that_one_is_here()  # here, as it would shift a page that begins to wait
     page_head(next(name for name, shown in pages.items() if shown is page))
     with shown_to_user():
         page.run()
@@ -59,6 +57,7 @@ if st.runtime.exists():
     show_page()
 else:
     require_decision()
+    prepare_own_machine()
     app = st.App(
         __file__,
         lifespan=lifespan,

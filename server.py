@@ -9,11 +9,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.shared.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
+from pages.shared.hosting import (
+    MIDDLEWARE,
+    ROUTES,
+    lifespan,
+    require_decision,
+    show_uncaught,
+)
 
-# Engine and pages obey it; set it to "any" for visitors whom you trust.
-if not os.environ.get("BERTVIZ_MODELS", "").strip():
-    os.environ["BERTVIZ_MODELS"] = "listed"
+# Engine and pages obey these. Set the first to "any" for visitors whom you trust.
+for name, value in {"BERTVIZ_MODELS": "listed", "BERTVIZ_MAX_SESSIONS": "100"}.items():
+    if not os.environ.get(name, "").strip():
+        os.environ[name] = value
+require_decision()
 
 app = st.App(
     Path(__file__).parent / "app.py",

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -28,10 +29,18 @@ class AppServer:
 
     Args:
         script: what `streamlit run` gets, from the project's folder.
+        port: to listen on; `None` for a free one.
+        environment: variables of its own; without them nothing that whoever measures
+            may have set, and no downloaded models.
     """
 
-    def __init__(self, script: str = "app.py") -> None:
-        self.port = _free_port()
+    def __init__(
+        self,
+        script: str = "app.py",
+        port: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.port = port or free_port()
         self.url = f"http://{LOOPBACK}:{self.port}"
         self._folder = tempfile.TemporaryDirectory()
         self._log = Path(self._folder.name) / "log.txt"
@@ -42,7 +51,8 @@ class AppServer:
             self._process = subprocess.Popen(
                 command + options,
                 cwd=ROOT,
-                env=_clean_environment(Path(self._folder.name) / "cache"),
+                env=clean_environment(Path(self._folder.name) / "cache")
+                | dict(environment or {}),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -110,8 +120,12 @@ class AppServer:
         return self._log.read_text(encoding="utf-8", errors="replace")[-4000:]
 
 
-def _clean_environment(cache: Path) -> dict[str, str]:
-    """Nothing that whoever measures may have set, and no downloaded models."""
+def clean_environment(cache: Path) -> dict[str, str]:
+    """This process's without what whoever measures may have set.
+
+    Args:
+        cache: an empty folder for models and visitors' files.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -120,7 +134,8 @@ def _clean_environment(cache: Path) -> dict[str, str]:
     return {**kept, "BERTVIZ_CACHE": str(cache)}
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return probe.getsockname()[1]

@@ -53,7 +53,7 @@ def measure() -> Table:
 
 
 async def _rows(url: str) -> list[tuple[str, ...]]:
-    session, _ = await Session.open(url, PAGE)
+    session, _ = await Session.open(url, PAGE, "attention_layer=1&attention_head=1")
     _require_good(await session.change("attention_text", TEXT))
     found = []
     for key, count in (("attention_head", NUM_HEADS), ("attention_layer", NUM_LAYERS)):

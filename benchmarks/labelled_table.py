@@ -12,7 +12,7 @@ import pandas as pd
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.workplace import table_path
+from bertviz_core.finetune.visitor_tables import table_path
 
 SAMPLE = table_path(SAMPLES["en"])
 SAMPLE_ARGUMENTS = (str(SAMPLE), "--text-column", "message", "--label-column", "topic")

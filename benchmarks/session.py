@@ -11,14 +11,18 @@ of `WidgetState` a widget uses is its `value_type` in `elements/widgets/`.
 from __future__ import annotations
 
 import asyncio
+import http.cookiejar
 import json
 import time
+import urllib.request
+import uuid
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NumberInput_pb2 import NumberInput
@@ -29,6 +33,7 @@ from websockets.asyncio.client import ClientConnection, connect
 ANSWER_SECONDS = 120.0
 
 _INTERNAL = "$$STREAMLIT_INTERNAL_KEY"  # before a component's id
+_XSRF = "_streamlit_xsrf"
 _DONE = (
     ForwardMsg.FINISHED_SUCCESSFULLY,
     ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
@@ -55,8 +60,13 @@ class Answer:
 class Session:
     """One visitor. Make it with `await Session.open(...)`; `await close()` it."""
 
-    def __init__(self, socket: ClientConnection, url: str, page: str) -> None:
+    def __init__(
+        self, socket: ClientConnection, url: str, page: str, cookies: dict[str, str]
+    ) -> None:
         self._socket = socket
+        self._cookies = cookies
+        self._session_id = ""
+        self._root = url
         self._url = f"{url}/{page}"
         self._page = page
         self._page_hash = ""
@@ -69,20 +79,29 @@ class Session:
         self._kept: dict[str, ForwardMsg] = {}
 
     @classmethod
-    async def open(cls, url: str, page: str, query: str = "") -> tuple[Session, Answer]:
+    async def open(
+        cls, url: str, page: str, query: str = "", cookies: dict[str, str] | None = None
+    ) -> tuple[Session, Answer]:
         """Connects and runs a page for the first time.
 
         Args:
             url: of the server, "http://127.0.0.1:8501".
             page: its name in the address; "" is the home page.
             query: of the address, what stands after its question mark.
+            cookies: see `browser_cookies`; who uploads needs them. Those that the
+                server gives are added.
         """
+        cookies = {} if cookies is None else cookies
         socket = await connect(
             f"ws://{urlsplit(url).netloc}/_stcore/stream",
             subprotocols=["streamlit"],  # type: ignore[list-item]
+            additional_headers={"Cookie": _cookie_header(cookies)} if cookies else None,
             max_size=None,
         )
-        session = cls(socket, url, page)
+        given = socket.response.headers.get_all("Set-Cookie") if socket.response else ()
+        pairs = (one.partition(";")[0].partition("=") for one in given)
+        cookies.update((name, value) for name, _, value in pairs)
+        session = cls(socket, url, page, cookies)
         session._query_string = query
         return session, await session._run("")
 
@@ -130,6 +149,60 @@ class Session:
         answer = await self._run(self._fragments[ids[0]])
         del self._states[ids[0]]
         return answer
+
+    async def upload(self, key: str, name: str, data: bytes) -> Answer:
+        """Puts a file into a box and waits until the page has been drawn again.
+
+        Args:
+            key: of the box, or its beginning where a count follows.
+            name: of the file.
+            data: its bytes.
+
+        Raises:
+            KeyError: the page does not show such a box.
+            urllib.error.HTTPError: the server does not take the file.
+        """
+        ids = [one for one in self._states if f"-{key}" in one]
+        if not ids:
+            raise KeyError(f"No box {key}. Shown: {sorted(self._states)}.")
+        request = BackMsg()
+        request.file_urls_request.request_id = uuid.uuid4().hex
+        request.file_urls_request.file_names.append(name)
+        request.file_urls_request.session_id = self._session_id
+        await self._socket.send(request.SerializeToString())
+        urls = await self._file_urls()
+        await asyncio.to_thread(self._put, urls.upload_url, name, data)
+        state = WidgetState(id=ids[-1])
+        info = state.file_uploader_state_value.uploaded_file_info.add()
+        info.name, info.size, info.file_id = name, len(data), urls.file_id
+        info.file_urls.CopyFrom(urls)
+        self._states[ids[-1]] = state
+        return await self._run(self._fragments[ids[-1]])
+
+    async def _file_urls(self) -> FileURLs:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while True:
+                message = ForwardMsg.FromString(await self._socket.recv())
+                if message.WhichOneof("type") == "file_urls_response":
+                    return message.file_urls_response.file_urls[0]
+
+    def _put(self, address: str, name: str, data: bytes) -> None:
+        boundary = uuid.uuid4().hex
+        head = (
+            f"--{boundary}\r\nContent-Disposition: form-data; "
+            f'name="file"; filename="{name}"\r\n\r\n'
+        )
+        request = urllib.request.Request(
+            self._root + address,
+            head.encode() + data + f"\r\n--{boundary}--\r\n".encode(),
+            {
+                "Content-Type": f"multipart/form-data; boundary={boundary}",
+                "Cookie": _cookie_header(self._cookies),
+                "X-Xsrftoken": self._cookies.get(_XSRF, ""),
+            },
+            method="PUT",
+        )
+        urllib.request.urlopen(request, timeout=ANSWER_SECONDS).close()
 
     async def trigger(self, key: str, event: str, value: Any) -> Answer:
         """Has a component tell of an event, and waits as `press` does.
@@ -180,7 +253,9 @@ class Session:
                 if kind == "script_finished" and message.script_finished in _DONE:
                     seconds = time.perf_counter() - began
                     return Answer(seconds, num_bytes, tuple(kinds), tuple(complaints))
-                if kind == "navigation":
+                if kind == "new_session":
+                    self._session_id = message.new_session.initialize.session_id
+                elif kind == "navigation":
                     self._page_hash = message.navigation.page_script_hash
                 elif kind == "page_info_changed":
                     self._query_string = message.page_info_changed.query_string
@@ -228,8 +303,32 @@ class Session:
             return
         widget = getattr(element, str(kind))
         self._fragments[widget.id] = fragment_id
-        if widget.id not in self._states or widget.set_value:
+        if widget.id not in self._states or getattr(widget, "set_value", False):
             self._states[widget.id] = _state(widget.id, *read(widget))
+
+
+def browser_cookies(url: str) -> dict[str, str]:
+    """What a browser holds once it has loaded a page, by the names of the cookies.
+
+    Args:
+        url: of the server.
+
+    Raises:
+        urllib.error.HTTPError: the server lets nobody in now.
+    """
+    jar = http.cookiejar.CookieJar()
+    # A browser on loopback sends cookies for TLS alone as well.
+    policy = http.cookiejar.DefaultCookiePolicy(secure_protocols=("http", "https"))
+    jar.set_policy(policy)
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    opener.addheaders = [("Accept", "text/html")]
+    for path in ("/", "/_stcore/health"):
+        opener.open(url + path, timeout=ANSWER_SECONDS).close()
+    return {cookie.name: cookie.value or "" for cookie in jar}
+
+
+def _cookie_header(cookies: dict[str, str]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in cookies.items())
 
 
 def _complaints(element: Element) -> list[str]:
@@ -247,6 +346,8 @@ def _state(widget_id: str, field: str | None, value: Any) -> WidgetState:
         array = getattr(state, str(field))
         array.SetInParent()
         array.data.extend(value)
+    elif field == "file_uploader_state_value":
+        getattr(state, field).SetInParent()
     elif value is not None:
         setattr(state, str(field), value)
     return state
@@ -285,6 +386,10 @@ def _checkbox(widget: Any) -> tuple[str, Any]:
     return "bool_value", widget.value if widget.set_value else widget.default
 
 
+def _files(widget: Any) -> tuple[str, Any]:
+    return "file_uploader_state_value", None
+
+
 _READ_STATE = {
     "text_area": _text,
     "text_input": _text,
@@ -293,4 +398,5 @@ _READ_STATE = {
     "selectbox": _selectbox,
     "button_group": _buttons,
     "checkbox": _checkbox,
+    "file_uploader": _files,
 }

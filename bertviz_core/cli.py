@@ -1,4 +1,4 @@
-"""The command line: look at models, predict, trace and convert without the app.
+"""The command line: look at and fetch models, predict, trace and convert.
 
 Heavy imports wait until a command needs them, so that `--help` is instant.
 """
@@ -174,6 +174,20 @@ def convert(source: str, destination: Path) -> None:
 
     save_huggingface(_open(source).loaded, destination)
     click.echo(str(destination))
+
+
+@main.command()
+@click.argument("name")
+def download(name: str) -> None:
+    """Keep the hub model NAME, or NAME@REVISION, on this machine.
+
+    Prints its id. It opens without a network from then on, and visitors of a server
+    find it in their list of models.
+    """
+    from bertviz_core.checkpoints import library
+    from bertviz_core.command_progress import download_progress
+
+    click.echo(library.download(name, progress=download_progress()).model_id)
 
 
 def _open(model_id: str | None) -> Explorer:

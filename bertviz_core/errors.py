@@ -69,6 +69,10 @@ class TrainingError(BertVizError):
     """A training run that cannot start or go on."""
 
 
+class StorageError(BertVizError):
+    """There is no room for what a visitor wants to keep."""
+
+
 class EngineError(BertVizError):
     """The process that runs the model is gone, busy or out of reach."""
 

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 # What a task takes one of while it runs, and so which worker takes it and how many at
 # a time: questions of pages; jobs; gradients; the timed steps of an estimate;
 # trainings; models that come from the hub, for an hour on a slow line, or in a zip
-# file.
+# file; a model's answers to each row of a table.
 CALL_RESOURCE, JOB_RESOURCE = "call", "job"
 ESTIMATE_RESOURCE, TRAIN_RESOURCE = "estimate", "train"
 GRADIENT_RESOURCE = "gradient"
 DOWNLOAD_RESOURCE, UPLOAD_RESOURCE = "download", "upload"
+PREDICT_RESOURCE = "predict"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -17,7 +17,7 @@ from tests.test_layering import (
 
 DASK = {"dask", "distributed"}
 # What single tasks, files and tables bring along.
-LATER = {"pandas", "pyarrow", "scipy", "sklearn", "charset_normalizer"}
+LATER = {"pandas", "pyarrow", "scipy", "sklearn", "chardet"}
 
 
 def loaded_by(modules):

@@ -381,7 +381,6 @@ ANOTHER_WORD = {
         "glossary.signs_meaning",
         "layer_steps.name_masked_scores",
     ],
-    "validation": ["fine_tune.balance_described"],
     "weights": [
         "fine_tune.metric_macro_f1_help",
         "fine_tune.remedy_weights_explained",

@@ -1,5 +1,6 @@
 // What Streamlit has no setting for: the language of the page, names that only a screen
-// reader reads or that appear under the pointer, and a menu that lets go of a small screen.
+// reader reads or that appear under the pointer, a menu that lets go of a small screen, and
+// a way back whose steps are those of the reader.
 
 const NAMED = ['aria-label', 'data-title']
 const NARROW = matchMedia('(width <= 768px)') // where Streamlit lays the menu over the page
@@ -29,11 +30,13 @@ function tendFrame({ language, names }) {
   const observer = new MutationObserver(() => (asked ||= requestAnimationFrame(tend)))
   observer.observe(document.body, { childList: true, subtree: true, attributeFilter: NAMED })
   document.addEventListener('click', closeMenu)
+  const endHistory = tendHistory()
   tend()
   endLast = () => {
     observer.disconnect()
     cancelAnimationFrame(asked)
     document.removeEventListener('click', closeMenu)
+    endHistory()
     NAMED.forEach(giveBack)
   }
   return endLast
@@ -53,6 +56,44 @@ function giveBack(attribute) {
   for (const one of document.querySelectorAll(`[data-said-${attribute}]`)) {
     one.setAttribute(attribute, one.getAttribute(`data-said-${attribute}`))
     one.removeAttribute(`data-said-${attribute}`)
+  }
+}
+
+/**
+ * Streamlit adds a step to the way back for each change that a page makes in its own
+ * address: the model of a page that has just opened, the second of two choices. Without a
+ * click or a key before it, such a change belongs to the step before.
+ * @returns {function(): void} ends it.
+ */
+function tendHistory() {
+  const end = new AbortController()
+  let hasActed = false
+  let here = location.href
+  let left = ''
+  const note = () => (hasActed = true)
+  for (const kind of ['pointerdown', 'keydown']) {
+    document.addEventListener(kind, note, { capture: true, signal: end.signal })
+  }
+  addEventListener('popstate', () => {
+    ;[left, here, hasActed] = [here, location.href, false]
+  }, { signal: end.signal })
+  history.pushState = (state, title, url) => {
+    const isOther = new URL(url, location.href).pathname !== location.pathname
+    const change = hasActed || isOther ? 'pushState' : 'replaceState'
+    History.prototype[change].call(history, state, title, url)
+    ;[left, here, hasActed] = ['', location.href, false]
+  }
+  history.replaceState = (state, title, url) => {
+    History.prototype.replaceState.call(history, state, title, url)
+    here = location.href
+    // The page before it had said its model: both are one step.
+    if (here === left) history.back()
+    left = ''
+  }
+  return () => {
+    end.abort()
+    delete history.pushState
+    delete history.replaceState
   }
 }
 

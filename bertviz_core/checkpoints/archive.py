@@ -16,7 +16,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from bertviz_core.checkpoints.catalogue import ENTRY_FILE
@@ -51,7 +51,12 @@ BROKEN = (
 _Members = dict[str, zipfile.ZipInfo]
 
 
-def unpack(archive: Path, folder: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> Path:
+def unpack(
+    archive: Path,
+    folder: Path,
+    max_bytes: int = MAX_UNPACKED_BYTES,
+    make_room: Callable[[int], object] = lambda num_bytes: None,
+) -> Path:
     """Unpacks the one checkpoint in a zip file.
 
     Takes only what a checkpoint is read from, out of the folder in the archive that
@@ -62,6 +67,7 @@ def unpack(archive: Path, folder: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> 
         folder: to make; its parent must exist. Where it exists already, it is
             taken as it is.
         max_bytes: uncompressed, all files together.
+        make_room: told the bytes of what is about to be unpacked.
 
     Returns:
         The folder with the files, inside `folder`. It keeps the name that it had
@@ -75,7 +81,7 @@ def unpack(archive: Path, folder: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> 
         with _zip_errors(archive.name):
             scratch = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
             try:
-                _unpack_into(archive, scratch, max_bytes)
+                _unpack_into(archive, scratch, max_bytes, make_room)
                 if not folder.is_dir():  # another process may have been faster
                     os.replace(scratch, folder)
             finally:
@@ -119,13 +125,16 @@ def _zip_errors(name: str) -> Iterator[None]:
         ) from error
 
 
-def _unpack_into(archive: Path, scratch: Path, max_bytes: int) -> None:
+def _unpack_into(
+    archive: Path, scratch: Path, max_bytes: int, make_room: Callable[[int], object]
+) -> None:
     with _Guarded(io.FileIO(archive)) as file, zipfile.ZipFile(file) as opened:
         entries = opened.infolist()
         for entry in entries:
             _require_harmless(entry, archive.name)
         _require_size(entries, archive, max_bytes, scratch)
         name, members = _checkpoint_members(entries, archive)
+        make_room(sum(entry.file_size for entry in members.values()))
         target = scratch / name
         target.mkdir()
         left = max_bytes

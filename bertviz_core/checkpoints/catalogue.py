@@ -8,8 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 from bertviz_core.cached_files import cache_path
 from bertviz_core.checkpoints.folder import CONFIG_FILES, is_weights
 from bertviz_core.trace import ModelEntry
+from bertviz_core.visitor_files import UPLOADS, used_at
 from bertviz_core.whole_files import write_whole
 
 BUNDLED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "models"
@@ -26,13 +25,7 @@ BUNDLED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "models"
 ENTRY_FILE = "entry.json"
 
 # Where each lies in the cache: downloads a folder a revision, uploads a SHA-256.
-HUB, UPLOADS = "hub", "uploads"
-
-# Uploads are kept until together they take more than this; then the ones that
-# were not opened for the longest time go.
-MAX_UPLOADS_BYTES = 10_000_000_000
-# What is not complete after so long was left by a process that died over it.
-MAX_UNPACK_SECONDS = 3600.0
+HUB = "hub"
 
 _SMALL_LAYERS, _SMALL_SIZES = (2, 4, 6, 8, 10, 12), (128, 256, 512, 768)
 
@@ -102,48 +95,6 @@ def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") ->
     write_whole(folder / ENTRY_FILE, json.dumps(entry, indent=1) + "\n")
 
 
-def make_room_for_upload(needed_bytes: int, limit: int = MAX_UPLOADS_BYTES) -> None:
-    """Removes the uploads that were not used for the longest time.
-
-    What a process that died left half unpacked goes, too.
-
-    Args:
-        needed_bytes: of the next one.
-        limit: bytes of all uploads together, the next one counted, and those that
-            are being unpacked.
-    """
-    kept = needed_bytes + _remove_left_over(cache_path() / UPLOADS)
-    for model in cached_uploads():
-        kept += _last_change(model.folder.parent)[1]
-        if kept > limit:
-            shutil.rmtree(model.folder.parent, ignore_errors=True)
-
-
-def _remove_left_over(folder: Path) -> int:
-    """Removes what is old and not complete; returns the bytes of what is young."""
-    size = 0
-    for path in _listed(folder):
-        if (path / ENTRY_FILE).is_file():
-            continue
-        changed_at, num_bytes = _last_change(path)
-        if time.time() - changed_at > MAX_UNPACK_SECONDS:
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            size += num_bytes
-    return size
-
-
-def _last_change(folder: Path) -> tuple[float, int]:
-    """When something in a folder was written last, and the bytes of its files."""
-    changed_at, size = 0.0, 0
-    for path in (folder, *folder.rglob("*")):
-        with contextlib.suppress(OSError):  # moved or removed meanwhile
-            found = path.stat()
-            changed_at = max(changed_at, found.st_mtime)
-            size += 0 if path.is_dir() else found.st_size
-    return changed_at, size
-
-
 def hub_entry(model: CachedModel) -> ModelEntry:
     """What a picker shows of a downloaded model; its id pins the revision."""
     return ModelEntry(
@@ -167,11 +118,7 @@ def weights_bytes(folder: Path) -> int:
 
 
 def _latest_first(folder: Path) -> tuple[CachedModel, ...]:
-    found = []
-    for model in _entries(folder):
-        with contextlib.suppress(OSError):  # removed meanwhile
-            found.append((model.folder.parent.stat().st_mtime, model))
-    return tuple(model for _, model in sorted(found, key=lambda pair: -pair[0]))
+    return tuple(sorted(_entries(folder), key=lambda m: -used_at(m.folder.parent)))
 
 
 def _listed(folder: Path) -> list[Path]:

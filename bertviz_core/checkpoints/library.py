@@ -14,7 +14,6 @@ Environment:
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bertviz_core.cached_files import cache_folder
+from bertviz_core import visitor_files
 from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
 from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
@@ -30,7 +29,6 @@ from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import CheckpointError
-from bertviz_core.finetune import workplace
 from bertviz_core.trace import LoadReport, ModelEntry, TrainedInputs
 
 if TYPE_CHECKING:
@@ -122,7 +120,7 @@ def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
     )
 
 
-def add_upload(zip_path: str | Path, name: str = "") -> ModelEntry:
+def add_upload(zip_path: str | Path, name: str = "", owner: str = "") -> ModelEntry:
     """Takes a zip file with a checkpoint into the cache.
 
     It is checked whole, its weights included: one that is refused leaves nothing.
@@ -130,30 +128,36 @@ def add_upload(zip_path: str | Path, name: str = "") -> ModelEntry:
     Args:
         zip_path: of the file; it may be removed afterwards.
         name: what to call the model; "" for the file's name.
+        owner: whose share of the room it takes.
 
     Returns:
         The entry with the id that opens the model.
 
     Raises:
         CheckpointError, ConfigError, TokenizerError: see `open_model`.
+        StorageError: see `visitor_files.require_room`.
     """
     path = Path(zip_path)
-    folder = _unpacked(path)
+    folder = _unpacked(path, owner)
     title = re.sub(r"[\x00-\x1f\x7f]", "", name)[:_MAX_TITLE_LENGTH] or path.stem
     catalogue.write_entry(folder.parent, title)
     return _upload_entry(CachedModel(folder, title))
 
 
-def remove_upload(model_id: str) -> None:
-    """Removes an uploaded model from the disk, unless it is gone already.
+def remove_upload(model_id: str, owner: str = "") -> None:
+    """Removes an uploaded model from the disk, unless others have brought it, too.
 
     Args:
-        model_id: that `add_upload` gave.
+        model_id: that `add_upload` gave; it may be gone already.
+        owner: who wants it no more.
     """
     if match := _UPLOAD_ID.fullmatch(model_id):
         with contextlib.suppress(CheckpointError):
             folder = _upload_folder(match["digest"]).parent
-            shutil.rmtree(folder, ignore_errors=True)
+            if models_policy() == "any":  # all of them are one user's
+                visitor_files.remove(folder)
+            else:
+                visitor_files.disown(folder, owner)
 
 
 def download(
@@ -183,8 +187,8 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
         return model_id, bundled
     if match := _UPLOAD_ID.fullmatch(model_id):
         return model_id, _upload_folder(match["digest"])
-    if model_id.startswith(workplace.RUN_PREFIX):
-        return model_id, workplace.open_model_folder(model_id)
+    if model_id.startswith(visitor_files.RUN_PREFIX):
+        return model_id, visitor_files.model_of_run(model_id)
     only_listed = models_policy() == "listed" or not model_id
     path = None if only_listed else _existing_path(model_id)
     if path is not None and path.is_dir():
@@ -214,12 +218,14 @@ def _existing_path(model_id: str) -> Path | None:
         return None
 
 
-def _unpacked(path: Path) -> Path:
+def _unpacked(path: Path, owner: str = "") -> Path:
     """The checkpoint of a zip file in the cache, checked; nobody's upload so far."""
-    target = cache_folder(catalogue.UPLOADS) / archive.sha256_of(path)
-    if not target.is_dir():
-        catalogue.make_room_for_upload(path.stat().st_size)
-    folder = archive.unpack(path, target)
+    target = visitor_files.place_of(visitor_files.UPLOADS) / archive.sha256_of(path)
+
+    def make_room(num_bytes: int) -> None:
+        visitor_files.require_room(num_bytes, owner)
+
+    folder = archive.unpack(path, target, make_room=make_room)
     # A process may have died between the two.
     if not (target / catalogue.ENTRY_FILE).is_file():
         try:
@@ -228,14 +234,14 @@ def _unpacked(path: Path) -> Path:
             shutil.rmtree(target, ignore_errors=True)
             raise
         catalogue.write_entry(target, "")
+    visitor_files.own(target, owner)
     return folder
 
 
 def _upload_folder(digest: str) -> Path:
     for model in catalogue.cached_uploads():
         if model.folder.parent.name.startswith(digest):
-            with contextlib.suppress(OSError):  # a cache that may only be read
-                os.utime(model.folder.parent)  # the last use decides what goes first
+            visitor_files.renew(model.folder.parent)
             return model.folder
     raise CheckpointError(
         "This uploaded model is no longer here. Upload its zip file again."

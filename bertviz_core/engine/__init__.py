@@ -56,8 +56,13 @@ def _require_limits() -> None:
     from bertviz_core.checkpoints.limits import max_megabytes
     from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
     from bertviz_core.engine.worker_specs import reading_backend, training_slots
-    from bertviz_core.finetune.table_limits import lease_seconds
+    from bertviz_core.visitor_files import (
+        lease_seconds,
+        max_kept_bytes,
+        max_training_seconds,
+    )
 
     numbers = (max_megabytes, max_models, max_answer_bytes, training_slots)
-    for limit in (*numbers, lease_seconds, reading_backend, precision, models_policy):
+    kept = (lease_seconds, max_kept_bytes, max_training_seconds)
+    for limit in (*numbers, *kept, reading_backend, precision, models_policy):
         limit()

@@ -12,9 +12,9 @@ from concurrent.futures import Future as Promise
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome, is_closed_error
+from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.engine import TRAIN, Engine, in_background
-from bertviz_core.engine.jobs import Job
+from bertviz_core.engine.jobs import Job, is_closed_error
 from bertviz_core.engine.local_cluster import LocalCluster
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import EngineError
@@ -37,11 +37,10 @@ class ClusterEngine(Engine):
     that dies is replaced at the next call.
 
     Args:
-        scheduler: address of a running cluster, such as "tcp://10.0.0.5:8786",
+        scheduler: address of a running cluster, such as "tls://10.0.0.5:8786",
             see `worker` for the options of its workers; `None` starts one on
-            this machine that listens on 127.0.0.1 only. Whoever can connect to
-            a scheduler can run code there: a cluster elsewhere belongs in a
-            closed network.
+            this machine. Whoever can connect to a scheduler can run code there, so
+            both ask for certificates, see `connection`.
         train: see `Engine`; workers must be able to import it.
         begun: processes on this machine that have been started already, to be used
             and closed; `None` starts them, where there is no scheduler.
@@ -74,14 +73,6 @@ class ClusterEngine(Engine):
             return self._reply(question, lambda wire: wire.call(question))
         topic = self._topic
         return self._reply(question, lambda wire: wire.run_job(question, job, topic))
-
-    def _run_training(self, question: Question[None]) -> Outcome:
-        return self._reply(question, lambda wire: wire.train(question))
-
-    def _rest(self) -> None:
-        connecting = self._connecting
-        if connecting.done() and connecting.exception() is None:
-            connecting.result().training_worker.release()
 
     def _reply(
         self, question: Question[Any], ask: Callable[[Connection], Outcome]
@@ -130,7 +121,7 @@ class ClusterEngine(Engine):
             promise.set_exception(dispatch.unexpected("connect", error))
         else:
             promise.set_result(connection)
-            self.trainings.open()
+            self.open()
 
     def _on_report(self, event: tuple[float, dict[str, Any]]) -> None:
         _, report = event
@@ -141,16 +132,15 @@ class ClusterEngine(Engine):
 
 
 def _reach(scheduler: str | None, begun: LocalCluster | None) -> Connection:
-    cluster = None
     if scheduler is None:
         cluster = begun or LocalCluster()
-        scheduler = cluster.address()
+        listening = cluster.listening()
     # Dask takes a third of a second to import: not in the page's thread, and not while
     # the first page and the processes that have just begun need the cores.
     from bertviz_core.engine.connection import Connection
 
-    if cluster is not None:
-        return Connection.to_local_cluster(cluster, scheduler)
+    if scheduler is None:
+        return Connection.to_local_cluster(cluster, listening)
     return Connection.to_scheduler(scheduler)
 
 

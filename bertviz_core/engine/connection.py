@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
+import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
 import distributed
+from distributed.comm import parse_address, parse_host_port
+from distributed.scheduler import NoValidWorkerError
 
 from bertviz_core.engine import worker
 from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.jobs import Job
-from bertviz_core.engine.local_cluster import LocalCluster
+from bertviz_core.engine.local_cluster import Listening, LocalCluster
 from bertviz_core.engine.questions import Question
-from bertviz_core.engine.training_worker import TrainingWorker
-from bertviz_core.engine.worker_specs import ON_TENSORFLOW, PRIORITIES
+from bertviz_core.engine.worker_specs import PRIORITIES
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import EngineError
-from bertviz_core.tasks import CALL_RESOURCE, JOB_RESOURCE, TRAIN_RESOURCE
+from bertviz_core.tasks import CALL_RESOURCE, TRAIN_RESOURCE
 
 START_SECONDS = 60.0
 CLOSE_SECONDS = 5.0
 # To load the largest BERT from a slow disk and run it on the longest text.
 CALL_SECONDS = 300.0
+TLS_VARIABLES = ("BERTVIZ_TLS_CA", "BERTVIZ_TLS_CERT", "BERTVIZ_TLS_KEY")
 # Of work that takes long: it may meet, at each of its two tries, a task that kills.
 LONG_TRIES = 3
 
@@ -43,28 +48,32 @@ class Connection:
     ) -> None:
         self.client = client
         self.cluster = cluster
-        self.training_worker = TrainingWorker(cluster)
         self._second_try = threading.Lock()
 
     @classmethod
-    def to_local_cluster(cls, cluster: LocalCluster, address: str) -> Connection:
+    def to_local_cluster(
+        cls, cluster: LocalCluster, listening: Listening
+    ) -> Connection:
         """Reaches processes on this machine whose scheduler listens.
 
         The worker needs some seconds more; tasks wait for it there.
 
         Args:
             cluster: belongs to the connection, which closes it.
-            address: of its scheduler.
+            listening: where, and what opens it.
 
         Raises:
             EngineError: the processes do not answer.
         """
+        address, certificate, key = listening
         with contextlib.ExitStack() as on_error:
             on_error.callback(cluster.close)
             try:
                 # The worker is on this machine too: results need not pass
                 # through the scheduler.
-                client = _client(address, direct_to_workers=True)
+                client = _client(
+                    address, _security(certificate, certificate, key), True
+                )
             except OSError as error:
                 raise EngineError(
                     "The processes that run the models started but do not answer. "
@@ -79,17 +88,20 @@ class Connection:
         """Reaches a cluster that runs already.
 
         Args:
-            address: such as "tcp://10.0.0.5:8786".
+            address: such as "tls://10.0.0.5:8786".
 
         Raises:
-            EngineError: nothing answers there, or no worker belongs to it.
+            EngineError: nothing answers there, or no worker belongs to it, or it would
+                be asked without certificates.
         """
+        security = _security_of(address)
         try:
-            client = _client(address)
+            client = _client(address, security)
         except (OSError, ValueError) as error:
             raise EngineError(
-                "The cluster at {address} does not answer. Start its scheduler, or "
-                "remove BERTVIZ_SCHEDULER to run the models on this machine.",
+                "The cluster at {address} does not answer. Start its scheduler, with "
+                "certificates of the same authority where it has some; or remove "
+                "BERTVIZ_SCHEDULER to run the models on this machine.",
                 address=address,
             ) from error
         connection = cls(client, None)
@@ -97,8 +109,9 @@ class Connection:
             connection.close()
             raise EngineError(
                 "The cluster at {address} has no worker. Start one with `dask worker "
-                '{address} --nthreads 5 --resources "call=2 job=1 download=1 upload=1" '
-                "--memory-limit 1.0 --preload bertviz_core.engine.worker`.",
+                '{address} --nthreads 6 --resources "call=2 job=1 predict=1 download=1 '
+                'upload=1" --memory-limit 1.0 --preload bertviz_core.engine.worker` '
+                "and, for tls://, --tls-ca-file, --tls-cert and --tls-key.",
                 address=address,
             )
         return connection
@@ -111,7 +124,8 @@ class Connection:
         """Runs a task in a worker and waits; once more where the worker died.
 
         Dask suspects every task that was with a process that died. Tasks are tried
-        again one at a time: the one that kills dies alone then, and is refused.
+        again one at a time: the one that kills dies alone then, and is refused. One
+        that hangs is not tried again; its worker ends, see `worker.run_call`.
 
         Raises:
             EngineError: no answer came.
@@ -122,20 +136,28 @@ class Connection:
                 self._require_worker(resource)
 
             def ask() -> Outcome:
-                future = self._submit(question, resource, worker.run_call)
-                return future.result(timeout=CALL_SECONDS)
+                future = self._submit(question, resource, worker.run_call, CALL_SECONDS)
+                try:
+                    return future.result(timeout=CALL_SECONDS)
+                except TimeoutError:
+                    future.cancel()  # if it still waits, it need not run any more
+                    raise
 
+            began = time.monotonic()
             try:
                 return ask()
-            except distributed.KilledWorker:
+            except distributed.KilledWorker as error:
+                if time.monotonic() - began >= CALL_SECONDS:  # its own doing
+                    raise TimeoutError from error
                 with self._second_try:
                     return ask()
 
     def run_job(self, question: Question[Any], job: Job, topic: str) -> Outcome:
         """Runs a task in a worker that takes jobs, and waits as long as it takes.
 
-        Where the worker died, the task runs again from its beginning, up to
-        `LONG_TRIES` times; nobody can be made to wait for its turn.
+        Where the worker died, the task runs again from its beginning, a training
+        after its last epoch, up to `LONG_TRIES` times; nobody can be made to wait
+        for its turn.
 
         Args:
             question: what is asked.
@@ -145,11 +167,9 @@ class Connection:
         Raises:
             EngineError: no answer came.
         """
-        with _sentences(), contextlib.ExitStack() as held:
-            resource = question.resource(JOB_RESOURCE)
+        with _sentences():
+            resource = job.kind
             self._require_worker(resource)
-            if resource in ON_TENSORFLOW:
-                held.enter_context(self.training_worker.held())
 
             def ask() -> Outcome:
                 future = self._submit(
@@ -160,37 +180,22 @@ class Connection:
 
             try:
                 return _outlast(ask)
-            except CancelledError:
-                if job.status.state != "cancelled":
-                    raise
-                # Dask has forgotten the task; its thread runs on until told.
-                self.client.run(worker.stop_job, job.job_id, on_error="ignore")
-                return Outcome(is_cancelled=True)
-
-    def train(self, question: Question[Any]) -> Outcome:
-        """Runs a training in the worker for it, and waits as long as it takes.
-
-        Where the worker died, the run goes on after its last epoch, see
-        `LONG_TRIES`.
-
-        Raises:
-            EngineError: no answer came.
-        """
-        with _sentences(), self.training_worker.held():
-            self._require_worker(TRAIN_RESOURCE)
-
-            def ask() -> Outcome:
-                future = self._submit(question, TRAIN_RESOURCE, worker.run_call)
-                return future.result()
-
-            try:
-                return _outlast(ask)
             except distributed.KilledWorker as error:
+                if resource != TRAIN_RESOURCE:
+                    raise
                 raise EngineError(
                     "The process that trains died repeatedly, most likely for want of "
                     "memory. Choose smaller batches, shorter texts or fewer layers "
                     "that learn; or free memory and let the training go on."
                 ) from error
+            except CancelledError:
+                if job.status.state != "cancelled":
+                    raise
+                # Dask has forgotten the task; its thread runs on until told.
+                self.client.run(
+                    worker.stop_job, job.job_id, CALL_SECONDS, on_error="ignore"
+                )
+                return Outcome(is_cancelled=True)
 
     def is_alive(self) -> bool:
         """Whether the scheduler is there."""
@@ -246,10 +251,64 @@ def _outlast(ask: Callable[[], Outcome]) -> Outcome:
     return ask()
 
 
-def _client(address: str, **options: Any) -> distributed.Client:
-    # Never the default client: other code in the process may have its own.
+def _client(
+    address: str, security: distributed.Security | None, is_local: bool = False
+) -> distributed.Client:
     return distributed.Client(
-        address, timeout=START_SECONDS, set_as_default=False, **options
+        address,
+        timeout=START_SECONDS,
+        security=security,
+        direct_to_workers=is_local,
+        # Other code in the process may have a default client of its own.
+        set_as_default=False,
+    )
+
+
+def _security_of(address: str) -> distributed.Security | None:
+    """The operator's certificates; nothing where only this machine can listen.
+
+    Raises:
+        EngineError: they are missing, or cannot be read.
+    """
+    scheme, location = parse_address(address)
+    if scheme == "tcp" and _is_loopback(location):
+        return None
+    if scheme != "tls":
+        raise EngineError(
+            "Whoever reaches the cluster at {address} can run code there, so other "
+            "machines must be reached with certificates. Start its scheduler and "
+            "workers with them, and set BERTVIZ_SCHEDULER to an address with tls://.",
+            address=address,
+        )
+    files = {name: os.environ.get(name, "").strip() for name in TLS_VARIABLES}
+    try:
+        security = _security(*files.values())
+        if security.get_connection_args("client")["ssl_context"] is None:
+            raise ValueError("no files")
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            "The cluster at {address} needs certificates: each of these variables must "
+            "name a PEM file that can be read. Received: {received}.",
+            address=address,
+            received=", ".join(f"{name}={file}" for name, file in files.items()),
+        ) from error
+    return security
+
+
+def _is_loopback(location: str) -> bool:
+    host, _ = parse_host_port(location, default_port=0)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _security(authority: str, certificate: str, key: str) -> distributed.Security:
+    return distributed.Security(
+        require_encryption=True,
+        tls_ca_file=authority,
+        tls_client_cert=certificate,
+        tls_client_key=key,
     )
 
 
@@ -258,7 +317,7 @@ def _sentences() -> Iterator[None]:
     """Says in a sentence why Dask brought no answer."""
     try:
         yield
-    except distributed.KilledWorker as error:
+    except (distributed.KilledWorker, NoValidWorkerError) as error:
         raise EngineError(
             "The process that runs the models died repeatedly over this, most likely "
             "for want of memory. It is starting again. Try a shorter text or a smaller "

@@ -65,11 +65,3 @@ def unexpected(task: str, error: BaseException) -> EngineError:
         task=task,
         kind=type(error).__name__,
     )
-
-
-def is_closed_error() -> EngineError:
-    """The sentence for a question that comes after `close`."""
-    return EngineError(
-        "The engine is closed, because the server is stopping. Start the server "
-        "again and reload the page."
-    )

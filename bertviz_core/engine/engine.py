@@ -5,45 +5,50 @@ from __future__ import annotations
 import abc
 import logging
 import threading
+import time
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from bertviz_core import visitor_files
 from bertviz_core.engine.dispatch import Outcome
-from bertviz_core.engine.finetune_engine import FinetuneEngine
 from bertviz_core.engine.jobs import Job, JobBoard, JobStatus
-from bertviz_core.engine.lease_keeper import LeaseKeeper
 from bertviz_core.engine.questions import Asker, Question
-from bertviz_core.engine.training_desk import TrainingDesk
+from bertviz_core.engine.trainings import Trainings
 from bertviz_core.errors import BertVizError
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import JOB_RESOURCE
 
 R = TypeVar("R")
 # By name: what trains is imported where it does.
 TRAIN = "bertviz_core.engine.training_tasks:train"
+# How often leases are looked at.
+LOOK_SECONDS = 5.0
+# Between two looks, by the clock on the wall: more, and the machine was not running.
+ASLEEP_SECONDS = LOOK_SECONDS + 60.0
 LOGGER = logging.getLogger(__name__)
 
 
-class Engine(FinetuneEngine, abc.ABC):
+class Engine(abc.ABC):
     """Answers questions somewhere. Safe to use from several threads and sessions.
 
     A call waits for its answer. A job runs on while its caller asks now and then
-    how far it is, and is cancelled when nobody has for `jobs.LEASE_SECONDS`; jobs run
-    one at a time, so that they leave room for calls, but that downloads hold up none.
+    how far it is, and is cancelled when nobody has for `jobs.LEASE_SECONDS`; a
+    worker runs one of each kind at a time, so that they leave room for calls.
 
     Args:
         train: where the function is that trains a run, given its id.
 
     Attributes:
         ask: asks a function of the core: `engine.ask(Explorer.info)("bert-mini-en")`.
+        trainings: jobs that outlive this process.
     """
 
     def __init__(self, train: str = TRAIN) -> None:
         self.ask = Asker(self.call)
-        self._train_task = train
         self._jobs = JobBoard()
-        self._keeper = LeaseKeeper(
-            "job-keeper", self._jobs.cancel_abandoned, self._jobs.renew_all
-        )
-        self.trainings = TrainingDesk(self._train, self._rest)
+        self.trainings = Trainings(self._jobs, self._work, train)
+        self._keeping = threading.Lock()
+        self._closed = threading.Event()
 
     def call(self, question: Question[R]) -> R:
         """Waits for an answer.
@@ -54,8 +59,12 @@ class Engine(FinetuneEngine, abc.ABC):
         """
         return self._run(question).unwrap()
 
-    def start(self, question: Question[Any]) -> str:
+    def start(self, question: Question[Any], owner: str = "") -> str:
         """Starts a job.
+
+        Args:
+            question: what is asked.
+            owner: see `JobBoard.add`.
 
         Returns:
             Its id, all that a page has to keep.
@@ -63,8 +72,8 @@ class Engine(FinetuneEngine, abc.ABC):
         Raises:
             EngineError: too many jobs wait already.
         """
-        job = self._jobs.add()
-        self._keeper.open()
+        job = self._jobs.add(owner, question.resource(JOB_RESOURCE))
+        self.open()
         in_background(f"job-{question.name}", self._work, question, job)
         return job.job_id
 
@@ -77,6 +86,19 @@ class Engine(FinetuneEngine, abc.ABC):
         job = self._jobs.get(job_id)
         job.renew()
         return job.status
+
+    def renew(self, names: Iterable[str]) -> None:
+        """Begins leases anew; what is gone stays so.
+
+        Args:
+            names: ids of jobs, or names of what lies on the disk, see
+                `visitor_files.renew_named`.
+        """
+        for name in names:
+            job = self._jobs.find(name)
+            if job is not None:
+                job.renew()
+            visitor_files.renew_named(name)
 
     def cancel(self, job_id: str) -> None:
         """Stops a job; one that has ended stays as it is.
@@ -94,28 +116,26 @@ class Engine(FinetuneEngine, abc.ABC):
         question = self.ask(Explorer.warm_up).about(model)
         in_background("engine-warm-up", self._warm_up, question)
 
+    def open(self) -> None:
+        """Begins to look after what has a lease; nothing happens a second time."""
+        if self._keeping.acquire(blocking=False):
+            in_background("lease-keeper", self._keep)
+
     def close(self) -> None:
-        """Stops jobs and processes. Calls after this raise `EngineError`."""
-        self._keeper.close()
-        self._jobs.cancel_all()
-        self.trainings.close()
+        """Stops jobs and processes. Calls after this raise `EngineError`.
+
+        Tables, models and trainings stay on the disk until their leases end.
+        """
+        self._closed.set()
+        self._jobs.close()
 
     @abc.abstractmethod
     def _run(self, question: Question[Any], job: Job | None = None) -> Outcome:
         """Runs a task, as a job if one is given; tells errors in the outcome."""
 
-    @abc.abstractmethod
-    def _run_training(self, question: Question[None]) -> Outcome:
-        """Runs a training where trainings run, to its end."""
-
-    def _rest(self) -> None:
-        """Called now and then while nothing trains."""
-        return
-
-    def _train(self, run_id: str) -> BertVizError | None:
-        return self._run_training(Question(self._train_task, (run_id,))).error
-
-    def _work(self, question: Question[Any], job: Job) -> None:
+    def _work(self, question: Question[Any], job: Job) -> BertVizError | None:
+        if not job.await_turn():
+            return None
         outcome = self._run(question, job)
         if outcome.error is not None:
             job.fail(outcome.error)
@@ -123,6 +143,21 @@ class Engine(FinetuneEngine, abc.ABC):
             job.cancel()
         else:
             job.finish(outcome.value)
+        return outcome.error
+
+    def _keep(self) -> None:
+        looked_at = float("-inf")  # nobody could ask while the server was away
+        while not self._closed.is_set():
+            try:
+                if time.time() - looked_at > ASLEEP_SECONDS:
+                    visitor_files.renew_all()
+                    self._jobs.renew_all()
+                looked_at = time.time()
+                self._jobs.cancel_abandoned()
+                self.trainings.look()
+            except Exception:  # whatever it is, the next round may do better
+                LOGGER.exception("Leases could not be looked at.")
+            self._closed.wait(LOOK_SECONDS)
 
     def _warm_up(self, question: Question[None]) -> None:
         error = self._run(question).error

@@ -19,8 +19,8 @@ from bertviz_core.finetune.request import DataChoice, TableSource
 from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
-from bertviz_core.finetune.workplace import RUN_PREFIX
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
+from bertviz_core.visitor_files import RUN_PREFIX
 
 
 @task()
@@ -64,7 +64,6 @@ def check_data(explorer: Explorer, data: DataChoice) -> DataCheck:
         measure_lengths(measured, explorer.tokenizer),
         explorer.config.max_position_embeddings,
         prepared.notes,
-        prepared.leakage,
         measured,
         prepared.validation_notes,
         prepared.warnings,
@@ -129,7 +128,7 @@ def training_outcome(run_id: str) -> RunOutcome:
 
 @task()
 def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
-    """Shows rows that a training was judged by.
+    """Shows test rows of a training.
 
     Args:
         run_id: what `start_training` returned.
@@ -141,4 +140,4 @@ def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...
     from bertviz_core.finetune.data_check import rows_of
 
     data = run_store.run_data(run_id)
-    return rows_of(data.validation, data.labels, indices)
+    return rows_of(data.test, data.labels, indices)

@@ -16,9 +16,9 @@ from bertviz_core.finetune.finetuned_results import (
     WeightChange,
 )
 from bertviz_core.finetune.request import SAMPLES, TableSource
-from bertviz_core.finetune.workplace import RUN_PREFIX
-from bertviz_core.tasks import task, untold
+from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
 from bertviz_core.trace import Texts
+from bertviz_core.visitor_files import RUN_PREFIX, renew
 
 
 @task()
@@ -116,7 +116,7 @@ def compare_layers(
     )
 
 
-@task(is_kept=False)
+@task(PREDICT_RESOURCE, is_kept=False)
 def predict_table(
     explorer: Explorer,
     source: TableSource,
@@ -134,7 +134,7 @@ def predict_table(
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
     from bertviz_core.finetune import table_prediction
     from bertviz_core.finetune.table import read_table
-    from bertviz_core.finetune.workplace import renew, table_path
+    from bertviz_core.finetune.visitor_tables import table_path
 
     path = table_path(source.table)
 

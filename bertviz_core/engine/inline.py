@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from typing import Any
 
 from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome, is_closed_error
+from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.engine import TRAIN, Engine
-from bertviz_core.engine.jobs import Job, JobCancelled
+from bertviz_core.engine.jobs import Job, JobCancelled, is_closed_error
 from bertviz_core.engine.questions import Question
-from bertviz_core.tasks import DOWNLOAD_RESOURCE, JOB_RESOURCE
 
 
 class InlineEngine(Engine):
@@ -23,8 +23,8 @@ class InlineEngine(Engine):
 
     def __init__(self, train: str = TRAIN) -> None:
         super().__init__(train)
-        self._one_job = threading.Lock()
-        self._one_download = threading.Lock()
+        # One job of each kind at a time, so that they leave room for calls.
+        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._is_closed = False
 
     def close(self) -> None:
@@ -42,14 +42,8 @@ class InlineEngine(Engine):
             if job.status.state == "cancelled":
                 raise JobCancelled
 
-        is_download = question.resource(JOB_RESOURCE) == DOWNLOAD_RESOURCE
-        with self._one_download if is_download else self._one_job:
+        with self._turns[job.kind]:
             if job.status.state == "cancelled":
                 return Outcome(is_cancelled=True)
             progress(0.0, "")
             return dispatch.run(question, progress)
-
-    def _run_training(self, question: Question[None]) -> Outcome:
-        if self._is_closed:
-            return Outcome(error=is_closed_error())
-        return dispatch.run(question)

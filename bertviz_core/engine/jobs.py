@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bertviz_core.errors import BertVizError, EngineError
+from bertviz_core.tasks import JOB_RESOURCE, TRAIN_RESOURCE
 
 
 class Progress(Protocol):
@@ -37,10 +38,20 @@ class Progress(Protocol):
 
 # A class of thirty that opens a page which asks at once, and some more.
 MAX_UNFINISHED_JOBS = 60
+# Of one owner and one kind, beside the one that runs.
+MAX_WAITING = 2
 MAX_FINISHED_JOBS = 100
 KEEP_FINISHED_SECONDS = 3600.0
 # Browsers let a hidden tab ask once a minute.
 LEASE_SECONDS = 300.0
+
+
+def is_closed_error() -> EngineError:
+    """The sentence for a question that comes after `close`."""
+    return EngineError(
+        "The engine is closed, because the server is stopping. Start the server "
+        "again and reload the page."
+    )
 
 
 class JobCancelled(BaseException):
@@ -85,10 +96,23 @@ class Job:
     Args:
         job_id: unlike that of any other job.
         clock: seconds, from any start.
+        owner: whose it is.
+        kind: what it takes, see `tasks`.
+        before: the job that has to end before this one begins.
     """
 
-    def __init__(self, job_id: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        job_id: str,
+        clock: Callable[[], float],
+        owner: str = "",
+        kind: str = JOB_RESOURCE,
+        before: Job | None = None,
+    ) -> None:
         self.job_id = job_id
+        self.owner, self.kind = owner, kind
+        self._before = before
+        self._ended = threading.Event()
         self.finished_at: float | None = None
         self.asked_at = clock()
         self._clock = clock
@@ -123,6 +147,14 @@ class Job:
         for callback in self._change(state="cancelled", error=why):
             callback()
 
+    def await_turn(self) -> bool:
+        """Waits for the owner's job before; whether this one is still wanted then."""
+        while self._before is not None and not self._before._ended.wait(1.0):
+            if self.status.is_finished:
+                break
+        self._before = None
+        return not self.status.is_finished
+
     def renew(self) -> None:
         """Begins the lease anew: somebody asked."""
         self.asked_at = self._clock()
@@ -145,6 +177,7 @@ class Job:
             if not self._status.is_finished:
                 return []
             self.finished_at = self._clock()
+            self._ended.set()
             # Let go of them: they may hold on to a result in a worker.
             callbacks, self._on_cancel = self._on_cancel, []
             return callbacks
@@ -154,7 +187,7 @@ class JobBoard:
     """The jobs of a server, by id.
 
     Args:
-        max_unfinished: more than these are refused.
+        max_unfinished: more than these, of one kind, are refused.
         max_finished: beyond so many with a result, the oldest are forgotten, and
             beyond ten times as many without one, which take no room.
         keep_seconds: for how long an ended job is remembered.
@@ -177,25 +210,69 @@ class JobBoard:
         self._clock = clock
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
+        self._is_closed = False
 
-    def add(self) -> Job:
+    def add(
+        self, owner: str = "", kind: str = JOB_RESOURCE, job_id: str | None = None
+    ) -> Job:
         """Makes a job that waits.
 
+        An owner's jobs of a kind run one after the other, so that those of all owners
+        are served in turn.
+
+        Args:
+            owner: whose it is; "" for nobody in particular, who has no limit.
+            kind: what it takes, see `tasks`.
+            job_id: of one that goes on; `None` for a new one.
+
         Raises:
-            EngineError: too many have not ended yet.
+            EngineError: too many have not ended yet, or the engine is closed.
         """
         with self._lock:
+            if self._is_closed:
+                raise is_closed_error()
             self._forget_old()
-            unfinished = sum(not j.status.is_finished for j in self._jobs.values())
-            if unfinished >= self._max_unfinished:
+            others = [j for j in self._jobs.values() if not j.status.is_finished]
+            others = [other for other in others if other.kind == kind]
+            if len(others) >= self._max_unfinished:
                 raise EngineError(
                     "Too many long tasks are waiting already. Received: {number}. "
                     "Try again when some of them have ended.",
-                    number=unfinished,
+                    number=len(others),
                 )
-            job = Job(uuid.uuid4().hex, self._clock)
+            own = [other for other in others if owner and other.owner == owner]
+            if len(own) > MAX_WAITING:
+                raise EngineError(
+                    "You have asked for a lot already. Received: {number} long tasks "
+                    "that have not ended. Wait for one of them, or stop it.",
+                    number=len(own),
+                )
+            before = own[-1] if own else None
+            job = Job(job_id or uuid.uuid4().hex, self._clock, owner, kind, before)
+            self._jobs.pop(job.job_id, None)  # its place is the last now
             self._jobs[job.job_id] = job
             return job
+
+    def find(self, job_id: str) -> Job | None:
+        """The job of this id, if it is known."""
+        with self._lock:
+            self._forget_old()
+            return self._jobs.get(job_id)
+
+    def unfinished(self, kind: str) -> list[Job]:
+        """Jobs of a kind that wait or run, in the order in which they came."""
+        jobs = [job for job in self._all() if job.kind == kind]
+        return [job for job in jobs if not job.status.is_finished]
+
+    def place_of(self, job_id: str) -> int:
+        """The place of a job among those of its kind that wait, from 1; else 0."""
+        job = self.find(job_id)
+        waiting = [
+            other.job_id
+            for other in ([] if job is None else self.unfinished(job.kind))
+            if other.status.state == "waiting"
+        ]
+        return waiting.index(job_id) + 1 if job_id in waiting else 0
 
     def get(self, job_id: str) -> Job:
         """The job of this id.
@@ -203,9 +280,7 @@ class JobBoard:
         Raises:
             EngineError: there is none, or it ended long ago.
         """
-        with self._lock:
-            self._forget_old()
-            job = self._jobs.get(job_id)
+        job = self.find(job_id)
         if job is None:
             raise EngineError(
                 "This long task is not known any more: it ended long ago, or the "
@@ -214,8 +289,10 @@ class JobBoard:
             )
         return job
 
-    def cancel_all(self) -> None:
-        """Stops every job that has not ended."""
+    def close(self) -> None:
+        """Stops every job that has not ended, and takes no other."""
+        with self._lock:
+            self._is_closed = True
         for job in self._all():
             job.cancel()
 
@@ -223,7 +300,9 @@ class JobBoard:
         """Stops the jobs that nobody has asked for in the time of a lease."""
         now = self._clock()
         for job in self._all():
-            if now - job.asked_at > self._lease_seconds:
+            # A training has a lease on the disk, and ends with the best that it has.
+            is_kept = job.kind == TRAIN_RESOURCE
+            if now - job.asked_at > self._lease_seconds and not is_kept:
                 job.cancel(
                     EngineError(
                         "This work was stopped, because no open page had asked for it "

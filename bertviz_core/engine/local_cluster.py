@@ -1,15 +1,20 @@
 """A Dask cluster on this machine, in processes that end with this one.
 
-One child process runs the scheduler and the nanny, and the nanny runs the worker.
-Dask's own `SubprocessCluster` takes a process for each of the first two (60 MB and
-0.4 s more), waits for the scheduler before it starts the rest, leaves its processes
-behind when the server is killed, and does not run on Windows.
+One child process runs the scheduler and the nannies, and a nanny runs each worker. In
+the process of the pages, as Dask's `LocalCluster`, they would hold up the pages, and
+each worker would begin by running `app.py`, Python's main module there. Dask's
+`SubprocessCluster` takes a process for the scheduler and each nanny (60 MB and 0.4 s
+more), leaves its processes behind when the server is killed, and does not run on
+Windows.
 
-The child reads from a pipe that only this process writes to: a line asks for the
-worker that trains, or lets it go. When this process ends, in whatever way, the pipe
-closes and the child stops the workers and itself; when the child is killed, Dask ends
-the workers through pipes of the same kind. Windows has such pipes too, but nobody has
-tried this there.
+Whoever talks to them shows a certificate that is made at each start: another user of
+this machine has none. The child tells this process through a pipe, and the workers
+through pipes of the same kind.
+
+The child reads from a pipe that only this process holds. When this process ends, in
+whatever way, the pipe closes and the child stops the workers and itself; when the child
+is killed, Dask ends the workers through pipes of the same kind. Windows has such pipes
+too, but nobody has tried this there.
 
 Run as a program, this module is that child.
 """
@@ -18,35 +23,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from bertviz_core.engine.worker_specs import (
-    WorkerSpec,
-    training_spec,
-    worker_specs,
-)
+from bertviz_core.engine.worker_specs import environment, reading_spec, training_spec
 from bertviz_core.errors import EngineError
 
 HOST = "127.0.0.1"
 PRELOAD = "bertviz_core.engine.worker"
 STOP_SECONDS = 10.0
-# A worker that is restarted needs some seconds; one that is away for longer will
-# not come back.
-WORKER_LOST_SECONDS = 30.0
 # What a nanny is given to restart a dead worker before another nanny is made.
 RESTART_SECONDS = 5.0
+# How often the child looks after its workers.
+LOOK_SECONDS = 0.25
+# A worker that nothing has asked for so long is ended, and its memory comes back.
+IDLE_SECONDS = 300.0
 
 # What Dask does for batch work and what costs an idle server processor time.
 DASK_CONFIG = {
     # What was with a worker that died is tried again by `connection`.
     "distributed.scheduler.allowed-failures": 0,
+    # A worker that is restarted needs some seconds; one that is away for longer will
+    # not come back, and who waits for it is told.
+    "distributed.scheduler.no-workers-timeout": "60s",
     # Reports of jobs, with all that they show: nobody reads them a second time.
     "distributed.admin.low-level-log-length": 20,
     "distributed.scheduler.http.routes": [],
@@ -62,27 +69,29 @@ DASK_CONFIG = {
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
 }
-# Lines of the pipe.
-START_TRAINING, STOP_TRAINING = b"start training\n", b"stop training\n"
-
 LOGGER = logging.getLogger(__name__)
 
-# Read while Dask is imported, in the worker too: too early for `DASK_CONFIG`.
-LOG_LEVEL = ("DASK_LOGGING__DISTRIBUTED", "warning")
+
+class Listening(NamedTuple):
+    """Where the scheduler is and what opens it, both texts in PEM."""
+
+    address: str
+    certificate: str
+    key: str
 
 
 class LocalCluster:
-    """Starts the child process. `address` waits until it listens."""
+    """Starts the child process. `listening` waits until it listens."""
 
     def __init__(self) -> None:
-        self._telling = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=_child_environment(),
             # Ctrl-C is meant for the server, which then closes the pipe.
-            **_own_process_group(),
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
 
     @property
@@ -94,8 +103,8 @@ class LocalCluster:
         """Whether the scheduler's process runs."""
         return self._process.poll() is None
 
-    def address(self) -> str:
-        """Where the scheduler listens; waits for it. Ask once.
+    def listening(self) -> Listening:
+        """Waits for the scheduler. Ask once.
 
         Raises:
             EngineError: the process ended instead.
@@ -108,21 +117,7 @@ class LocalCluster:
                 "Received: exit status {status}. The log of the server says why.",
                 status=self._process.wait(),
             )
-        return line.decode().strip()
-
-    def tell(self, line: bytes) -> None:
-        """Asks for the worker that trains, or lets it go; does not wait.
-
-        Args:
-            line: `START_TRAINING`, which may come more than once, or
-                `STOP_TRAINING`.
-
-        Raises:
-            OSError: the child process is gone.
-        """
-        with self._telling:
-            self._process.stdin.write(line)  # type: ignore[union-attr]
-            self._process.stdin.flush()  # type: ignore[union-attr]
+        return Listening(*json.loads(line))
 
     def close(self) -> None:
         """Ends the child process and its worker, and waits for that."""
@@ -138,50 +133,46 @@ class LocalCluster:
 
 def _child_environment() -> dict[str, str]:
     """This process's, and where to find this package."""
-    source = str(Path(__file__).parents[2])
-    paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
-    name, value = LOG_LEVEL
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     return {
-        name: value,
+        # Read while Dask is imported, in the worker too: too early for `DASK_CONFIG`.
+        "DASK_LOGGING__DISTRIBUTED": "warning",
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }
-
-
-def _own_process_group() -> dict[str, Any]:
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
 
 
 async def _serve() -> None:
     """Runs scheduler and workers until standard input ends."""
     import dask
-    from distributed import Scheduler
+    from distributed import Scheduler, Security
     from distributed import scheduler as scheduler_module
 
     dask.config.set(DASK_CONFIG)
-    input_ended, lines = _watch_input(asyncio.get_running_loop())
+    variables = environment(dask.system.CPU_COUNT)
+    dask.config.set({"distributed.nanny.pre-spawn-environ": variables})
+    input_ended = _watch_input(asyncio.get_running_loop())
+    security = Security.temporary()
     async with Scheduler(
         host=HOST,
         port=0,
+        protocol="tls",
+        security=security,
         dashboard=False,
         dashboard_address=f"{HOST}:0",
         extensions=_without_spans(scheduler_module.DEFAULT_EXTENSIONS),
     ) as scheduler:
-        _announce(scheduler.address)
-        async with contextlib.AsyncExitStack() as stack:
-            nannies = [
-                await stack.enter_async_context(_nanny(scheduler.address, spec))
-                for spec in worker_specs(dask.system.CPU_COUNT)
-            ]
-            trainer = _WorkerOnDemand(
-                scheduler.address, training_spec(dask.system.CPU_COUNT)
-            )
-            obeying = asyncio.create_task(trainer.obey(lines))
-            stack.push_async_callback(trainer.stop)
-            stack.callback(obeying.cancel)
-            await _until(input_ended, nannies)
+        _announce(scheduler.address, security)
+        reading, training = reading_spec(), training_spec()
+        is_wanted = _demand(scheduler, training["resources"])
+        keeping = [
+            asyncio.create_task(_keep(scheduler, security, reading, lambda: True)),
+            asyncio.create_task(_keep(scheduler, security, training, is_wanted)),
+        ]
+        await input_ended.wait()
+        for task in keeping:
+            task.cancel()
+        await asyncio.wait(keeping)
 
 
 def _without_spans(extensions: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,16 +180,12 @@ def _without_spans(extensions: Mapping[str, Any]) -> dict[str, Any]:
     return {name: kind for name, kind in extensions.items() if name != "spans"}
 
 
-def _watch_input(
-    loop: asyncio.AbstractEventLoop,
-) -> tuple[asyncio.Event, asyncio.Queue[bytes]]:
-    """Tells when the input ends, and which lines came before."""
+def _watch_input(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
+    """Tells when the input ends."""
     ended = asyncio.Event()
-    lines: asyncio.Queue[bytes] = asyncio.Queue()
 
     def watch() -> None:
-        for line in sys.stdin.buffer:
-            loop.call_soon_threadsafe(lines.put_nowait, line)
+        sys.stdin.buffer.read()
         loop.call_soon_threadsafe(ended.set)
         # If something hangs on the way out, the processes must still end.
         timer = threading.Timer(STOP_SECONDS, os._exit, (1,))
@@ -206,93 +193,77 @@ def _watch_input(
         timer.start()
 
     threading.Thread(target=watch, name="watch-input", daemon=True).start()
-    return ended, lines
+    return ended
 
 
-class _WorkerOnDemand:
-    """A worker that runs only while it is wanted, and comes back whatever happens."""
-
-    def __init__(self, scheduler_address: str, spec: WorkerSpec) -> None:
-        self._address = scheduler_address
-        self._spec = spec
-        self._nanny: Any = None
-        self._is_wanted = False
-        self._seconds_away = RESTART_SECONDS
-
-    async def obey(self, lines: asyncio.Queue[bytes]) -> None:
-        """Does what each line says, and looks after the worker in between."""
-        while True:
-            line = b""
-            with contextlib.suppress(TimeoutError):
-                line = await asyncio.wait_for(lines.get(), 1.0)
-            if line in (START_TRAINING, STOP_TRAINING):
-                self._is_wanted = line == START_TRAINING
-            try:
-                await self._follow()
-            except Exception:
-                LOGGER.exception("The worker %s is out of order.", self._spec.name)
-                self._nanny = None
-
-    async def stop(self) -> None:
-        """Ends the worker, if it is there."""
-        nanny, self._nanny = self._nanny, None
-        if nanny is not None:
-            await nanny.close()
-
-    async def _follow(self) -> None:
-        if not self._is_wanted:
-            self._seconds_away = RESTART_SECONDS  # the next start need not wait
-            return await self.stop()
-        if self._nanny is not None and self._nanny.is_alive():
-            self._seconds_away = 0.0
-            return None
-        # A nanny restarts a worker that dies, but not one that dies as it starts.
-        self._seconds_away += 1.0
-        if self._seconds_away > RESTART_SECONDS:
-            self._seconds_away = 0.0
-            await self.stop()
-            self._nanny = await _nanny(self._address, self._spec)
-        return None
-
-
-def _announce(address: str) -> None:
+def _announce(address: str, security: Any) -> None:
     """Tells the parent, and leaves standard output to the log from then on."""
-    sys.stdout.write(address + "\n")
+    told = Listening(address, security.tls_client_cert, security.tls_client_key)
+    sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
     os.dup2(2, 1)
 
 
-def _nanny(scheduler_address: str, spec: WorkerSpec) -> Any:
-    import dask
+def _demand(
+    scheduler: Any, resources: Mapping[str, float], idle_seconds: float = IDLE_SECONDS
+) -> Callable[[], bool]:
+    """Tells whether tasks that take one of the resources wait, run, or did lately."""
+    asked_at = float("-inf")
+
+    def is_wanted() -> bool:
+        nonlocal asked_at
+        if any(
+            not resources.keys().isdisjoint(task.resource_restrictions or ())
+            for task in scheduler.tasks.values()
+            if task.state not in ("memory", "erred")
+        ):
+            asked_at = time.monotonic()
+        return time.monotonic() - asked_at < idle_seconds
+
+    return is_wanted
+
+
+async def _keep(
+    scheduler: Any,
+    security: Any,
+    spec: Mapping[str, Any],
+    is_wanted: Callable[[], bool],
+) -> None:
+    """Has a worker there while it is wanted; it comes back whatever happens."""
+    while True:
+        if is_wanted():
+            try:
+                async with _nanny(scheduler.address, security, spec) as nanny:
+                    await _lost_or_unwanted(nanny, is_wanted)
+            except Exception:
+                LOGGER.exception("The worker %s is out of order.", spec["name"])
+                await asyncio.sleep(RESTART_SECONDS)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _lost_or_unwanted(nanny: Any, is_wanted: Callable[[], bool]) -> None:
+    # A nanny restarts a worker that dies, but not one that dies as it starts.
+    seen_at = time.monotonic()
+    while is_wanted() and time.monotonic() - seen_at < RESTART_SECONDS:
+        if nanny.is_alive():
+            seen_at = time.monotonic()
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _nanny(scheduler_address: str, security: Any, spec: Mapping[str, Any]) -> Any:
     from distributed import Nanny, worker
 
-    # The nanny reads this when it is made, and sets it before the worker starts.
-    with dask.config.set({"distributed.nanny.pre-spawn-environ": spec.environment}):
-        return Nanny(
-            scheduler_address,
-            name=spec.name,
-            nthreads=spec.num_threads,
-            # Each may use the machine's memory. Dask's own choice is a share by threads
-            # and cores: two threads on 16 cores are killed at an eighth of the memory.
-            memory_limit=1.0,
-            resources=dict(spec.resources),
-            preload=[PRELOAD],
-            host=HOST,
-            dashboard=False,
-            dashboard_address=f"{HOST}:0",
-            extensions=_without_spans(worker.DEFAULT_EXTENSIONS),
-        )
-
-
-async def _until(input_ended: asyncio.Event, nannies: list[Any]) -> None:
-    """Waits for the end of the input, or for a worker that stays away."""
-    seconds_away = 0.0
-    while seconds_away < WORKER_LOST_SECONDS:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(input_ended.wait(), 1.0)
-            return
-        is_whole = all(nanny.is_alive() for nanny in nannies)
-        seconds_away = 0.0 if is_whole else seconds_away + 1.0
+    return Nanny(
+        scheduler_address,
+        preload=[PRELOAD],
+        host=HOST,
+        protocol="tls",
+        security=security,
+        dashboard=False,
+        dashboard_address=f"{HOST}:0",
+        extensions=_without_spans(worker.DEFAULT_EXTENSIONS),
+        **spec,
+    )
 
 
 if __name__ == "__main__":

@@ -40,31 +40,34 @@ def vocabulary(explorer: Explorer) -> tuple[str, ...]:
 
 
 @task(UPLOAD_RESOURCE)
-def add_upload(path: str, name: str) -> ModelEntry:
+def add_upload(path: str, name: str, owner: str = "") -> ModelEntry:
     """Takes a zip file with a checkpoint into the cache.
 
     Args:
         path: of the file, where the worker can read it.
         name: what to call the model.
+        owner: whose share of the room it takes.
 
     Raises:
         CheckpointError: damaged, hostile, or no checkpoint.
+        StorageError: there is no room for it.
     """
     from bertviz_core.checkpoints import library
 
-    return library.add_upload(path, name)
+    return library.add_upload(path, name, owner)
 
 
 @task()
-def remove_upload(model: str) -> None:
+def remove_upload(model: str, owner: str = "") -> None:
     """Removes an uploaded model from the cache, and what was known of it.
 
     Args:
         model: its id.
+        owner: who wants it no more.
     """
     from bertviz_core.checkpoints import library
 
-    library.remove_upload(model)
+    library.remove_upload(model, owner)
     forget(model)
 
 

@@ -6,12 +6,11 @@ import json
 
 import numpy as np
 
+from bertviz_core import visitor_files
 from bertviz_core.engine import table_store
-from bertviz_core.finetune import run_files, workplace
-from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.evaluation import judge
+from bertviz_core.finetune import run_files
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.outcome import RunOutcome, outcome_of
 from bertviz_core.finetune.request import TrainingRequest
 
 
@@ -21,13 +20,13 @@ def run_request(run_id: str) -> TrainingRequest:
     Raises:
         TrainingError: no such run, or nobody asked for it in a long time.
     """
-    folder = workplace.run_folder(run_id)
-    workplace.renew(folder)
+    folder = visitor_files.run_folder(run_id)
+    visitor_files.renew(folder)
     return run_files.read_request(folder)
 
 
 def run_data(run_id: str) -> TrainingData:
-    """The rows of a run, as it learned from them and was judged by them.
+    """The rows of a run, as it learned from them and was tested on them.
 
     Raises:
         TrainingError: no such run, or nobody asked for it in a long time.
@@ -41,17 +40,9 @@ def run_outcome(run_id: str) -> RunOutcome:
     Raises:
         TrainingError: no such run, or it has no model.
     """
-    model_id = f"{workplace.RUN_PREFIX}{run_id}"
-    model = workplace.open_model_folder(model_id)
+    model_id = f"{visitor_files.RUN_PREFIX}{run_id}"
+    model = visitor_files.model_of_run(model_id)
     data = run_data(run_id)
-    with np.load(workplace.run_folder(run_id) / run_files.OUTPUTS) as outputs:
-        reports = {name: judge(data, outputs[name]) for name in outputs.files}
-    return RunOutcome(
-        run_id=run_id,
-        model_id=model_id,
-        labels=data.labels,
-        has_pairs=data.has_pairs,
-        report=reports.pop("model"),
-        baselines=tuple(Baseline(name, report) for name, report in reports.items()),
-        recipe=json.loads((model / "recipe.json").read_text(encoding="utf-8")),
-    )
+    with np.load(visitor_files.run_folder(run_id) / run_files.OUTPUTS) as outputs:
+        recipe = json.loads((model / "recipe.json").read_text(encoding="utf-8"))
+        return outcome_of(run_id, model_id, data, outputs, recipe)

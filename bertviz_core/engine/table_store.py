@@ -12,17 +12,15 @@ from typing import Any
 
 from bertviz_core.engine.cache import BoundedCache
 from bertviz_core.errors import DatasetError, ValidationFileError
-from bertviz_core.finetune import workplace
 from bertviz_core.finetune.dataset import Dataset, make_dataset
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.findings import Finding
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.origin import origin_of
 from bertviz_core.finetune.request import DataChoice, TableSource
-from bertviz_core.finetune.split import join_files, split_dataset
+from bertviz_core.finetune.split import split_beside_test, split_dataset
 from bertviz_core.finetune.table import Table
 from bertviz_core.finetune.table import read_table as parse
-from bertviz_core.finetune.text_checks import check_leakage
+from bertviz_core.finetune.visitor_tables import table_path
 
 # Cells of all tables that are kept, and as much again for the rows made of them.
 # A cell takes a pointer, and a string object unless it is empty or repeated.
@@ -35,18 +33,16 @@ class PreparedData:
 
     Args:
         dataset: all rows of the table that are whole.
-        data: to learn from and to judge by.
+        data: to learn from, to choose the epoch by, and to test on.
         notes: what was left out, and what could not be split.
-        validation_notes: what was left out of the table to judge by.
-        leakage: the finding about the split, where it is one of ours.
+        validation_notes: what was left out of the table to test on.
         warnings: those of both notes that nobody may miss.
-        judged: all rows of the table to judge by, where there is one.
+        judged: all rows of the table to test on, where there is one.
     """
 
     dataset: Dataset
     data: TrainingData
     notes: tuple[Note, ...]
-    leakage: tuple[Finding, ...]
     validation_notes: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
     judged: Dataset | None = None
@@ -58,7 +54,7 @@ def table(source: TableSource) -> Table:
     Raises:
         DatasetError: it is gone, or no table.
     """
-    path = workplace.table_path(source.table)  # renews the lease, also of a kept one
+    path = table_path(source.table)  # renews the lease, also of a kept one
 
     def read() -> Table:
         return parse(
@@ -75,13 +71,13 @@ def prepared(data: DataChoice) -> PreparedData:
     """The rows of a choice, from the store if they are there.
 
     Raises:
-        DatasetError: see `make_dataset`, `split_dataset`, `join_files`; of the
-            table to judge by it is a `ValidationFileError`.
+        DatasetError: see `make_dataset`, `split_dataset`, `split_beside_test`; of the
+            table to test on it is a `ValidationFileError`.
     """
-    workplace.table_path(data.source.table)
+    table_path(data.source.table)
     if data.validation is not None:
         try:
-            workplace.table_path(data.validation.table)
+            table_path(data.validation.table)
         except DatasetError as error:
             raise ValidationFileError.of(error) from error
     return _PREPARED.get(data, lambda: _prepare(data))
@@ -97,7 +93,12 @@ def _prepare(data: DataChoice) -> PreparedData:
     found = _divided(data)
     other = None if data.validation is None else table(data.validation)
     origin = origin_of(
-        table(data.source), data.columns, other, data.validation_rate, data.seed
+        table(data.source),
+        data.columns,
+        other,
+        data.validation_rate,
+        data.seed,
+        data.test_rate,
     )
     rows = dataclasses.replace(found.data, origin=origin)
     return dataclasses.replace(found, data=rows)
@@ -106,12 +107,11 @@ def _prepare(data: DataChoice) -> PreparedData:
 def _divided(data: DataChoice) -> PreparedData:
     dataset = make_dataset(table(data.source), data.columns)
     if data.validation is None:
-        split = split_dataset(dataset, data.validation_rate, data.seed)
+        split = split_dataset(dataset, data.validation_rate, data.seed, data.test_rate)
         return PreparedData(
             dataset,
             split.training_data(dataset),
             dataset.notes + split.notes,
-            (check_leakage(dataset, split),),
             warnings=dataset.warnings,
         )
     try:
@@ -119,12 +119,13 @@ def _divided(data: DataChoice) -> PreparedData:
         other = make_dataset(read, data.columns, dataset.label_names)
     except DatasetError as error:
         raise ValidationFileError.of(error) from error
-    joined, notes, warnings = join_files(dataset, other)
+    # Before there were three parts, the other table also chose the epoch.
+    rate = data.validation_rate if data.test_rate else 0.0
+    split, warnings = split_beside_test(dataset, other, rate, data.seed)
     return PreparedData(
         dataset,
-        joined,
-        dataset.notes + notes + warnings,
-        (),
+        split.training_data(dataset, other),
+        dataset.notes + split.notes + warnings,
         other.notes,
         dataset.warnings + warnings + other.warnings,
         other,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bertviz_core.engine import table_store
 from bertviz_core.engine.memory import give_memory_back
-from bertviz_core.finetune import run_files, workplace
+from bertviz_core.finetune import run_files
 from bertviz_core.tasks import TRAIN_RESOURCE, task
+from bertviz_core.visitor_files import REQUEST, remove, run_folder
 
 # Runs that are trained in this process now.
 RUNNING: set[str] = set()
@@ -21,7 +22,8 @@ def train(run_id: str) -> None:
     from bertviz_core.checkpoints.library import open_model
     from bertviz_core.finetune.training_run import TrainingRun
 
-    folder = workplace.run_folder(run_id)
+    folder = run_folder(run_id)
+    alone = run_files.lock(folder, run_files.TRAINING)
     run = TrainingRun(folder)
     data = run_files.read_request(folder).data
     RUNNING.add(run_id)
@@ -30,5 +32,8 @@ def train(run_id: str) -> None:
     finally:
         RUNNING.discard(run_id)
         del run
+        alone.release()
+        if not (folder / REQUEST).is_file():  # its owner has removed it meanwhile
+            remove(folder)
         table_store.clear()
         give_memory_back()

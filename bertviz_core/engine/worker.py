@@ -1,21 +1,26 @@
 """What a Dask worker runs for the engine. Used by name on both sides.
 
 A cluster that is not started by the engine gives its workers these options:
-`dask worker tcp://… --nthreads 5 --resources "call=2 job=1 download=1 upload=1"
---memory-limit 1.0 --preload bertviz_core.engine.worker`, and the one that trains and
-derives `--nthreads 3 --resources "train=1 estimate=1 gradient=1"` with the rest alike.
+`dask worker tls://… --nthreads 6 --resources "call=2 job=1 predict=1 download=1
+upload=1" --memory-limit 1.0 --preload bertviz_core.engine.worker --tls-ca-file …
+--tls-cert … --tls-key …`, and the one that trains and derives `--nthreads 3
+--resources "train=1 estimate=1 gradient=1"` with the rest alike; two on one machine
+share its memory, as in `worker_specs`.
 Its scheduler gets `DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its
 environment: `connection` tries again what was with a worker that died.
 """
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import gc
 import importlib
 import logging
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from bertviz_core.engine import dispatch
@@ -24,11 +29,15 @@ from bertviz_core.engine.jobs import JobCancelled
 from bertviz_core.engine.questions import Question
 from bertviz_core.engine.worker_specs import ON_TENSORFLOW, reading_backend
 from bertviz_core.environment import ASKED_POLICY
+from bertviz_core.free_memory import SHARE_VARIABLE
 from bertviz_core.quiet import import_keras
 
 HEAVY_MODULE = "bertviz_core.model.compiled"
 # Pages are to stay quick while a model trains, so the system lets others go first.
 TRAINING_NICENESS = 5
+# Of 1000. Where memory runs out, the kernel ends what has most: first what trains, then
+# what reads, and the process of the pages last.
+TRAINING_OOM_SCORE, READING_OOM_SCORE = 600, 300
 # Reports that follow each other faster than this are dropped, unless they say
 # something new or are the last.
 REPORT_EVERY_SECONDS = 0.2
@@ -49,18 +58,29 @@ def dask_setup(worker: Any) -> None:
     os.environ["KERAS_BACKEND"] = "tensorflow" if on_tensorflow else reading_backend()
     if on_tensorflow and hasattr(os, "nice"):
         os.nice(TRAINING_NICENESS)
+    score = TRAINING_OOM_SCORE if on_tensorflow else READING_OOM_SCORE
+    with contextlib.suppress(OSError):  # not Linux, or it goes sooner already
+        Path("/proc/self/oom_score_adj").write_text(str(score))
+    if worker.memory_manager.memory_limit:
+        os.environ[SHARE_VARIABLE] = str(int(worker.memory_manager.memory_limit))
     threading.Thread(target=_import_heavy, name="import-keras", daemon=True).start()
 
 
-def run_call(question: Question[Any], policy: str) -> Outcome:
+def run_call(question: Question[Any], policy: str, seconds: float) -> Outcome:
     """Runs a task and returns what became of it.
 
     Args:
         question: what is asked.
         policy: of the server that asks, see `environment.models_policy`.
+        seconds: when it takes longer, this process ends: a thread cannot be ended, and
+            would keep its place. Dask starts another.
     """
     ASKED_POLICY.set(policy)
-    return dispatch.run(question)
+    timer = _timer(seconds, _end, question.name)
+    try:
+        return dispatch.run(question)
+    finally:
+        timer.cancel()
 
 
 def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Outcome:
@@ -86,11 +106,35 @@ def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Ou
         del _STOP_OF_JOB[job_id]
 
 
-def stop_job(job_id: str) -> None:
-    """Makes a running job raise `JobCancelled` at its next report."""
+def stop_job(job_id: str, seconds: float) -> None:
+    """Makes a running job raise `JobCancelled` at its next report.
+
+    Args:
+        job_id: see `run_job`.
+        seconds: when it takes longer to stop, this process ends, as in `run_call`.
+    """
     stop = _STOP_OF_JOB.get(job_id)
     if stop is not None:
         stop.set()
+        _timer(seconds, _end_unstopped, job_id)
+
+
+def _timer(seconds: float, function: Any, *arguments: Any) -> threading.Timer:
+    timer = threading.Timer(seconds, function, arguments)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _end_unstopped(job_id: str) -> None:
+    if job_id in _STOP_OF_JOB:
+        _end(job_id)
+
+
+def _end(what: str) -> None:
+    LOGGER.error("%s hangs, so this process ends. It stands here:", what)
+    faulthandler.dump_traceback()
+    os._exit(1)
 
 
 class _Reporter:

@@ -1,10 +1,9 @@
-"""Which worker processes a local cluster has, and how each is set up."""
+"""Which worker processes a local cluster has: options of Dask's `Nanny`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Any
 
 from bertviz_core.environment import one_of, whole_number
 from bertviz_core.tasks import (
@@ -13,6 +12,7 @@ from bertviz_core.tasks import (
     ESTIMATE_RESOURCE,
     GRADIENT_RESOURCE,
     JOB_RESOURCE,
+    PREDICT_RESOURCE,
     TRAIN_RESOURCE,
     UPLOAD_RESOURCE,
 )
@@ -25,68 +25,55 @@ PRIORITIES = {
     GRADIENT_RESOURCE: 3,
     ESTIMATE_RESOURCE: 2,
     JOB_RESOURCE: 1,
+    PREDICT_RESOURCE: 0,
     DOWNLOAD_RESOURCE: 0,
     TRAIN_RESOURCE: 0,
 }
-READING, TRAINING = "reading", "training"
+# Of the memory of the machine, or of the container around this process, together not
+# more than there is. Dask ends a worker at 95 % of its share: so one that fills it
+# takes none from the other, nor from the process of the pages. A training on a small
+# machine needs more than what is read beside it.
+READING_SHARE, TRAINING_SHARE = 0.4, 0.6
 # What runs on TensorFlow, in the worker that starts when it is first asked for: it may
 # use up the memory without harm to those who read.
 ON_TENSORFLOW = (GRADIENT_RESOURCE, ESTIMATE_RESOURCE, TRAIN_RESOURCE)
 SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
 
 
-@dataclass(frozen=True)
-class WorkerSpec:
-    """One worker process.
-
-    Args:
-        name: unlike that of the others.
-        num_threads: tasks that run at the same time.
-        resources: what tasks can ask for, by name, and how much there is of it.
-        environment: variables that must be set before the process starts.
-    """
-
-    name: str
-    num_threads: int
-    resources: Mapping[str, float]
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-def worker_specs(num_cores: int) -> tuple[WorkerSpec, ...]:
-    """The workers of a local cluster.
-
-    One reads: two calls at a time, and beside them a job, a download and an upload.
-
-    Args:
-        num_cores: of this machine, or of the share that the process may use.
-    """
+def reading_spec() -> dict[str, Any]:
+    """The worker that reads: two calls at a time, and one of each kind of job."""
     resources = {
         CALL_RESOURCE: 2,
         JOB_RESOURCE: 1,
+        PREDICT_RESOURCE: 1,
         DOWNLOAD_RESOURCE: 1,
         UPLOAD_RESOURCE: 1,
     }
-    num_threads = sum(resources.values())
-    return (WorkerSpec(READING, num_threads, resources, _environment(num_cores)),)
+    return _spec("reading", READING_SHARE, resources)
 
 
-def training_spec(num_cores: int) -> WorkerSpec:
+def training_spec() -> dict[str, Any]:
     """The worker that trains and derives.
 
     It is started by the first training or gradient, because a process with TensorFlow
     takes some hundred megabytes. It may use every core: the system lets others go
     first.
 
-    Args:
-        num_cores: of this machine, or of the share that the process may use.
-
     Raises:
         EngineError: see `training_slots`.
     """
     slots = training_slots()
     resources = {TRAIN_RESOURCE: slots, ESTIMATE_RESOURCE: 1, GRADIENT_RESOURCE: 1}
-    num_threads = sum(resources.values())
-    return WorkerSpec(TRAINING, num_threads, resources, _environment(num_cores))
+    return _spec("training", TRAINING_SHARE, resources)
+
+
+def _spec(name: str, share: float, resources: dict[str, int]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "nthreads": sum(resources.values()),
+        "memory_limit": share,
+        "resources": resources,
+    }
 
 
 def training_slots() -> int:
@@ -107,7 +94,12 @@ def reading_backend() -> str:
     return one_of("BERTVIZ_BACKEND", ("openvino", "tensorflow"))
 
 
-def _environment(num_cores: int) -> dict[str, str]:
+def environment(num_cores: int) -> dict[str, str]:
+    """Variables that must be set before a worker starts; those that are set stay.
+
+    Args:
+        num_cores: of this machine, or of the share that the process may use.
+    """
     defaults = {
         # 2: errors only. TensorFlow greets every start with several warnings.
         "TF_CPP_MIN_LOG_LEVEL": "2",

@@ -8,16 +8,9 @@ T tokens, H hidden size, I intermediate size, V vocabulary, F chosen neurons.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import top_words
-from bertviz_core.experiments.cause_results import (
-    SwitchedPrediction,
-    Switches,
-    Target,
-)
 from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.step_results import (
@@ -25,7 +18,6 @@ from bertviz_core.experiments.step_results import (
     NeuronWords,
     StrongNeurons,
 )
-from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task
 from bertviz_core.trace import Arrays, Trace
@@ -177,33 +169,6 @@ def words_of_neuron_here(
     logits = explorer.forward.read("mlm", changed["output"][0])["output"]
     changes = logits[:1] - logits[1:]  # [1, V]
     return _words(explorer, changes, (layer, neuron, token, "head"), top_k)
-
-
-def switch_neurons_off(
-    explorer: Explorer,
-    text: str,
-    target: Target,
-    neurons: Sequence[tuple[int, int]],
-    pair: str | None = None,
-    cut: bool = False,
-) -> SwitchedPrediction:
-    """The prediction with and without some neurons, at all tokens.
-
-    Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        target: what is watched.
-        neurons: (layer, neuron) pairs.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        CheckpointError: the model lacks the target's head.
-        TextError: see `switching.switch_off`.
-        ValueError: there is no such layer or neuron.
-    """
-    switches = Switches(neurons=tuple(neurons))
-    return switch_off(explorer, text, target, switches, pair, cut)
 
 
 def _activations_at(

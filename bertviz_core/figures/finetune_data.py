@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ MAX_BARS = 40
 _ROW_HEIGHT = 28  # pixels; a line of text fits
 _FRAME_HEIGHT = 90  # pixels
 _HATCHED = {"shape": "/", "fillmode": "replace", "size": 6}
+_DOTTED = {"shape": ".", "fillmode": "replace", "size": 6}
+_PATTERNS: tuple[dict[str, Any], ...] = ({"shape": ""}, _HATCHED, _DOTTED)
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,9 @@ class DataWords:
     """What these figures say, in the reader's language."""
 
     rows: str = "rows"
-    train: str = "to learn from"
-    check: str = "to check by"
+    train: str = "training"
+    check: str = "validation"
+    test: str = "test"
     tokens: str = "tokens"
     whole: str = "texts that stay whole"
     cut: str = "texts that lose their end"
@@ -63,25 +66,23 @@ class LengthBars:
 
 def balance_figure(
     names: Sequence[str],
-    train: np.ndarray,
-    validation: np.ndarray,
+    parts: Sequence[np.ndarray],
     words: DataWords = ENGLISH,
 ) -> go.Figure:
-    """Draws how many rows each class has, on either side of the split.
+    """Draws how many rows each class has in each part of the split.
 
     Args:
         names: C classes, the first one on top.
-        train: int `[C]`, rows to learn from.
-        validation: int `[C]`, rows to check by.
+        parts: int `[C]` each, rows to train, for validation and to test on.
         words: the texts on the figure.
 
     Raises:
-        ValueError: the three do not have one length.
+        ValueError: they do not have one length.
     """
-    if not len(names) == len(train) == len(validation):
+    if lengths := {len(part) for part in parts} - {len(names)}:
         raise ValueError(
-            "`names`, `train` and `validation` must have one length. "
-            f"Received: {len(names)}, {len(train)}, {len(validation)}."
+            "`names` and `parts` must have one length. "
+            f"Received: {len(names)}, {lengths}."
         )
     bars = [
         {
@@ -90,22 +91,22 @@ def balance_figure(
             "name": name,
             "x": counts.tolist(),
             "y": list(range(len(names))),
-            "text": [str(count) if count else "" for count in counts.tolist()],
-            # Letters on hatching could not be read.
-            "textposition": "outside" if pattern is _HATCHED else "inside",
+            # Letters on a pattern could not be read: the last part's stand beside it.
+            "text": [
+                str(count) if count and pattern is not _HATCHED else ""
+                for count in counts.tolist()
+            ],
+            "textposition": "outside" if pattern is _DOTTED else "inside",
             "cliponaxis": False,
             "marker": {"pattern": pattern},
             "customdata": [label(one) for one in names],
             "hovertemplate": f"%{{customdata}}<br>{label(name)} %{{x}}<extra></extra>",
         }
-        for name, counts, pattern in (
-            (words.train, train, {"shape": ""}),
-            (words.check, validation, _HATCHED),
-        )
+        for name, counts, pattern in _sides(parts, words)
     ]
     made = layout(words.rows, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(names))
     made |= {"barmode": "stack", "hovermode": "closest"}
-    longest = float((train + validation).max(initial=1))
+    longest = float(np.sum(parts, axis=0).max(initial=1))
     made["xaxis"] |= {"range": [0, 1.08 * longest]}
     made["yaxis"] |= {
         "tickvals": list(range(len(names))),
@@ -193,17 +194,15 @@ def lengths_figure(
 
 def numbers_figure(
     edges: np.ndarray,
-    train: np.ndarray,
-    validation: np.ndarray,
+    parts: Sequence[np.ndarray],
     name: str,
     words: DataWords = ENGLISH,
 ) -> go.Figure:
-    """Draws how often numbers to predict occur, on either side of the split.
+    """Draws how often numbers to predict occur in each part of the split.
 
     Args:
         edges: float `[B + 1]`, bounds of the bars, of one width.
-        train: int `[B]`, rows to learn from.
-        validation: int `[B]`, rows to check by.
+        parts: int `[B]` each, see `balance_figure`.
         name: of the label's column.
         words: the texts on the figure.
     """
@@ -219,14 +218,21 @@ def numbers_figure(
             "customdata": ranges,
             "hovertemplate": f"%{{customdata}}<br>{label(side)} %{{y}}<extra></extra>",
         }
-        for side, counts, pattern in (
-            (words.train, train, {"shape": ""}),
-            (words.check, validation, _HATCHED),
-        )
+        for side, counts, pattern in _sides(parts, words)
     ]
     made = layout(label(name), words.rows, height=320)
     made |= {"barmode": "stack", "hovermode": "closest"}
     return figure(bars, made)
+
+
+def _sides(
+    parts: Sequence[np.ndarray], words: DataWords
+) -> Iterator[tuple[str, np.ndarray, dict[str, Any]]]:
+    """The parts that have rows, each with its name and its pattern."""
+    names = (words.train, words.check, words.test)
+    for name, counts, pattern in zip(names, parts, _PATTERNS, strict=True):
+        if counts.any():
+            yield name, counts, pattern
 
 
 def _span(bars: LengthBars, index: int, words: DataWords) -> str:

@@ -40,7 +40,7 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
 
     In the zip, in a folder `model`: config, weights (safetensors), vocabulary,
     `labels.json`, `metrics.json`, `recipe.json`, `predictions.csv` of the
-    validation rows, `predict.py` and the model card, `README.md` in English and
+    test rows, `predict.py` and the model card, `README.md` in English and
     `README.zh.md` in Chinese.
 
     Args:
@@ -87,17 +87,6 @@ def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") ->
         CheckpointError: see `save_model`.
     """
     save_model(result.loaded, folder)
-    write_texts(result, folder, title)
-
-
-def write_texts(result: FinetuneResult, folder: Path, title: str = "") -> None:
-    """Writes what stands beside the weights; files that are there are replaced.
-
-    Args:
-        result: of a run.
-        folder: see `write_model_folder`.
-        title: see `write_bundle`.
-    """
     texts = {
         "labels.json": _json(list(result.data.labels)),
         "metrics.json": _json(metrics(result)),
@@ -114,8 +103,8 @@ def write_texts(result: FinetuneResult, folder: Path, title: str = "") -> None:
 
 
 def predictions_csv(result: FinetuneResult) -> str:
-    """The validation rows with what the model says, as CSV with safe cells."""
-    part, report = result.data.validation, result.report
+    """The test rows with what the model says, as CSV with safe cells."""
+    part, report = result.data.test, result.report
     has_classes = isinstance(report, ClassificationReport)
     names = [f"p({label})" for label in result.data.labels] if has_classes else []
     pair = ["pair"] if part.pairs is not None else []

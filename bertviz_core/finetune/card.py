@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core import __version__
+from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.card_words import ENGLISH, CardWords
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
+from bertviz_core.finetune.run_sentences import chosen_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,17 +67,18 @@ def metrics(result: FinetuneResult) -> dict[str, Any]:
     """All numbers of a run, as JSON holds them."""
     return {
         "task": "regression" if result.data.is_regression else "classification",
-        "validation": result.report.to_dict(),
-        "baselines": {b.name: b.report.to_dict() for b in result.baselines},
+        "test": result.report.to_dict(),
+        "baselines": {
+            b.name: b.report.to_dict() | _tuning(b) for b in result.baselines
+        },
         "best_epoch": result.best_epoch,
         "compared_by": result.metric,
-        "read_again": result.is_read_again,
         "ending": result.ending,
         "epochs": [
             {
                 "loss": point.loss,
-                "validation_loss": point.validation_loss,
-                result.metric: point.metric,
+                "validation_loss": _known(point.validation_loss),
+                result.metric: _known(point.metric),
                 "seconds": round(point.seconds, 3),
             }
             for point in result.points
@@ -91,13 +95,17 @@ def recipe(result: FinetuneResult) -> dict[str, Any]:
         "settings": result.settings.to_dict(),
         "compared_by": result.metric,
         "precision": result.precision,
-        "read_again": result.is_read_again,
-        "epochs_run": len(result.points),
+        "epochs_run": result.epochs_run,
+        "stopped_at_step": result.steps if result.ending == "asked" else None,
         "best_epoch": result.best_epoch,
+        "word_counts": next(
+            (dict(b.chosen) for b in result.baselines if b.name == "tfidf"), None
+        ),
         "data": None if origin is None else origin.to_dict(),
         "data_sha256": result.data_hash,
         "training_rows": len(result.data.train),
         "validation_rows": len(result.data.validation),
+        "test_rows": len(result.data.test),
         "has_pairs": result.data.has_pairs,
         "labels": list(result.data.labels),
         "versions": {
@@ -146,8 +154,7 @@ def model_card(
     made = words.made.format(
         base=base,
         level=words.levels[settings.level].format(top=settings.num_top_layers),
-        epochs=len(result.points),
-        best=result.best_epoch,
+        choice=_choice(result, words),
         rate=settings.learning_rate,
         batch=settings.batch_size,
         tokens=settings.max_tokens,
@@ -160,18 +167,45 @@ def model_card(
         f"## {words.made_title}",
         made,
         f"## {words.done_title}",
-        words.done.format(rows=len(data.validation)) + _of_reading(result, words),
+        words.done.format(rows=len(data.test)),
         "\n".join(_table(result, words)),
+        *_of_words(result, words),
         f"## {words.mind_title}",
         words.mind,
     )
     return "\n\n".join(parts) + "\n"
 
 
-def _of_reading(result: FinetuneResult, words: CardWords) -> str:
-    if result.is_read_again:
-        return ""
-    return words.unread.format(epoch=result.best_epoch, precision=result.precision)
+def _of_words(result: FinetuneResult, words: CardWords) -> list[str]:
+    """How word counts were tuned, where they were counted."""
+    return [
+        (words.tuned if one.chosen["folds"] else words.untuned).format(
+            chosen=chosen_text(one.chosen), folds=one.chosen["folds"]
+        )
+        for one in result.baselines
+        if one.chosen
+    ]
+
+
+def _choice(result: FinetuneResult, words: CardWords) -> str:
+    """Which epoch the weights are of, and why."""
+    if not result.epochs_run:
+        return words.part.format(step=result.steps)
+    chosen = words.chosen if len(result.data.validation) else words.last
+    stop = words.part.format(step=result.steps) if result.ending == "asked" else ""
+    return stop + chosen.format(
+        epochs=result.epochs_run,
+        best=result.best_epoch,
+        rows=len(result.data.validation),
+    )
+
+
+def _tuning(baseline: Baseline) -> dict[str, Any]:
+    return {"chosen": dict(baseline.chosen)} if baseline.chosen else {}
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _table(result: FinetuneResult, words: CardWords) -> list[str]:

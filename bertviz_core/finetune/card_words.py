@@ -24,8 +24,12 @@ class CardWords:
     made_title: str
     made: str
     done_title: str
+    chosen: str
+    last: str
+    part: str
     done: str
-    unread: str
+    tuned: str
+    untuned: str
     accuracy: str
     macro_f1: str
     mae: str
@@ -43,21 +47,32 @@ ENGLISH = CardWords(
     between=", ",
     made_title="How it was made",
     made=(
-        "From {base}; what learned: {level}. {epochs} epochs (the weights are those of "
-        "epoch {best}), learning rate {rate:g}, batches of {batch}, at most {tokens} "
-        "tokens a text, seed {seed}. {rows} rows to learn from. `recipe.json` says "
-        "all, and `python -m bertviz_core fine-tune TABLE --recipe recipe.json --out "
-        "DIR` does it again."
+        "From {base}; what learned: {level}. {choice}Learning rate {rate:g}, batches "
+        "of {batch}, at most {tokens} tokens a text, seed {seed}. {rows} rows to "
+        "learn from. `recipe.json` says all, and `python -m bertviz_core fine-tune "
+        "TABLE --recipe recipe.json --out DIR` does it again."
     ),
+    chosen=(
+        "{epochs} epochs were run; the weights are those of epoch {best}, the best on "
+        "{rows} validation rows. "
+    ),
+    last=(
+        "{epochs} epochs were run, and the weights are those of epoch {best}: there "
+        "were too few rows for validation to choose another. "
+    ),
+    part="The training was stopped after step {step}. ",
     done_title="How well it does",
     done=(
-        "On {rows} rows that it did not learn from. They chose the best epoch, so new "
-        "texts may do a little worse. In brackets the range of 95% confidence."
+        "On {rows} test rows: it did not learn from them, and they chose nothing. In "
+        "brackets the range of 95% confidence."
     ),
-    unread=(
-        " The last reading by the finished model was stopped, so its numbers here and "
-        "in `predictions.csv` are those of the training after epoch {epoch}, computed "
-        "in {precision}."
+    tuned=(
+        "Word counts were tuned on the training rows by cross-validation in {folds} "
+        "folds: {chosen}."
+    ),
+    untuned=(
+        "Word counts were not tuned: the training rows are too few for "
+        "cross-validation. Used: {chosen}."
     ),
     accuracy="accuracy",
     macro_f1="macro-F1",
@@ -88,22 +103,27 @@ CHINESE = CardWords(
     between="、",
     made_title="它是怎么来的",
     made=(
-        "从 {base} 开始，学习的部分：{level}。训练了 {epochs} 轮"
-        "（权重取自第 {best} 轮之后），学习率 {rate:g}，每批 {batch} 条，"
+        "从 {base} 开始，学习的部分：{level}。{choice}学习率 {rate:g}，"
+        "每批 {batch} 条，"
         "每条文本最多 {tokens} 个词元，随机种子 {seed}。"
         "用来学习的有 {rows} 行。全部设置都在 `recipe.json` 里，"
         "用 `python -m bertviz_core fine-tune TABLE --recipe recipe.json --out DIR` "
         "就能重做一遍。"
     ),
     done_title="它做得怎么样",
+    chosen=(
+        "训练了 {epochs} 轮，权重取自第 {best} 轮之后：它在 {rows} 行验证集上表现最好。"
+    ),
+    last=(
+        "训练了 {epochs} 轮，权重取自第 {best} 轮之后：数据太少，无法用验证集挑选轮次。"
+    ),
+    part="训练在第 {step} 步之后被停止。",
     done=(
-        "以下是在 {rows} 行它没有学过的数据上的结果。最好的一轮正是用这些行挑出来的，"
-        "所以在新文本上可能会稍差一点。括号里是 95% 置信度的范围。"
+        "以下是在 {rows} 行测试集上的结果：训练时没有使用这些行，"
+        "也没有用它们做任何选择。括号里是 95% 置信度的范围。"
     ),
-    unread=(
-        "成品模型的最后一次读取被叫停了，所以它在这里和 `predictions.csv` 里的数字，"
-        "是训练中第 {epoch} 轮之后得到的，计算精度为 {precision}。"
-    ),
+    tuned=("词频统计的设置是在训练集上用 {folds} 折交叉验证选出来的：{chosen}。"),
+    untuned="训练集太小，无法做交叉验证，所以词频统计没有调过参数，用的是：{chosen}。",
     accuracy="准确率",
     macro_f1="宏平均 F1",
     mae="平均误差（MAE）",

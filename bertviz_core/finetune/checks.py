@@ -10,6 +10,7 @@ from bertviz_core.finetune.lengths import Lengths
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.remedies import imbalance, propose_remedy
 from bertviz_core.finetune.text_checks import (
+    check_giveaways,
     check_label_words,
     check_same_texts,
     check_spelling,
@@ -34,7 +35,11 @@ def check_dataset(
             unknown pieces.
         max_tokens: where texts are to be cut; `None` skips that check.
     """
-    findings = [*check_same_texts(dataset), *check_label_words(dataset)]
+    findings = [
+        *check_same_texts(dataset),
+        *check_label_words(dataset),
+        *check_giveaways(dataset),
+    ]
     if not dataset.is_regression:
         findings += check_classes(dataset)
     if lengths is not None:

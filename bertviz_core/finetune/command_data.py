@@ -17,7 +17,7 @@ from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.label_kind import kind_of_column
 from bertviz_core.finetune.notes import Note, note
 from bertviz_core.finetune.origin import DataOrigin, origin_of
-from bertviz_core.finetune.split import join_files, split_dataset
+from bertviz_core.finetune.split import split_beside_test, split_dataset
 from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
@@ -33,7 +33,7 @@ class CommandRows:
 
     Args:
         dataset: all rows of the table that are whole.
-        data: to learn from and to judge by.
+        data: to learn from, to choose the epoch by, and to test on.
         notes: what numbers were taken for, what was left out, and what could not
             be split.
     """
@@ -62,11 +62,11 @@ def training_rows(
 
     Args:
         path: of the table.
-        validation: path of a table to judge by; `None` sets rows aside.
+        validation: path of a table to test on; `None` sets rows aside.
         options: `text_column`, `pair_column`, `label_column`, `is_regression`,
             `encoding`, `separator`, `has_header`, and the same three of the table to
-            judge by, with `validation_` before them, of which `None` guesses;
-            `validation_rate` and `split_seed`.
+            test on, with `validation_` before them, of which `None` guesses;
+            `validation_rate`, `test_rate` and `split_seed`.
 
     Raises:
         DatasetError: these cannot be trained on.
@@ -77,21 +77,10 @@ def training_rows(
     choice, told = _choice(table, options)
     dataset = make_dataset(table, choice)
     notes, other = table.notes + told + dataset.notes, None
+    rates = options["validation_rate"], options["test_rate"]
+    _require_shares(*rates, options["split_seed"])
     if validation is None:
-        rate = options["validation_rate"]
-        if not 0 < rate < 1:
-            raise DatasetError(
-                "The share of rows to judge by must lie between 0 and 1. Received: "
-                "{received}. Take 0.2 for a fifth.",
-                received=str(rate)[:20],
-            )
-        if options["split_seed"] < 0:
-            raise DatasetError(
-                "The number that draws the rows to judge by cannot be negative. "
-                "Received: {received}. Take any number from 0.",
-                received=options["split_seed"],
-            )
-        split = split_dataset(dataset, rate, options["split_seed"])
+        split = split_dataset(dataset, rates[0], options["split_seed"], rates[1])
         data, found = split.training_data(dataset), split.notes
     else:
         layout = [options[f"validation_{name}"] for name in _LAYOUT]
@@ -99,12 +88,14 @@ def training_rows(
             layout[-1] = table.has_header
         other = read_named_table(validation, (), *layout)
         judged = make_dataset(other, choice, dataset.label_names)
-        data, found, warnings = join_files(dataset, judged)
-        found += warnings
+        # Before there were three parts, that table also chose the epoch.
+        rate = rates[0] if rates[1] else 0.0
+        split, warnings = split_beside_test(
+            dataset, judged, rate, options["split_seed"]
+        )
+        data, found = split.training_data(dataset, judged), split.notes + warnings
         notes += judged.notes
-    origin = origin_of(
-        table, choice, other, options["validation_rate"], options["split_seed"]
-    )
+    origin = origin_of(table, choice, other, rates[0], options["split_seed"], rates[1])
     data = dataclasses.replace(data, origin=origin)
     return CommandRows(dataset, data, notes + found)
 
@@ -129,8 +120,8 @@ def read_named_table(
         DatasetError: no such table, encoding or separator.
     """
     separator = _SEPARATOR_NAMES.get(separator or "", separator)
-    _require_known("encoding", encoding, ENCODINGS)
-    _require_known("separator", separator, SEPARATORS)
+    _require_known("encoding", encoding or None, ENCODINGS)
+    _require_known("separator", separator or None, SEPARATORS)
     table = read_table(
         path, encoding=encoding, separator=separator, has_header=has_header
     )
@@ -166,6 +157,28 @@ def _choice(
         if kind is not None and kind.is_open:
             told = (kind.reason, _way_out(is_regression))
     return ColumnChoice(text, label, pair, is_regression), told
+
+
+def _require_shares(validation: float, test: float, seed: int) -> None:
+    """Refuses shares that leave nothing to learn from; 0 to test on is of old recipes.
+
+    Raises:
+        DatasetError: see there.
+    """
+    if not (0 < validation < 1 and 0 <= test < 1 and validation + test < 1):
+        raise DatasetError(
+            "The shares of validation and test rows must lie between 0 and 1, and "
+            "leave rows to learn from. Received: {validation} and {test}. Take 0.1 and "
+            "0.2.",
+            validation=str(validation)[:20],
+            test=str(test)[:20],
+        )
+    if seed < 0:
+        raise DatasetError(
+            "The number that draws rows cannot be negative. Received: {received}. Take "
+            "any number from 0.",
+            received=seed,
+        )
 
 
 def _way_out(is_regression: bool) -> Note:

@@ -58,7 +58,7 @@ def model_of(recipe: Recipe, model_id: str | None) -> str:
 
 
 def require_validation(recipe: Recipe, validation: Path | None) -> None:
-    """Refuses to set rows aside where the recipe judged by a file of its own.
+    """Refuses to set rows aside where the recipe tested on a file of its own.
 
     Raises:
         TrainingError: that file was not given.
@@ -66,8 +66,8 @@ def require_validation(recipe: Recipe, validation: Path | None) -> None:
     origin = recipe.origin
     if validation is None and origin is not None and origin.validation_sha256:
         raise TrainingError(
-            "This recipe judged by a table of its own, which was not given. Give it "
-            "with --validation."
+            "This recipe tested on a table of its own, which was not given. Give it "
+            "with --test."
         )
 
 

@@ -42,23 +42,43 @@ _LOG = "log"
     help="Whether the first row names the columns. Default: a guess.",
 )
 @click.option(
+    "--test",
     "--validation",
+    "validation",
     type=click.Path(path_type=Path),
-    help="A table to judge by. Default: rows of TABLE.",
+    help="A table to test on. Default: rows of TABLE.",
 )
-@click.option("--validation-encoding", help="Of that table. Default: a guess.")
-@click.option("--validation-separator", help="Of that table. Default: a guess.")
 @click.option(
+    "--test-encoding",
+    "--validation-encoding",
+    "validation_encoding",
+    help="Of that table. Default: a guess.",
+)
+@click.option(
+    "--test-separator",
+    "--validation-separator",
+    "validation_separator",
+    help="Of that table. Default: a guess.",
+)
+@click.option(
+    "--test-header/--no-test-header",
     "--validation-header/--no-validation-header",
     "validation_has_header",
     default=None,
     help="Whether its first row names the columns. Default: as in TABLE.",
 )
 @click.option(
-    "--validation-rate",
+    "--test-rate",
     default=0.2,
     show_default=True,
-    help="Share of the rows to judge by.",
+    help="Share of the rows to test on, which choose nothing.",
+)
+@click.option(
+    "--validation-rate",
+    default=0.1,
+    show_default=True,
+    help="Share of the rows that choose the best epoch. Where these would be too few, "
+    "all epochs run and the last one is kept.",
 )
 @click.option(
     "--split-seed",
@@ -162,7 +182,10 @@ def fine_tune(
 
     recipe = None if recipe_path is None else read_recipe(recipe_path)
     if recipe is not None:
-        options = with_recipe(recipe, options, _given(context, options))
+        given = _given(context, options)
+        options = with_recipe(recipe, options, given)
+        if "epochs" in given:
+            recipe = dataclasses.replace(recipe, stopped_at=None)
         require_validation(recipe, validation)
         model_id = model_of(recipe, model_id)
     if options["split_seed"] is None:
@@ -201,15 +224,8 @@ def _run(
     from bertviz_core.finetune.card import metrics
     from bertviz_core.finetune.command_recipe import differences
     from bertviz_core.finetune.lengths import measure_lengths
-    from bertviz_core.finetune.run import FinetuneResult, finetune
+    from bertviz_core.finetune.run import finetune
     from bertviz_core.pretrain.commands import stop_on_signal
-
-    def keep(result: FinetuneResult) -> dict[str, Any]:
-        write_bundle(result, out / _BUNDLE)
-        found = metrics(result) | {"settings": settings.to_dict()}
-        text = json.dumps(found, indent=2, ensure_ascii=False)
-        (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
-        return found
 
     loaded = open_model(model_id or DEFAULT_MODEL, download_progress())
     for sentence in () if recipe is None else differences(recipe, loaded, rows.data):
@@ -222,10 +238,23 @@ def _run(
         loaded.model.config.hidden_size,
         len(rows.data.train),
     )
-    work = out / ".work"
-    with stop_on_signal() as should_stop:
-        result = finetune(loaded, rows.data, settings, tell, should_stop, work, keep)
-    found = keep(result)
+    work, steps = out / ".work", 0
+    last = None if recipe is None else recipe.stopped_at
+
+    def told(event: TrainingEvent) -> None:
+        nonlocal steps
+        steps = event.step
+        tell(event)
+
+    with stop_on_signal() as is_asked:
+        # A run that someone stopped is repeated as far as it went.
+        result = finetune(
+            loaded, rows.data, settings, told, lambda: is_asked() or steps == last, work
+        )
+    write_bundle(result, out / _BUNDLE)
+    found = metrics(result) | {"settings": settings.to_dict()}
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
     shutil.rmtree(work, ignore_errors=True)
     return found | {"model": str(out / _BUNDLE)}
 
@@ -264,33 +293,37 @@ def _say(event: TrainingEvent, is_quiet: bool) -> None:
     """A line on stderr for each epoch, and, also for the quiet, for what went wrong."""
     from bertviz_core.finetune.notes import in_english
     from bertviz_core.finetune.run_sentences import (
-        of_left_out,
+        of_bar,
+        of_part,
         of_reading,
-        of_unread,
         of_unsaved,
     )
 
     if event.kind == "epoch" and not is_quiet:
         best = "  best" if event.is_best else ""
+        score = ""
+        if event.metric is not None:
+            score = f"  {event.metric_name} {event.metric:.4f}{best}"
         click.echo(
-            f"epoch {event.epoch}  loss {event.loss:.4f}  {event.metric_name} "
-            f"{event.metric:.4f}{best}  {event.seconds_left:.0f} s left",
+            f"epoch {event.epoch}  loss {event.loss:.4f}{score}  "
+            f"{event.seconds_left:.0f} s left",
             err=True,
         )
+    elif event.kind == "ended" and not event.is_whole:
+        click.echo(in_english(of_part(event)), err=True)
     elif event.kind == "unsaved":
         told = of_unsaved(event.epoch, event.kept_epoch, event.reason)
         click.echo(in_english(told), err=True)
     elif event.kind == "ended" and not is_quiet:
         click.echo(in_english(of_reading()), err=True)
-    elif event.kind == "unread":
-        click.echo(in_english(of_unread(event.kept_epoch, event.reason)), err=True)
-    elif event.kind == "left_out":
-        click.echo(in_english(of_left_out(event.reason)), err=True)
+    elif event.kind == "compared" and not (is_quiet and event.metric_name):
+        told = of_bar(event.metric_name, event.metric, event.chosen)
+        click.echo(in_english(told), err=True)
 
 
 def _summary(found: dict[str, Any]) -> str:
     lines = [found["model"]]
-    scores = {"this model": found["validation"], **found["baselines"]}
+    scores = {"this model": found["test"], **found["baselines"]}
     names = ("mae", "r2") if found["task"] == "regression" else ("accuracy", "macro_f1")
     for name, report in scores.items():
         numbers = "  ".join(f"{metric} {report[metric]:.4f}" for metric in names)

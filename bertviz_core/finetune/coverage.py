@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.finetune.scores import wilson_interval
+from bertviz_core.finetune.scores import ratio, wilson_interval
 from bertviz_core.trace import FrozenArrays
 
 
@@ -22,7 +22,8 @@ class Coverage(FrozenArrays):
         coverage: float `[K]`, share of the rows that are answered.
         accuracy: float `[K]`, share of right ones among them; NaN where there is
             none.
-        intervals: float `[K, 2]` of the accuracy, 95 %, of Wilson.
+        intervals: float `[K, 2]` of the accuracy, 95 %, of Wilson; a text that stands
+            twice counts once.
     """
 
     thresholds: np.ndarray
@@ -32,7 +33,10 @@ class Coverage(FrozenArrays):
 
 
 def coverage_at(
-    confidence: np.ndarray, is_right: np.ndarray, thresholds: np.ndarray
+    confidence: np.ndarray,
+    is_right: np.ndarray,
+    thresholds: np.ndarray,
+    texts: np.ndarray,
 ) -> Coverage:
     """Counts answered and right rows at each threshold.
 
@@ -40,6 +44,7 @@ def coverage_at(
         confidence: float `[R]`, probability of the predicted class, R at least 1.
         is_right: bool `[R]`.
         thresholds: float `[K]`; a row as sure as the threshold is answered.
+        texts: int `[R]`, which text each row has.
 
     Source:
         El-Yaniv and Wiener 2010, "On the Foundations of Noise-free Selective
@@ -49,12 +54,13 @@ def coverage_at(
     falling = -confidence[order]
     right = np.concatenate([[0], np.cumsum(is_right[order])])
     answered = np.searchsorted(falling, -np.asarray(thresholds), side="right")
-    counted = right[answered]
-    share = np.full(len(answered), np.nan)
-    np.divide(counted, answered, out=share, where=answered > 0)
+    share = ratio(right[answered], answered)
+    is_first = np.zeros(len(order), int)
+    is_first[np.unique(texts[order], return_index=True)[1]] = 1
+    different = np.concatenate([[0], np.cumsum(is_first)])[answered]
     return Coverage(
         thresholds=np.array(thresholds, np.float64),
         coverage=answered / len(confidence),
         accuracy=share,
-        intervals=wilson_interval(counted, answered),
+        intervals=wilson_interval(np.nan_to_num(share) * different, different),
     )

@@ -64,14 +64,15 @@ class DataCheck(FrozenArrays):
         is_regression: labels are numbers.
         label_edges: float `[21]`, bounds of ranges of equal width, in which all
             numbers lie; `[0]` for classes.
-        num_train, num_validation: rows to learn from and to judge by.
-        train_counts, validation_counts: int `[C]`, these rows of each class; for
-            numbers `[20]`, of each range.
+        num_train, num_validation, num_test: rows to learn from, to choose the epoch by,
+            and to test on; those of validation may be 0.
+        train_counts, validation_counts, test_counts: int `[C]`, these rows of each
+            class; for numbers `[20]`, of each range.
         notes: which rows were left out and why, and what could not be split.
-        validation_notes: which rows of a table to judge by were left out and why.
+        validation_notes: which rows of a table to test on were left out and why.
         findings: warnings first.
         remedy: proposal for unequal classes, one of `remedies.REMEDIES`.
-        lengths: of the rows to learn from and to judge by; of very many, of some.
+        lengths: of the rows in all parts; of very many, of some.
         share_unknown: share of tokens, in [0, 1], that are [UNK].
         default_max_tokens: what 95 % of the rows keep to, in steps of 8.
         max_position_embeddings: of the model; no maximum may be above it.
@@ -83,8 +84,10 @@ class DataCheck(FrozenArrays):
     label_edges: np.ndarray
     num_train: int
     num_validation: int
+    num_test: int
     train_counts: np.ndarray
     validation_counts: np.ndarray
+    test_counts: np.ndarray
     notes: tuple[Note, ...]
     findings: tuple[Finding, ...]
     remedy: str
@@ -97,17 +100,17 @@ class DataCheck(FrozenArrays):
 
     @property
     def num_rows(self) -> int:
-        """Rows that are used, on both sides."""
-        return self.num_train + self.num_validation
+        """Rows that are used, in all parts."""
+        return self.num_train + self.num_validation + self.num_test
 
     @property
     def by_size(self) -> np.ndarray:
         """Indices of the classes, int `[C]`, largest first.
 
         What there is to learn from decides, as it does for a remedy; of equals, what
-        there is to judge by.
+        there is to test on.
         """
-        return np.lexsort((-self.validation_counts, -self.train_counts))
+        return np.lexsort((-self.test_counts, -self.train_counts))
 
     @property
     def num_oversampled(self) -> int:
@@ -150,7 +153,6 @@ def check_data(
     lengths: Lengths,
     max_position_embeddings: int,
     notes: tuple[Note, ...] = (),
-    extra: tuple[Finding, ...] = (),
     measured: Dataset | None = None,
     validation_notes: tuple[Note, ...] = (),
     warnings: tuple[Note, ...] = (),
@@ -160,15 +162,14 @@ def check_data(
 
     Args:
         dataset: R rows of the table.
-        data: the same rows, split; or those that a table to judge by leaves.
+        data: the same rows, split; or those that a table to test on leaves.
         lengths: of `rows_in_use`, or of those in `measured`.
         max_position_embeddings: of the model.
         notes: what was left out on the way here.
-        extra: findings about the split.
         measured: see `to_measure`; `None` means all of them.
-        validation_notes: what was left out of a table to judge by.
+        validation_notes: what was left out of a table to test on.
         warnings: those of both notes that nobody may miss.
-        judged: the table to judge by, where there is one.
+        judged: the table to test on, where there is one.
     """
     rows = rows_in_use(dataset, data, judged)
     part = rows if measured is None else measured
@@ -180,7 +181,6 @@ def check_data(
         *opposed,
         check_unknown(part, lengths),
         check_lengths(part, lengths, default, max_position_embeddings),
-        *extra,
     )
     order = ("warning", "notice", "good")
     edges = _edges(data)
@@ -191,8 +191,10 @@ def check_data(
         label_edges=edges,
         num_train=len(data.train),
         num_validation=len(data.validation),
+        num_test=len(data.test),
         train_counts=_counts(data.train, edges, len(data.labels)),
         validation_counts=_counts(data.validation, edges, len(data.labels)),
+        test_counts=_counts(data.test, edges, len(data.labels)),
         notes=notes + _say_drawn(part, rows),
         findings=tuple(sorted(found, key=lambda item: order.index(item.severity))),
         remedy=remedy,
@@ -221,12 +223,12 @@ def _say_drawn(part: Dataset, rows: Dataset) -> tuple[Note, ...]:
 def rows_in_use(
     dataset: Dataset, data: TrainingData, judged: Dataset | None = None
 ) -> Dataset:
-    """All rows that a model meets: those to learn from and those to judge by.
+    """All rows that a model meets: those to learn from and those to test on.
 
     Args:
         dataset: R rows of the table.
         data: see `check_data`.
-        judged: the table to judge by, where there is one. Its rows follow, with the
+        judged: the table to test on, where there is one. Its rows follow, with the
             number 0: their own would be taken for rows of the table.
     """
     if judged is None:
@@ -244,8 +246,12 @@ def rows_in_use(
 
 
 def _trained(dataset: Dataset, data: TrainingData) -> Dataset:
-    """The rows that are still there to learn from."""
-    return dataset.select(np.flatnonzero(np.isin(dataset.row_numbers, data.train.rows)))
+    """The rows that are still there to learn from and to choose by."""
+    kept = [data.train.rows]
+    if data.validation is not data.test:
+        kept.append(data.validation.rows)
+    is_kept = np.isin(dataset.row_numbers, np.concatenate(kept))
+    return dataset.select(np.flatnonzero(is_kept))
 
 
 def to_measure(dataset: Dataset, most: int = MAX_MEASURED) -> Dataset:
@@ -289,9 +295,10 @@ def rows_of(
 def _edges(data: TrainingData) -> np.ndarray:
     if not data.is_regression:
         return np.empty(0)
-    # A table to judge by may go beyond what there is to learn from.
-    both = np.concatenate([data.train.targets, data.validation.targets])
-    return np.histogram_bin_edges(both.astype("float64"), _NUM_BINS)
+    # A table to test on may go beyond what there is to learn from.
+    parts = (data.train, data.validation, data.test)
+    targets = np.concatenate([part.targets for part in parts])
+    return np.histogram_bin_edges(targets.astype("float64"), _NUM_BINS)
 
 
 def _counts(part: Examples, edges: np.ndarray, num_classes: int) -> np.ndarray:

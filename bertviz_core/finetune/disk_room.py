@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bertviz_core import visitor_files
 from bertviz_core.checkpoints.names import HUGGINGFACE, Weight, weights_of
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
@@ -33,7 +34,6 @@ def require_room(
     loaded: LoadedModel,
     settings: FinetuneSettings,
     num_labels: int,
-    num_rows: int,
 ) -> None:
     """Refuses a run for which the disk has no room.
 
@@ -43,15 +43,13 @@ def require_room(
         loaded: the model to begin with.
         settings: of the run.
         num_labels: C.
-        num_rows: R, rows to judge by.
 
     Raises:
+        StorageError: its owner, or everybody, keeps too much already.
         TrainingError: too little is free.
     """
     model = loaded.model
-    needed = _MARGIN_BYTES + room_for(
-        model.config, model.heads, settings, num_labels, num_rows
-    )
+    needed = _MARGIN_BYTES + room_for(model.config, model.heads, settings, num_labels)
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
     if free + _bytes_in(folder) < needed:
@@ -62,6 +60,8 @@ def require_room(
             needed=math.ceil(needed / 1_000_000),
             free=free // 1_000_000,
         )
+    for owner in visitor_files.owners_of(folder.parent):  # none on the command line
+        visitor_files.require_room(needed, owner, but=folder.parent)
 
 
 def room_for(
@@ -69,29 +69,26 @@ def room_for(
     heads: Iterable[str],
     settings: FinetuneSettings,
     num_labels: int,
-    num_rows: int = 0,
 ) -> int:
     """The most bytes that a run has on the disk at any time.
 
     Either the last checkpoint is being written beside those before it, or the model
-    and its zip file, which hardly compresses, beside the last checkpoints; or, when
-    these are gone, the zip file is made once more beside both.
+    and its zip file, which hardly compresses, beside the last checkpoints.
 
     Args:
         config: of the model to begin with.
         heads: that it has.
         settings: reads the level and the number of epochs.
         num_labels: C.
-        num_rows: R, rows to judge by: of the best epoch, what was said of each.
     """
     learning = num_learning(config, heads, settings, num_labels)
-    checkpoint = _FLOAT_BYTES * (_NUM_SLOTS * learning + num_rows * num_labels)
+    checkpoint = _FLOAT_BYTES * _NUM_SLOTS * learning
     trained = {*heads, "pooler", "classifier"}
     whole = weights_of(config, trained, HUGGINGFACE, num_labels)
     model = _FLOAT_BYTES * sum(math.prod(weight.shape) for weight in whole)
     while_learning = min(settings.epochs, NUM_KEPT + 1) * checkpoint
     at_the_end = min(settings.epochs, NUM_KEPT) * checkpoint + 2 * model
-    return max(while_learning, at_the_end, 3 * model)
+    return max(while_learning, at_the_end)
 
 
 def num_learning(

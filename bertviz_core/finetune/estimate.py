@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.baselines import counting_bytes, seconds_of_counting
+from bertviz_core.finetune.baselines import seconds_of_counting
 from bertviz_core.finetune.batches import (
     Arrays,
     TokenRows,
@@ -24,6 +24,7 @@ from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.remedies import oversampled
 from bertviz_core.finetune.run_estimate import RunEstimate
 from bertviz_core.finetune.schedule import count_steps
+from bertviz_core.finetune.selection import metric_name
 from bertviz_core.finetune.settings import FinetuneSettings
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class _Sample:
         targets: of these batches, as the network learns them.
         places: token places of an epoch, padding counted.
         seen: those of the validation rows.
+        read: those of the test rows.
         num_tokens: of all rows, without padding.
         largest: B and T of the largest batch of the run.
         tokenizing: seconds for all rows.
@@ -79,6 +81,7 @@ class _Sample:
     targets: list[np.ndarray]
     places: float
     seen: float
+    read: float
     num_tokens: int
     largest: tuple[int, int]
     tokenizing: float
@@ -119,6 +122,7 @@ def estimate_run(
         Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
         float32.
     """
+    counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
     if settings.oversample:
         data = oversampled(data, settings.seed)
     tokens = _tokens(loaded.tokenizer, data, settings)
@@ -144,13 +148,11 @@ def estimate_run(
         timed = steps.both * sample.places + passes.both * sample.seen
         seconds = timed * settings.epochs / _places(sample.timed)
     reading = _time_reading(loaded, sample.timed)
-    once = frozen.both * (sample.places + sample.seen) + reading.both * sample.seen
+    once = frozen.both * (sample.places + sample.seen) + reading.both * sample.read
     once /= _places(sample.timed)
     once += sum(timing.first for timing in (frozen, passes, steps, reading))
-    once += beginning + sample.tokenizing + seconds_of_counting(data)
-    # When the training is over, words are counted beside the finished model.
-    counting = _FLOAT_BYTES * _num_weights(learner) + counting_bytes(data)
-    memory = max(_memory(learner, sample.largest) + kept, counting)
+    once += beginning + sample.tokenizing + counting
+    memory = _memory(learner, sample.largest) + kept
     per_step = steps.both / _NUM_TIMED
     return RunEstimate(once + seconds, per_step, num_steps, memory, once)
 
@@ -179,18 +181,20 @@ def _sample(
     targets = data.train.targets[chosen]
     share = len(data.train) / len(chosen)
     places = _places(inputs) * share
-    more = len(data.validation) / len(data.train)
+    more, tested = (
+        len(part) / len(data.train) for part in (data.validation, data.test)
+    )
     return _Sample(
         timed=[inputs[index] for index in first],
         targets=[learner.centred(targets[order[index]]) for index in first],
         places=places,
         seen=places * more,
+        read=places * tested,
         num_tokens=int(rows.lengths.sum() * share * (1 + more)),
         largest=_largest(
             (rows, tokens.longest), min(settings.batch_size, len(data.train))
         ),
-        # Those to judge by become tokens twice: the finished model reads them again.
-        tokenizing=tokens.seconds * share * (1 + 2 * more),
+        tokenizing=tokens.seconds * share * (1 + more + tested),
     )
 
 

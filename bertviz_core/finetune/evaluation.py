@@ -12,17 +12,22 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.resampling import macro_f1_interval, mean_interval
+from bertviz_core.finetune.resampling import (
+    Comparison,
+    compare_errors,
+    compare_macro_f1,
+    compare_right,
+    macro_f1_interval,
+    mean_interval,
+)
 from bertviz_core.finetune.scores import (
     Calibration,
     calibrate,
-    class_counts,
-    confusion_matrix,
     macro_f1,
     r_squared,
-    ratio,
     wilson_interval,
 )
+from bertviz_core.finetune.split import text_keys
 from bertviz_core.trace import FrozenArrays
 
 NUM_BINS = 10
@@ -30,7 +35,9 @@ NUM_BINS = 10
 
 @dataclass(frozen=True)
 class ClassificationReport(FrozenArrays):
-    """Everything that the validation rows say of a classifier.
+    """Everything that the test rows say of a classifier.
+
+    Intervals count a text that stands twice once.
 
     Args:
         labels: C class names.
@@ -41,10 +48,11 @@ class ClassificationReport(FrozenArrays):
         accuracy: share of right rows.
         accuracy_interval: float `[2]`, 95 %, of Wilson.
         macro_f1: mean F1 of the classes that occur or were predicted.
-        macro_f1_interval: float `[2]`, 95 %, by bootstrap.
+        macro_f1_interval: float `[2]`, 95 %, see `resampling.macro_f1_interval`.
         precision, recall, f1: float `[C]`; NaN where there is nothing to divide by.
         precision_intervals, recall_intervals: float `[C, 2]`, 95 %, of Wilson.
         calibration: of the predicted class.
+        texts: int `[R]`, which of the G different texts each row has, from 0.
     """
 
     labels: tuple[str, ...]
@@ -63,6 +71,7 @@ class ClassificationReport(FrozenArrays):
     precision_intervals: np.ndarray
     recall_intervals: np.ndarray
     calibration: Calibration
+    texts: np.ndarray
 
     def cell(self, true: int, predicted: int) -> np.ndarray:
         """Indices int `[M]` of the rows in a cell of the confusion matrix."""
@@ -91,6 +100,7 @@ class ClassificationReport(FrozenArrays):
         ]
         return {
             "rows": len(self.targets),
+            "different_texts": num_texts(self),
             "accuracy": self.accuracy,
             "accuracy_95": self.accuracy_interval.tolist(),
             "macro_f1": self.macro_f1,
@@ -103,7 +113,7 @@ class ClassificationReport(FrozenArrays):
 
 @dataclass(frozen=True)
 class RegressionReport(FrozenArrays):
-    """Everything that the validation rows say of predicted numbers.
+    """Everything that the test rows say of predicted numbers.
 
     Args:
         name: what is predicted.
@@ -114,6 +124,7 @@ class RegressionReport(FrozenArrays):
         mae_interval: float `[2]`, 95 %, by bootstrap.
         rmse: root of the mean square.
         r2: share of the spread that is explained; 0 for always saying the mean.
+        texts: see `ClassificationReport`.
     """
 
     name: str
@@ -125,6 +136,7 @@ class RegressionReport(FrozenArrays):
     mae_interval: np.ndarray
     rmse: float
     r2: float
+    texts: np.ndarray
 
     def largest_residuals(self, count: int) -> np.ndarray:
         """Indices of the rows that are furthest off, the worst first."""
@@ -134,6 +146,7 @@ class RegressionReport(FrozenArrays):
         """The metrics as JSON holds them."""
         return {
             "rows": len(self.targets),
+            "different_texts": num_texts(self),
             "mae": self.mae,
             "mae_95": self.mae_interval.tolist(),
             "rmse": self.rmse,
@@ -144,18 +157,40 @@ class RegressionReport(FrozenArrays):
 Report = ClassificationReport | RegressionReport
 
 
+def num_texts(report: Report) -> int:
+    """G, the different texts that a report is of."""
+    return int(report.texts.max()) + 1
+
+
 def judge(data: TrainingData, outputs: np.ndarray) -> Report:
-    """The report of what was said of the validation rows.
+    """The report of what was said of the test rows.
 
     Args:
         data: the rows.
         outputs: float `[R, C]`, probabilities; or `[R]` or `[R, 1]`, numbers.
     """
-    part = data.validation
+    part = data.test
+    texts = np.unique(text_keys(part), return_inverse=True)[1]
     if data.is_regression:
         numbers = outputs.reshape(len(part))
-        return evaluate_numbers(data.labels[0], part.targets, numbers, part.rows)
-    return evaluate_classes(data.labels, part.targets, outputs, part.rows)
+        return evaluate_numbers(data.labels[0], part.targets, numbers, part.rows, texts)
+    return evaluate_classes(data.labels, part.targets, outputs, part.rows, texts)
+
+
+def compare(first: Report, second: Report, metric: str) -> Comparison:
+    """Whether a report is better than another of the same rows, or by chance.
+
+    Args:
+        first: of one method.
+        second: of another.
+        metric: that epochs were compared by: "macro_f1" compares that, another the
+            rows that are right; numbers are compared by their errors.
+    """
+    if isinstance(first, ClassificationReport):
+        by = compare_macro_f1 if metric == "macro_f1" else compare_right
+        return by(first.targets, first.predicted, second.predicted, first.texts)
+    errors = [np.abs(report.predicted - first.targets) for report in (first, second)]
+    return compare_errors(errors[0], errors[1], first.texts)
 
 
 def evaluate_classes(
@@ -163,6 +198,7 @@ def evaluate_classes(
     targets: np.ndarray,
     probabilities: np.ndarray,
     rows: np.ndarray,
+    texts: np.ndarray | None = None,
 ) -> ClassificationReport:
     """Judges a classifier.
 
@@ -171,34 +207,54 @@ def evaluate_classes(
         targets: int `[R]`, R at least 1.
         probabilities: float `[R, C]`, rows sum to 1.
         rows: int `[R]`, where each row stands in its file.
+        texts: int `[R]`, see `ClassificationReport`; `None`: each is another.
     """
-    predicted = probabilities.argmax(axis=1)
-    confusion = confusion_matrix(targets, predicted, len(labels))
-    right, true, called = class_counts(confusion)
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    texts = np.arange(len(targets)) if texts is None else texts
+    predicted, ids = probabilities.argmax(axis=1), np.arange(len(labels))
+    is_right = predicted == targets
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        targets, predicted, labels=ids, zero_division=np.nan
+    )
+    f1_interval = macro_f1_interval(targets, predicted, len(labels), texts)
     return ClassificationReport(
         labels=labels,
         targets=np.array(targets),
         predicted=predicted,
         probabilities=probabilities,
         rows=np.array(rows),
-        confusion=confusion,
-        accuracy=float(right.sum() / len(targets)),
-        accuracy_interval=wilson_interval(right.sum(), len(targets)),
-        macro_f1=macro_f1(targets, predicted, len(labels)),
-        macro_f1_interval=macro_f1_interval(targets, predicted, len(labels)),
-        precision=ratio(right, called),
-        recall=ratio(right, true),
-        f1=ratio(2 * right, called + true),
-        precision_intervals=wilson_interval(right, called),
-        recall_intervals=wilson_interval(right, true),
-        calibration=calibrate(
-            probabilities.max(axis=1), predicted == targets, NUM_BINS
+        confusion=confusion_matrix(targets, predicted, labels=ids),
+        accuracy=float(is_right.mean()),
+        accuracy_interval=_interval(is_right.mean(), np.ones(len(texts), bool), texts),
+        macro_f1=macro_f1(targets, predicted),
+        macro_f1_interval=f1_interval,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        precision_intervals=np.stack(
+            [_interval(precision[i], predicted == i, texts) for i in ids]
         ),
+        recall_intervals=np.stack(
+            [_interval(recall[i], targets == i, texts) for i in ids]
+        ),
+        calibration=calibrate(probabilities.max(axis=1), is_right, NUM_BINS),
+        texts=texts,
     )
 
 
+def _interval(share: float, is_counted: np.ndarray, texts: np.ndarray) -> np.ndarray:
+    """Of Wilson, as if each different text among some rows had been looked at once."""
+    count = len(np.unique(texts[is_counted]))
+    return wilson_interval(np.nan_to_num(share) * count, count)
+
+
 def evaluate_numbers(
-    name: str, targets: np.ndarray, predicted: np.ndarray, rows: np.ndarray
+    name: str,
+    targets: np.ndarray,
+    predicted: np.ndarray,
+    rows: np.ndarray,
+    texts: np.ndarray | None = None,
 ) -> RegressionReport:
     """Judges predicted numbers.
 
@@ -207,7 +263,9 @@ def evaluate_numbers(
         targets: float `[R]`.
         predicted: float `[R]`, in the same unit.
         rows: int `[R]`, where each row stands in its file.
+        texts: see `evaluate_classes`.
     """
+    texts = np.arange(len(targets)) if texts is None else texts
     wide = np.asarray(targets, "float64")
     residuals = np.asarray(predicted, "float64") - wide
     return RegressionReport(
@@ -217,9 +275,10 @@ def evaluate_numbers(
         rows=np.array(rows),
         residuals=residuals,
         mae=float(np.abs(residuals).mean()),
-        mae_interval=mean_interval(np.abs(residuals)),
+        mae_interval=mean_interval(np.abs(residuals), texts),
         rmse=float(np.sqrt(np.square(residuals).mean())),
         r2=r_squared(targets, predicted),
+        texts=texts,
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-# What an event is about, in the order of a run: texts become tokens, frozen layers
-# are computed once, a step was taken, an epoch ended, it could not be written to the
-# disk, why the run ended, the finished model reads the validation rows, that it was
-# stopped in it, a simple method learns from the same ones, and why that was left out.
+# What an event is about, in the order of a run: a simple method learns from the rows,
+# what it reached, texts become tokens, frozen layers are computed once, a step was
+# taken, an epoch ended, it could not be written to the disk, why the run ended, the
+# finished model reads the test rows.
 KINDS = (
+    "compare",
+    "compared",
     "tokenize",
     "cache",
     "resumed",
@@ -18,9 +21,6 @@ KINDS = (
     "unsaved",
     "ended",
     "judge",
-    "unread",
-    "compare",
-    "left_out",
 )
 
 # Why a run ended: all epochs done; no better epoch for `patience` epochs; someone
@@ -41,16 +41,19 @@ class TrainingEvent:
         loss: mean loss of the step, for "epoch" of its steps; `None` elsewhere.
         learning_rate: of the step; `None` elsewhere.
         metric_name: "accuracy", "macro_f1" or "r2".
-        metric: on the validation rows, for "epoch"; `None` elsewhere.
-        validation_loss: for "epoch"; `None` elsewhere.
+            "" where no rows choose an epoch.
+        metric: for "epoch", on the validation rows, `None` where there are none; for
+            "compared", on the test rows, `None` where it could not be had.
+        validation_loss: for "epoch", as `metric`.
         is_best: whether this epoch is the best so far.
+        is_whole: whether all steps of an epoch were taken: for "epoch", of this one,
+            for "ended", of any.
         seconds_left: estimate for the rest of the run, for "judge" of the reading;
             `None` when unknown.
         ending: one of `ENDINGS` for "ended", "" elsewhere.
-        kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none. For
-            "unread" the epoch whose answers stand in the report.
-        reason: why there is no later one, as the system says it; for "left_out"
-            one of `baselines.REASONS`, for "unread" the precision of these answers.
+        kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none.
+        reason: why there is no later one, as the system says it.
+        chosen: for "compared", see `baselines.Baseline`.
     """
 
     kind: str
@@ -64,10 +67,12 @@ class TrainingEvent:
     metric: float | None = None
     validation_loss: float | None = None
     is_best: bool = False
+    is_whole: bool = True
     seconds_left: float | None = None
     ending: str = ""
     kept_epoch: int = 0
     reason: str = ""
+    chosen: Mapping[str, Any] = field(default_factory=dict)
 
 
 Tell = Callable[[TrainingEvent], None]

@@ -21,8 +21,8 @@ class Finding:
 
     Args:
         kind: which check, a key for pages: "balance", "rare", "lengths",
-            "unknown", "duplicates", "contradictions", "leakage", "label_is_text",
-            "label_in_text", "spelling", "contradictions_of_files".
+            "unknown", "duplicates", "contradictions", "label_is_text",
+            "label_in_text", "giveaway", "spelling", "contradictions_of_files".
         severity: "good", "notice" or "warning".
         message: what was found.
         remedy: what to do, or `None`.

@@ -126,7 +126,8 @@ class TablePredictions(FrozenArrays):
         num_cut: rows whose end was left out.
         counts: int `[C]`, rows of each predicted class; `[1]` for numbers.
         first: some rows of the beginning.
-        path: of the CSV file with every row.
+        path: of the CSV file with every row; the same name with ".jsonl" has the exact
+            texts.
     """
 
     labels: tuple[str, ...]

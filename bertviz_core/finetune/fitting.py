@@ -22,12 +22,12 @@ def require_fit(
             segment.
     """
     config = loaded.model.config
-    if not len(data.train) or not len(data.validation):
+    if not len(data.train) or not len(data.test):
         raise TrainingError(
-            "There is nothing to learn from or nothing to judge by. Received: "
-            "{train} training rows, {validation} validation rows. Give more rows.",
+            "There is nothing to learn from or nothing to test on. Received: "
+            "{train} training rows, {test} test rows. Give more rows.",
             train=len(data.train),
-            validation=len(data.validation),
+            test=len(data.test),
         )
     if settings.max_tokens > config.max_position_embeddings:
         raise TrainingError(

@@ -124,10 +124,10 @@ def _head_inputs(
 ) -> tuple[Callable[[np.ndarray], Arrays], np.ndarray]:
     lengths = np.ones(len(rows.lengths), "int64")
     if not learner.learns_pooler:
-        pooled = np.stack(_frozen(learner, rows, tell, reads_pooled=True))  # [R, H]
+        pooled = np.array(_frozen(learner, rows, tell, reads_pooled=True))  # [R, H]
         return lambda chosen: {"pooled_output": pooled[chosen]}, lengths
     # The pooler reads the first token alone; all tokens of all rows may be too many.
-    firsts = np.stack(
+    firsts = np.array(
         _frozen(learner, rows, tell, reads_pooled=False, most_tokens=1)
     )  # [R, 1, H]
 

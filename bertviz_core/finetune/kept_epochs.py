@@ -11,7 +11,9 @@ from bertviz_core.finetune.batches import Arrays
 from bertviz_core.finetune.selection import EpochPoint, EpochScore
 
 _HISTORY = ("loss", "validation_loss", "metric", "seconds")
-_POINTS, _NUMBER, _OUTPUTS = "run/points", "run/best_epoch", "run/best_outputs"
+_POINTS, _NUMBER = "run/points", "run/best_epoch"
+# What checkpoints of earlier versions hold beside these.
+_LET_GO = "run/best_outputs"
 _WEIGHTS = "best/"
 
 
@@ -23,14 +25,11 @@ class BestEpoch:
         number: from 1.
         score: that made it the best.
         weights: of the variables that learn, by path.
-        outputs: float32 `[R, C]`, what the network said of the validation rows, as
-            `Learner.outputs` gives it; `None` where an older checkpoint lacks it.
     """
 
     number: int
     score: EpochScore
     weights: Arrays
-    outputs: np.ndarray | None
 
 
 def to_arrays(points: Sequence[EpochPoint], best: BestEpoch) -> Arrays:
@@ -44,8 +43,6 @@ def to_arrays(points: Sequence[EpochPoint], best: BestEpoch) -> Arrays:
     arrays = {f"{_WEIGHTS}{name}": value for name, value in best.weights.items()}
     arrays[_POINTS] = np.array(rows, "float64")
     arrays[_NUMBER] = np.array(best.number, "int64")
-    if best.outputs is not None:
-        arrays[_OUTPUTS] = best.outputs
     return arrays
 
 
@@ -55,6 +52,7 @@ def from_arrays(state: Arrays) -> tuple[list[EpochPoint], BestEpoch]:
     Args:
         state: from `to_arrays`, among others; those others are what stays in it.
     """
+    state.pop(_LET_GO, None)
     points = [EpochPoint(*map(float, row)) for row in state.pop(_POINTS)]
     number = int(state.pop(_NUMBER))
     names = [name for name in state if name.startswith(_WEIGHTS)]
@@ -63,6 +61,5 @@ def from_arrays(state: Arrays) -> tuple[list[EpochPoint], BestEpoch]:
         number=number,
         score=EpochScore(point.metric, point.validation_loss),
         weights={name.removeprefix(_WEIGHTS): state.pop(name) for name in names},
-        outputs=state.pop(_OUTPUTS, None),
     )
     return points, best

@@ -128,7 +128,7 @@ def read_classes(
     wrong = [index for index, name in enumerate(names) if name not in ids]
     if wrong:
         raise DatasetError(
-            "The validation file has a class that the training data lacks. "
+            "The test file has a class that the training data lacks. "
             "Received: “{value}” in rows {rows}. Known: {known}.",
             value=excerpt(names[wrong[0]]),
             rows=list_rows(row_numbers[wrong]),

@@ -43,7 +43,7 @@ def compare_layers(
     """Probes, separations and maps of both models on the same rows.
 
     Probes learn from rows that the training learned from, and are judged by its
-    validation rows; which, is drawn once and for all. Both models get the same.
+    test rows; which, is drawn once and for all. Both models get the same.
 
     Args:
         before: of the model that training began with.
@@ -64,7 +64,7 @@ def compare_layers(
         raise ValueError(f"`reading` must be among {READINGS}. Received: {reading}.")
     told = progress or (lambda share, doing: None)
     fitted = _drawn(data.train, MAX_FITTED)
-    judged = _drawn(data.validation, MAX_JUDGED)
+    judged = _drawn(data.test, MAX_JUDGED)
     pairs = [
         _both(explorer, data, (fitted, judged), reading, max_tokens, _part(told, turn))
         for turn, explorer in enumerate((before, after))
@@ -80,7 +80,7 @@ def compare_layers(
         labels=data.labels,
         num_fitted=len(fitted),
         rows=judged,
-        targets=data.validation.targets[judged],
+        targets=data.test.targets[judged],
         scores=scores,
         score_intervals=intervals,
         least=judge.least(),
@@ -161,11 +161,11 @@ class _Judge:
         if self.data.is_regression:
             return 0.0
         commonest = np.bincount(self.data.train.targets[self.fitted]).argmax()
-        return float(np.mean(self.data.validation.targets[self.judged] == commonest))
+        return float(np.mean(self.data.test.targets[self.judged] == commonest))
 
     def _score(self, known: np.ndarray, asked: np.ndarray) -> float:
         targets = self.data.train.targets[self.fitted]
-        truth = self.data.validation.targets[self.judged]
+        truth = self.data.test.targets[self.judged]
         if self.data.is_regression:
             return probe_numbers(known, targets, asked, truth)
         return float(np.mean(probe_classes(known, targets, asked) == truth))
@@ -173,7 +173,7 @@ class _Judge:
     def _separation(self, asked: np.ndarray) -> float:
         if are_alike(asked):  # [CLS] before the first layer
             return np.nan
-        names = [str(target) for target in self.data.validation.targets[self.judged]]
+        names = [str(target) for target in self.data.test.targets[self.judged]]
         score = group_separation(asked, names).score
         return np.nan if score is None else score
 
@@ -195,7 +195,7 @@ def _both(
 ) -> tuple[np.ndarray, np.ndarray]:
     """States `[L + 1, R, H]` of the fitted rows, and of the judged ones."""
     found, before, total = [], 0, sum(map(len, chosen))
-    for part, indices in zip((data.train, data.validation), chosen, strict=True):
+    for part, indices in zip((data.train, data.test), chosen, strict=True):
         texts = [part.texts[index] for index in indices]
         seconds = None
         if part.pairs is not None:

@@ -13,7 +13,6 @@ from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import Arrays, by_length
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
-from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.pretrain.optimizer import AdamW, decays
 from bertviz_core.training.precision import chosen_precision
@@ -202,19 +201,6 @@ class Learner:
         if not self.network.is_regression:
             return targets.astype("int32")
         return ((targets - self.mean) / self.spread).astype("float32")
-
-    def answers(self, outputs: np.ndarray) -> np.ndarray:
-        """What outputs say: probabilities, or numbers in the unit of the targets.
-
-        Args:
-            outputs: float32 `[R, C]`, from `outputs`.
-
-        Returns:
-            float `[R, C]`.
-        """
-        if not self.network.is_regression:
-            return probabilities_of(outputs)
-        return outputs.astype("float64") * self.spread + self.mean
 
     def restore_unit(self) -> None:
         """Lets the head answer in the unit of the targets from now on."""

@@ -24,13 +24,15 @@ class DataOrigin:
         text_column, label_column: names.
         pair_column: name of the column with second texts, or `None`.
         is_regression: whether the label is a number to predict.
-        validation_sha256: of a file to judge by; `None` where rows of the table
+        validation_sha256: of a file to test on; `None` where rows of the table
             were set aside.
         validation_encoding, validation_separator, validation_has_header: as those
             of the table; `None` where there is no such file, or where a recipe does
             not say.
-        validation_rate: share of these rows.
-        split_seed: of their draw.
+        validation_rate: share of the rows that chose the epoch.
+        split_seed: of the draws.
+        test_rate: share of the rows that were tested on; 0 in recipes of earlier
+            versions, see `request.DataChoice`.
     """
 
     table_sha256: str
@@ -47,6 +49,7 @@ class DataOrigin:
     validation_has_header: bool | None = None
     validation_rate: float = 0.2
     split_seed: int = 1
+    test_rate: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The origin as JSON holds it."""
@@ -68,15 +71,17 @@ def origin_of(
     validation: Table | None,
     validation_rate: float,
     seed: int,
+    test_rate: float,
 ) -> DataOrigin:
     """Notes where rows come from.
 
     Args:
         table: that the rows were taken from.
         columns: which column is what.
-        validation: a table to judge by; `None` where rows were set aside.
-        validation_rate: share of these rows.
-        seed: of their draw.
+        validation: a table to test on; `None` where rows were set aside.
+        validation_rate: see `DataOrigin`.
+        seed: of the draws.
+        test_rate: see `DataOrigin`.
     """
     return DataOrigin(
         table_sha256=table.sha256,
@@ -90,6 +95,7 @@ def origin_of(
         **({} if validation is None else _layout_of(validation)),
         validation_rate=validation_rate,
         split_seed=seed,
+        test_rate=test_rate,
     )
 
 

@@ -1,9 +1,11 @@
-"""Predictions as a table that a spreadsheet opens without running any cell."""
+"""Predictions as a table: for spreadsheets, which run no cell of it, or as they are."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
 import numpy as np
@@ -14,47 +16,69 @@ from bertviz_core.numbers import number_text
 PREDICTED = "predicted"
 
 
-def write_predictions(
-    file: TextIO,
-    columns: Sequence[str],
-    cells: np.ndarray,
-    labels: Sequence[str],
-    outputs: np.ndarray,
-    is_regression: bool,
-) -> None:
-    """Adds what a model says to the rows of a table.
+@dataclass(frozen=True)
+class PredictedTable:
+    """The rows of a table, and what a model says of them.
 
     A class is followed by its probability and those of all others; a name that
     the table already has gets a number.
 
     Args:
-        file: to write to, opened with `newline=""` and, for Excel to read Chinese,
-            the encoding "utf-8-sig".
         columns: names of the table.
         cells: str objects `[R, num_columns]`.
         labels: C class names, or the name of the number.
         outputs: float `[R, C]`, probabilities or numbers; a row of NaN has no
-            prediction and gets empty cells.
+            prediction.
         is_regression: whether `outputs` are numbers.
     """
-    added = [PREDICTED]
-    if not is_regression:
-        added += [f"p({label})" for label in labels]
-    writer = csv.writer(file, lineterminator="\r\n")
-    names = [*columns, *_free_names(columns, added)]
-    writer.writerow([safe_cell(name) for name in names])
-    for row, values in zip(cells, outputs, strict=True):
-        own = map(safe_cell, row)
-        writer.writerow([*own, *_said(labels, values, is_regression)])
 
+    columns: Sequence[str]
+    cells: np.ndarray
+    labels: Sequence[str]
+    outputs: np.ndarray
+    is_regression: bool
 
-def _said(labels: Sequence[str], values: np.ndarray, is_regression: bool) -> list[str]:
-    if np.isnan(values[0]):
-        return [""] * (1 if is_regression else 1 + len(labels))
-    if is_regression:
-        return [number_text(values[0])]
-    best = safe_cell(labels[int(values.argmax())])
-    return [best, *(f"{value:.6f}" for value in values)]
+    def write_csv(self, file: TextIO) -> None:
+        """Writes it so that no cell is taken for a formula; see `safe_cell`.
+
+        Args:
+            file: opened with `newline=""` and, for Excel to read Chinese, the encoding
+                "utf-8-sig".
+        """
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerow(map(safe_cell, self._names()))
+        for row, said in self._rows():
+            shown = [number_text(v) if self.is_regression else f"{v:.6f}" for v in said]
+            best = [] if self.is_regression else [safe_cell(self._best(said))]
+            found = [*best, *shown] if said else [""] * self._num_added
+            writer.writerow([*map(safe_cell, row), *found])
+
+    def write_json_lines(self, file: TextIO) -> None:
+        """Writes an object a line, with all texts and numbers as they are."""
+        names = self._names()
+        for row, said in self._rows():
+            best = [] if self.is_regression else [self._best(said)]
+            found = [*best, *said] if said else [None] * self._num_added
+            values = dict(zip(names, [*row, *found], strict=True))
+            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+    @property
+    def _num_added(self) -> int:
+        return 1 if self.is_regression else 1 + len(self.labels)
+
+    def _names(self) -> list[str]:
+        added = [PREDICTED]
+        if not self.is_regression:
+            added += [f"p({label})" for label in self.labels]
+        return [*self.columns, *_free_names(self.columns, added)]
+
+    def _rows(self) -> Iterator[tuple[np.ndarray, list[float]]]:
+        """The cells of each row, and what is said of it, if it has a text."""
+        for row, values in zip(self.cells, self.outputs, strict=True):
+            yield row, [] if np.isnan(values[0]) else values.tolist()
+
+    def _best(self, said: list[float]) -> str:
+        return self.labels[int(np.argmax(said))] if said else ""
 
 
 def _free_names(taken: Sequence[str], wanted: Sequence[str]) -> list[str]:

@@ -27,6 +27,7 @@ class Recipe:
         settings: of the run, with the precision that it computed in.
         origin: of the rows; `None` in a recipe that does not say.
         data_hash: SHA-256 of the rows, see `TrainingData.fingerprint`.
+        stopped_at: the step after which someone stopped the run; `None`: nobody did.
     """
 
     base_model: str
@@ -34,6 +35,7 @@ class Recipe:
     settings: FinetuneSettings
     origin: DataOrigin | None
     data_hash: str
+    stopped_at: int | None = None
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -54,6 +56,7 @@ def read_recipe(path: Path) -> Recipe:
         settings=FinetuneSettings.from_dict(settings | {"precision": precision}),
         origin=None if origin is None else DataOrigin.from_dict(origin),
         data_hash=str(raw.get("data_sha256", "")),
+        stopped_at=raw.get("stopped_at_step"),
     )
 
 

@@ -33,22 +33,25 @@ class TableSource:
 
 @dataclass(frozen=True)
 class DataChoice:
-    """Rows to learn from and to judge by.
+    """Rows to learn from, to choose the epoch by, and to test on.
 
     Args:
         source: the table.
         columns: which column is what.
-        validation: a table to judge by, with the same columns; `None` sets rows of
+        validation: a table to test on, with the same columns; `None` sets rows of
             `source` aside.
-        validation_rate: share of rows that are set aside, in (0, 1).
-        seed: of the draw.
+        validation_rate: share of the rows that choose the epoch, in (0, 1).
+        seed: of the draws.
+        test_rate: share of the rows to test on, in (0, 1). 0 in requests of earlier
+            versions: the rows that chose the epoch, or that table, gave the report.
     """
 
     source: TableSource
     columns: ColumnChoice
     validation: TableSource | None = None
-    validation_rate: float = 0.2
+    validation_rate: float = 0.1
     seed: int = 1
+    test_rate: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ class TrainingRequest:
             validation=None if other is None else TableSource(**other),
             validation_rate=data["validation_rate"],
             seed=data["seed"],
+            test_rate=data.get("test_rate", 0.0),
         )
         settings = FinetuneSettings.from_dict(raw["settings"])
         return cls(

@@ -12,7 +12,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows, by_length, tokenize
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.finetuned_results import ReadText, RowPredictions
-from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.tasks import task
 
 # Of the work on a table, cutting texts into tokens is the smaller part.
@@ -206,4 +205,6 @@ def _outputs(logits: np.ndarray) -> np.ndarray:
     """Probabilities `[R, C]`, or the numbers themselves `[R, 1]`."""
     if logits.shape[1] == 1:
         return logits.astype(np.float64)
-    return probabilities_of(logits)
+    from scipy.special import softmax
+
+    return softmax(logits.astype("float64"), axis=1)

@@ -11,14 +11,13 @@ class RunEstimate:
 
     Args:
         seconds: from texts to the report: tokens, frozen layers, all epochs with
-            their validation, the last reading of the validation rows in float32, the
-            simple methods, and compiling; early stopping makes it less.
+            their validation, the reading of the test rows in float32, word counts,
+            and compiling; early stopping makes it less.
         seconds_per_step: of the two steps that were timed.
         num_steps: optimiser steps of all epochs.
         memory_bytes: weights, their gradients and averages, the best epoch, what is
             copied while an epoch is written to the disk,
-            activations of the largest batch, and what is kept of frozen layers; or
-            what counting words takes beside the finished model, where that is more.
+            activations of the largest batch, and what is kept of frozen layers.
         seconds_once: of `seconds`, those that are the same however many epochs
             there are.
     """

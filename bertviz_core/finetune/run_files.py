@@ -6,65 +6,78 @@ trains writes the rest. Files appear under their names when they are whole.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import time
+import shutil
 import uuid
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numpy as np
 
-from bertviz_core import errors
+from bertviz_core import errors, visitor_files
 from bertviz_core.errors import BertVizError, TrainingError
 from bertviz_core.finetune.json_files import read_json, write_json
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
-from bertviz_core.finetune.workplace import (
-    RUN_PREFIX,
-    lend_table,
-    new_run_folder,
-    remove_run,
-)
+from bertviz_core.finetune.visitor_tables import lend_table
 from bertviz_core.trace import ModelEntry
+from bertviz_core.visitor_files import MODEL, REQUEST, RUN_PREFIX, RUNS, place_of
 
-REQUEST, PROGRESS, STOP, OWNER = "request.json", "progress.json", "stop", "owner"
-WORK, MODEL, BUNDLE = "work", "model", "model.zip"
+PROGRESS, STOP, WORK, BUNDLE = "progress.json", "stop", "work", "model.zip"
 LOG_FOLDER, LOG_BUNDLE = "log", "tensorboard.zip"
 OUTPUTS = "outputs.npz"
-# Why a run is to stop: someone asked, or nobody looked at it any more.
-ASKED, ABANDONED = "asked", "abandoned"
+# Why a run is to stop: someone asked, nobody looked at it any more, or its time is up.
+ASKED, ABANDONED, TIME_UP = "asked", "abandoned", "time_up"
+# Held by the process that sees to a run, and by the one that trains. Locks go with
+# their processes, and servers that share a disk need not agree on the time.
+CARE, TRAINING = "care.lock", "training.lock"
+# A process that has just died may be a moment on its way out.
+_LOCK_SECONDS = 10.0
+# No training begins with less room on the disk.
+MIN_FREE_BYTES = 500_000_000
 _MAX_TITLE_CHARS = 80
-# The process that takes care of a run says so more often than this.
-OWNER_SECONDS = 30.0
 
 
-def create_run(request: TrainingRequest) -> str:
+def create_run(request: TrainingRequest, run_id: str, owner: str = "") -> Path:
     """Makes the folder of a run with the request and tables of its own.
 
-    Returns:
-        The run's id.
+    Args:
+        request: what is asked for.
+        run_id: 32 hexadecimal digits that nobody can guess.
+        owner: whose share of the room it takes.
 
     Raises:
         DatasetError: a table is gone.
+        StorageError: see `visitor_files.require_room`.
         TrainingError: no room on the disk.
     """
+    visitor_files.require_room(0, owner)
+    free = shutil.disk_usage(place_of(RUNS)).free
+    if free < MIN_FREE_BYTES:
+        raise TrainingError(
+            "There is too little room on the disk of the server for a training. "
+            "Received: {free} MB free. Try again later, when others have ended.",
+            free=free // 1_000_000,
+        )
+    folder = place_of(RUNS) / run_id
     try:
-        folder = new_run_folder()
-        try:
-            write_json(folder / REQUEST, lend_tables(request, folder).to_dict())
-        except BaseException:
-            remove_run(folder.name)
-            raise
+        folder.mkdir(mode=0o700)
+        visitor_files.own(folder, owner)
+        write_json(folder / REQUEST, lend_tables(request, folder).to_dict())
     except OSError as error:
+        visitor_files.remove(folder)
         raise TrainingError(
             "The training cannot write to the disk of the server. Received: "
             "{reason}. Make room, then let the training go on.",
             reason=error.strerror or type(error).__name__,
         ) from error
-    return folder.name
+    except BaseException:
+        visitor_files.remove(folder)
+        raise
+    return folder
 
 
 def lend_tables(request: TrainingRequest, folder: Path) -> TrainingRequest:
@@ -122,6 +135,11 @@ def write_progress(
     write_json(folder / PROGRESS, raw)
 
 
+def seconds_of(folder: Path) -> float:
+    """For how long a run has been training, as far as it has told."""
+    return RunHistory(**read_progress(folder).get("history", {})).seconds
+
+
 def set_state(folder: Path, state: str, error: BertVizError | None = None) -> None:
     """Ends or revives a run from the side that does not train."""
     raw = read_progress(folder) or {"history": RunHistory().to_dict()}
@@ -155,18 +173,38 @@ def reason_to_stop(folder: Path) -> str | None:
         return None
 
 
-def take_care(folder: Path) -> None:
-    """Says that a process takes care of this run."""
-    with contextlib.suppress(OSError):  # removed meanwhile
-        (folder / OWNER).touch()
+def lock(folder: Path, name: str, seconds: float = _LOCK_SECONDS) -> filelock.FileLock:
+    """Locks a run for this process alone; release it at the end.
 
+    Args:
+        folder: of the run.
+        name: `CARE` or `TRAINING`.
+        seconds: to wait for another process.
 
-def has_owner(folder: Path) -> bool:
-    """Whether some process takes care of this run."""
+    Raises:
+        TrainingError: another process has it.
+    """
+    # A thread may release what another has locked.
+    held = filelock.FileLock(folder / name, timeout=seconds, thread_local=False)
     try:
-        return time.time() - (folder / OWNER).stat().st_mtime < OWNER_SECONDS
-    except OSError:
+        held.acquire()
+    except (filelock.Timeout, OSError) as error:
+        raise TrainingError(
+            "This training is under way in another process already. Wait for its end, "
+            "or stop it there."
+        ) from error
+    return held
+
+
+def has_care(folder: Path) -> bool:
+    """Whether some process sees to this run."""
+    if not (folder / CARE).exists():
         return False
+    try:
+        lock(folder, CARE, 0.0).release()
+    except TrainingError:
+        return True
+    return False
 
 
 def status_of(folder: Path, place: int = 0) -> TrainingStatus:
@@ -176,9 +214,10 @@ def status_of(folder: Path, place: int = 0) -> TrainingStatus:
         folder: of the run.
         place: in the queue, from 1; 0 where it does not wait.
     """
+    is_cared_for = has_care(folder)  # asked first: what is read then is the last word
     raw = read_progress(folder)
     state = "waiting" if place else raw.get("state", "running")
-    if state in ("waiting", "running") and not has_owner(folder):
+    if state in ("waiting", "running") and not is_cared_for:
         state = "interrupted"
     history = RunHistory(**raw["history"]) if raw else RunHistory()
     request = read_request(folder)
@@ -214,6 +253,7 @@ _SAME = (
     "num_restarts",
     "resumed_epoch",
     "ending",
+    "bar",
 )
 
 

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from bertviz_core.finetune.events import TrainingEvent
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.run_sentences import (
+    of_bar,
     of_ending,
     of_epoch,
-    of_left_out,
+    of_part,
     of_phase,
     of_reading,
     of_restart,
     of_resume,
-    of_unread,
     of_unsaved,
 )
 from bertviz_core.finetune.training_status import MAX_POINTS
 
 _PHASE_OF_KIND = {
+    "compare": "compare",
+    "compared": "compare",
     "tokenize": "tokenize",
     "cache": "cache",
     "ended": "evaluate",
     "judge": "evaluate",
-    "unread": "evaluate",
-    "compare": "compare",
-    "left_out": "compare",
 }
 # Events that are no part of the training itself.
-_AROUND = ("tokenize", "cache", "judge", "unread", "compare", "left_out")
+_AROUND = ("compare", "compared", "tokenize", "cache", "judge")
 
 
 @dataclass
@@ -40,7 +40,7 @@ class RunHistory:
 
     Args:
         phase, fraction, step, num_steps, epoch, num_epochs, seconds, seconds_left,
-        metric_name, best_epoch, num_restarts, resumed_epoch, ending: see
+        metric_name, best_epoch, num_restarts, resumed_epoch, ending, bar: see
             `TrainingStatus`.
         language: of the model, as `ModelEntry` writes it.
         is_restarted: the log has not told the last restart yet.
@@ -67,6 +67,7 @@ class RunHistory:
     is_restarted: bool = False
     is_asked: bool = False
     ending: str = ""
+    bar: Note | None = None
     language: str = ""
     points: list[list[float]] = field(default_factory=list)
     stride: int = 1
@@ -101,16 +102,15 @@ class RunHistory:
             if sentence := of_phase(phase):
                 self.say(sentence)
         self.fraction = event.fraction
-        self.metric_name = event.metric_name or self.metric_name
-        if event.kind == "left_out":
-            self.say(of_left_out(event.reason))
-        elif event.kind == "unread":
-            self.say(of_unread(event.kept_epoch, event.reason))
+        if event.kind == "compared":
+            self.bar = of_bar(event.metric_name, event.metric, event.chosen)
+            self.say(self.bar)
         elif event.kind == "judge":
             self.seconds_left = event.seconds_left
         if event.kind in _AROUND:
             return
         self.step, self.num_steps = event.step, event.num_steps
+        self.metric_name = event.metric_name
         self.epoch = event.epoch
         if event.seconds_left is not None:
             self.seconds_left = event.seconds_left
@@ -126,7 +126,10 @@ class RunHistory:
         elif event.kind == "ended":
             self.ending, self.fraction = event.ending, 0.0
             self.seconds_left = None
-            self.say(of_ending(event.ending, self.best_epoch, len(self.epochs)))
+            if event.is_whole:
+                self.say(of_ending(event, self.best_epoch, len(self.epochs)))
+            else:
+                self.say(of_part(event))
             self.say(of_reading())
 
     def curve(self) -> list[list[float]]:
@@ -151,18 +154,16 @@ class RunHistory:
             self.stride *= 2
 
     def _take_epoch(self, event: TrainingEvent) -> None:
+        if not event.is_whole:  # the first of a run that was stopped: no epoch
+            return
         self.epochs = self.epochs[: event.epoch - 1]
         values = (event.loss, event.validation_loss, event.metric)
-        self.epochs.append([float(event.step), *(value or 0.0 for value in values)])
+        known = (math.nan if value is None else value for value in values)
+        self.epochs.append([float(event.step), *known])
         if event.is_best:
             self.best_epoch = event.epoch
         best = self.epochs[self.best_epoch - 1][3]
-        self.say(
-            of_epoch(
-                self.metric_name, event.epoch, event.metric or 0.0,
-                self.best_epoch, best,
-            )
-        )  # fmt: skip
+        self.say(of_epoch(event, self.best_epoch, best))
 
     def _forget_after(self, step: int, num_epochs: int) -> None:
         """Drops what was told twice: a run goes on from its last whole epoch."""
@@ -172,6 +173,8 @@ class RunHistory:
         # By metric, then by validation loss; of equals the first, as in training.
         ranks = [(epoch[3], -epoch[2]) for epoch in self.epochs]
         self.best_epoch = ranks.index(max(ranks)) + 1 if ranks else 0
+        if ranks and math.isnan(ranks[0][0]):  # nothing chose: it is the last
+            self.best_epoch = len(ranks)
 
     def _say_restart(self, num_epochs: int) -> None:
         if self.is_restarted:

@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from bertviz_core.finetune.events import TrainingEvent
 from bertviz_core.finetune.notes import Note, note
 
 
-def of_start(num_train: int, num_validation: int) -> Note:
+def of_start(num_train: int, num_validation: int, num_test: int) -> Note:
     """The run begins."""
+    if not num_validation:
+        return note(
+            "The training begins: {train} training rows, {test} test rows, and too "
+            "few for validation. All epochs run, and the last one is kept.",
+            train=num_train,
+            test=num_test,
+        )
     return note(
-        "The training begins: {train} rows to learn from, {validation} rows to judge "
-        "by.",
+        "The training begins: {train} training rows, {validation} validation rows, "
+        "{test} test rows.",
         train=num_train,
         validation=num_validation,
+        test=num_test,
+    )
+
+
+def of_bar(metric: str, value: float | None, chosen: Mapping[str, Any]) -> Note:
+    """Words were counted, before anything learns.
+
+    Args:
+        metric: "accuracy", "macro_f1" or "r2".
+        value: of the metric; `None` where there is none.
+        chosen: see `baselines.Baseline`.
+    """
+    if value is None:
+        return note(
+            "Word counts (TF-IDF) could not be had from these rows, so the report "
+            "lacks this method."
+        )
+    if metric == "accuracy":
+        return note(
+            "The bar to beat: word counts (TF-IDF, {chosen}) get {percent} % of the "
+            "test rows right.",
+            chosen=chosen_text(chosen),
+            percent=round(100 * value, 1),
+        )
+    return note(
+        "The bar to beat: word counts (TF-IDF, {chosen}), with {name} = {value} on the "
+        "test rows.",
+        chosen=chosen_text(chosen),
+        name="macro-F1" if metric == "macro_f1" else "R²",
+        value=round(value, 3),
+    )
+
+
+def chosen_text(chosen: Mapping[str, Any]) -> str:
+    """What a linear model was given, by scikit-learn's names, such as "C=10"."""
+    return ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in chosen.items()
+        if name != "folds" and value is not None
     )
 
 
@@ -51,21 +101,33 @@ def of_resume(num_epochs: int) -> Note:
     )
 
 
-def of_epoch(
-    metric: str, epoch: int, value: float, best_epoch: int, best: float
-) -> Note:
+def of_epoch(event: TrainingEvent, best_epoch: int, best: float) -> Note:
     """An epoch has ended.
 
     Args:
-        metric: "accuracy", "macro_f1" or "r2".
-        epoch: from 1.
-        value: of the metric.
+        event: of the epoch.
         best_epoch: the best so far, this one counted.
         best: its metric.
     """
+    metric, epoch = event.metric_name, event.epoch
+    if event.metric is None:
+        return note(
+            "Epoch {epoch} is done; its mean loss was {loss}.",
+            epoch=epoch,
+            loss=round(event.loss or 0.0, 3),
+        )
     if best_epoch == epoch:
-        return _of_best(metric, epoch, value)
-    return _of_worse(metric, epoch, value, best_epoch, best)
+        return _of_best(metric, epoch, event.metric)
+    return _of_worse(metric, epoch, event.metric, best_epoch, best)
+
+
+def of_part(event: TrainingEvent) -> Note:
+    """The run was stopped within its first epoch, and there is no better to keep."""
+    return note(
+        "The training was stopped after step {step}, before its first epoch was "
+        "over. The model is as it was then.",
+        step=event.step,
+    )
 
 
 def of_unsaved(epoch: int, kept_epoch: int, reason: str) -> Note:
@@ -94,14 +156,20 @@ def of_unsaved(epoch: int, kept_epoch: int, reason: str) -> Note:
     )
 
 
-def of_ending(ending: str, best_epoch: int, num_epochs: int) -> Note:
+def of_ending(event: TrainingEvent, best_epoch: int, num_epochs: int) -> Note:
     """The steps are over; why, and which epoch is kept.
 
     Args:
-        ending: one of `events.ENDINGS`.
+        event: of the kind "ended".
         best_epoch: from 1.
         num_epochs: that have ended.
     """
+    ending = event.ending
+    if not event.metric_name and ending != "not_a_number":
+        return note(
+            "The steps are over. The model is as it was after epoch {epoch}.",
+            epoch=best_epoch,
+        )
     if ending == "no_better":
         return note(
             "No epoch was better for {count} epochs, so the training ends early. The "
@@ -130,55 +198,8 @@ def of_ending(ending: str, best_epoch: int, num_epochs: int) -> Note:
 def of_reading() -> Note:
     """The steps are over, and the report is made."""
     return note(
-        "The finished model reads the validation rows once more, in float32: the "
-        "report is of what it says now."
-    )
-
-
-def of_unread(epoch: int, precision: str) -> Note:
-    """The last reading was stopped.
-
-    Args:
-        epoch: from 1, whose answers stand in the report.
-        precision: that they were computed in.
-    """
-    return note(
-        "The last reading of the validation rows was stopped. The report is of what "
-        "was said of them after epoch {epoch}, in {precision}. The model is kept.",
-        epoch=epoch,
-        precision=precision,
-    )
-
-
-def of_left_out(reason: str) -> Note:
-    """The model is there, and one method that it was to be held against is not.
-
-    Args:
-        reason: one of `baselines.REASONS`.
-    """
-    if reason == "stopped":
-        return note(
-            "Counting words (TF-IDF) was stopped, so the report lacks this method. "
-            "The model is kept."
-        )
-    if reason == "memory":
-        return note(
-            "There was too little memory for counting words (TF-IDF), so the report "
-            "lacks this method. The model is kept."
-        )
-    if reason == "died":
-        return note(
-            "The process ended unexpectedly while it counted words (TF-IDF), so the "
-            "report lacks this method. The model was kept before."
-        )
-    if reason == "disk":
-        return note(
-            "The disk has no room for what counting words (TF-IDF) reached, so the "
-            "report may lack this method. The model is kept."
-        )
-    return note(
-        "Counting words (TF-IDF) failed, so the report lacks this method. The model "
-        "is kept."
+        "The finished model reads the test rows, in float32: the report is of what it "
+        "says of them."
     )
 
 
@@ -187,6 +208,15 @@ def of_lease(minutes: int) -> Note:
     return note(
         "Nobody has looked at this training for {minutes} minutes, so it is being "
         "stopped.",
+        minutes=minutes,
+    )
+
+
+def of_time_up(minutes: int) -> Note:
+    """The host gives a training no longer time."""
+    return note(
+        "A training may take {minutes} minutes on this server, and these are over, so "
+        "it is being stopped.",
         minutes=minutes,
     )
 

@@ -1,6 +1,6 @@
 """Numbers that say how well predictions meet the truth.
 
-Shapes: R rows, C classes. Confusion matrices have the true class in the row.
+Shapes: R rows, C classes.
 """
 
 from __future__ import annotations
@@ -38,28 +38,11 @@ class Calibration(FrozenArrays):
     error: float
 
 
-def probabilities_of(logits: np.ndarray) -> np.ndarray:
-    """Softmax over the classes, float64 `[R, C]`."""
-    wide = np.asarray(logits, "float64")
-    powers = np.exp(wide - wide.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def confusion_matrix(
-    targets: np.ndarray, predicted: np.ndarray, num_classes: int
-) -> np.ndarray:
-    """Counts rows by true (row) and predicted (column) class, int `[C, C]`."""
-    cells = np.asarray(targets) * num_classes + predicted
-    counts = np.bincount(cells, minlength=num_classes**2)
-    return counts.reshape(num_classes, num_classes)
-
-
-def macro_f1(targets: np.ndarray, predicted: np.ndarray, num_classes: int) -> float:
+def macro_f1(targets: np.ndarray, predicted: np.ndarray) -> float:
     """Mean F1 of the classes that occur or were predicted."""
-    right, true, called = class_counts(
-        confusion_matrix(targets, predicted, num_classes)
-    )
-    return float(np.nanmean(ratio(2 * right, called + true)))
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(targets, predicted, average="macro"))
 
 
 def r_squared(targets: np.ndarray, predicted: np.ndarray) -> float:
@@ -79,7 +62,8 @@ def wilson_interval(right: Any, total: Any) -> np.ndarray:
     """Where a share lies with 95 % confidence, by what was counted.
 
     Args:
-        right: counted, an int or int `[C]`.
+        right: counted, a number or `[C]`; of rows that are not independent, as many as
+            their share makes of those that are, which scipy's own would not take.
         total: out of how many; 0 says nothing: 0 to 1.
 
     Returns:
@@ -116,13 +100,6 @@ def calibrate(
     right = ratio(np.bincount(bins, is_right, num_bins), counts)
     error = np.nansum(np.abs(sure - right) * counts) / len(confidence)
     return Calibration(counts, sure, right, float(error))
-
-
-def class_counts(
-    confusion: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Right rows, true rows and predicted rows of each class, int `[C]`."""
-    return np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which rows train and which check: by chance, by class, copies kept together."""
+"""Which rows train, choose and test: by chance, by class, copies kept together."""
 
 from __future__ import annotations
 
@@ -11,38 +11,60 @@ import numpy as np
 
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.dataset import Dataset
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.trace import FrozenArrays
 
 # Numbers have no classes to keep in proportion; ten ranges of equal size do it.
 _NUM_RANGES = 10
+# With fewer rows than these, one row is five points, and chance chooses the epoch.
+MIN_VALIDATION = 20
 
 
 @dataclass(frozen=True)
 class Split(FrozenArrays):
-    """Two parts of a dataset that share no text.
+    """Three parts of a dataset that share no text.
 
     Args:
         train: int `[A]`, indices of the rows to learn from, ascending.
-        validation: int `[B]`, indices of the rows to check by, ascending.
+        validation: int `[B]`, indices of those that choose the best epoch, ascending;
+            none where they would be fewer than `MIN_VALIDATION`. `None`: those to
+            test on choose it, as before there were three parts.
+        test: int `[D]`, indices of those that the report is of, ascending; `None`
+            where they have a table of their own.
         notes: what could not be split as asked.
     """
 
     train: np.ndarray
-    validation: np.ndarray
+    validation: np.ndarray | None
+    test: np.ndarray | None = None
     notes: tuple[Note, ...] = ()
 
-    def training_data(self, dataset: Dataset) -> TrainingData:
+    def training_data(
+        self, dataset: Dataset, test: Dataset | None = None
+    ) -> TrainingData:
         """The rows themselves.
 
         Args:
             dataset: the one that was split.
+            test: the table to test on, where the split has no rows for it.
         """
-        return _training_data(dataset, self.train, dataset, self.validation)
+        if self.test is not None:
+            tested = dataset.examples(self.test)
+        elif test is not None:
+            tested = test.examples(np.arange(len(test)))
+        return TrainingData(
+            train=dataset.examples(self.train),
+            validation=tested
+            if self.validation is None
+            else dataset.examples(self.validation),
+            labels=dataset.label_names or (dataset.label_column,),
+            is_regression=dataset.is_regression,
+            test=tested,
+        )
 
 
-def text_keys(dataset: Dataset) -> list[str]:
+def text_keys(rows: Dataset | Examples) -> list[str]:
     """What makes two rows the same: their texts without case, width and spacing.
 
     Returns:
@@ -51,111 +73,131 @@ def text_keys(dataset: Dataset) -> list[str]:
     Source:
         Unicode NFKC and case folding (Unicode Standard Annex #15).
     """
-    pairs: Sequence[str] = dataset.pairs or [""] * len(dataset)
+    pairs: Sequence[str] = rows.pairs or [""] * len(rows)
     return [
         f"{_normal(text)}\n{_normal(pair)}"
-        for text, pair in zip(dataset.texts, pairs, strict=True)
+        for text, pair in zip(rows.texts, pairs, strict=True)
     ]
 
 
 def split_dataset(
-    dataset: Dataset, validation_rate: float = 0.2, seed: int = 0
+    dataset: Dataset,
+    validation_rate: float = 0.1,
+    seed: int = 0,
+    test_rate: float = 0.2,
 ) -> Split:
-    """Draws the validation rows, from each class its share.
+    """Draws the test rows, then those of validation, from each class its share.
 
-    Rows with the same text stay on one side, also where their labels differ. Of
-    a class with two texts or more, each side gets at least one.
+    Rows with the same text stay in one part, also where their labels differ. Of
+    a class with two texts or more, the test part and the rest get at least one each.
 
     Args:
         dataset: R rows.
-        validation_rate: share of rows to check by, in (0, 1).
+        validation_rate: share of all rows that choose the epoch, in (0, 1).
         seed: same seed, same split.
+        test_rate: share of all rows that the report is of; 0 sets none apart, and
+            the validation rows do both, as before there were three parts.
 
     Raises:
-        DatasetError: too few different texts for two sides.
-        ValueError: `validation_rate` is out of bounds.
+        DatasetError: too few different texts.
+        ValueError: a share is out of bounds.
     """
-    if not 0 < validation_rate < 1:
+    if not 0 < validation_rate < 1 or not 0 <= test_rate < 1:
         raise ValueError(
-            f"`validation_rate` must be in (0, 1). Received: {validation_rate}."
+            "`validation_rate` must be in (0, 1), `test_rate` in [0, 1). Received: "
+            f"{validation_rate}, {test_rate}."
         )
-    groups: dict[str, list[int]] = {}
-    for index, key in enumerate(text_keys(dataset)):
-        groups.setdefault(key, []).append(index)
+    groups = _groups(dataset)
     if len(groups) < 2:
         raise DatasetError(
             "All rows have the same text, so none is left to check by. Received: "
             "{count} rows. Choose another text column.",
             count=len(dataset),
         )
-    rng = np.random.default_rng(seed)
-    strata = _strata(dataset)
-    by_stratum: dict[int, list[list[int]]] = {}
-    for rows in groups.values():
-        stratum = int(strata[rows[0]])
-        if len(rows) > 1:
-            stratum = Counter(strata[rows].tolist()).most_common(1)[0][0]
-        by_stratum.setdefault(stratum, []).append(rows)
-    validation: list[int] = []
-    alone: list[int] = []
-    for stratum in sorted(by_stratum):
-        members = by_stratum[stratum]
-        if len(members) == 1:
-            alone.append(stratum)
-        validation += _draw(members, validation_rate, rng)
-    return _split(dataset, validation, groups, alone)
+    drawn, notes = _drawn(dataset, groups, test_rate or validation_rate, seed)
+    rest = np.setdiff1d(np.arange(len(dataset)), drawn)
+    if not test_rate:
+        return Split(rest, None, drawn, notes)
+    chosen, few = _to_choose(dataset, rest, validation_rate / (1 - test_rate), seed)
+    return Split(np.setdiff1d(rest, chosen), chosen, drawn, notes + few)
 
 
-def join_files(
-    train: Dataset, validation: Dataset
-) -> tuple[TrainingData, tuple[Note, ...], tuple[Note, ...]]:
-    """Takes a user's own validation file.
+def split_beside_test(
+    dataset: Dataset, test: Dataset, validation_rate: float = 0.1, seed: int = 0
+) -> tuple[Split, tuple[Note, ...]]:
+    """Takes a user's own test file; validation rows are drawn from the table.
 
-    Training rows whose text is also in the validation file are left out: a model
-    that saw them would look better than it is.
+    Rows whose text is also in the test file are left out: a model that saw them would
+    look better than it is.
 
     Args:
-        train: rows to learn from.
-        validation: made with `label_names` of `train`.
+        dataset: R rows to learn from and to choose by.
+        test: made with `label_names` of `dataset`.
+        validation_rate: share of the rows that choose the epoch; 0 lets the test
+            file choose, as before there were three parts.
+        seed: same seed, same split.
 
     Returns:
-        The rows, what was left out, and warnings of classes that lost all rows.
+        The split, and warnings of classes that lost all rows.
 
     Raises:
-        DatasetError: no training row is left, or those of one class alone, or only
-            one of the files has second texts.
+        DatasetError: no row is left to learn from, or those of one class alone, or
+            only one of the files has second texts.
     """
-    if (train.pairs is None) != (validation.pairs is None):
+    if (dataset.pairs is None) != (test.pairs is None):
         raise DatasetError(
             "One file has two texts a row and the other has one. Choose a second "
             "text column for both, or for neither."
         )
-    seen = set(text_keys(validation))
-    is_new = np.array([key not in seen for key in text_keys(train)])
-    leaked = train.row_numbers[~is_new]
-    if not is_new.any():
+    seen = set(text_keys(test))
+    is_new = np.array([key not in seen for key in text_keys(dataset)])
+    leaked, kept = dataset.row_numbers[~is_new], np.flatnonzero(is_new)
+    if not len(kept):
         raise DatasetError(
-            "Every training row is also in the validation file, so none is left to "
-            "learn from. Received: {count} rows. Choose another validation file.",
-            count=len(train),
+            "Every training row is also in the test file, so none is left to "
+            "learn from. Received: {count} rows. Choose another test file.",
+            count=len(dataset),
         )
     notes: tuple[Note, ...] = ()
     if len(leaked):
         notes += (
             note(
-                "Training rows whose text is also in the validation file are left "
+                "Training rows whose text is also in the test file are left "
                 "out: {rows} ({count} in all).",
                 count=len(leaked),
                 rows=list_rows(leaked),
             ),
         )
-    kept = np.flatnonzero(is_new)
-    data = _training_data(train, kept, validation, np.arange(len(validation)))
-    return data, notes, _warn_of_untrained(train, kept)
+    warnings = _warn_of_untrained(dataset, kept)
+    if not validation_rate:
+        return Split(kept, None, notes=notes), warnings
+    chosen, few = _to_choose(dataset, kept, validation_rate, seed)
+    return Split(np.setdiff1d(kept, chosen), chosen, notes=notes + few), warnings
+
+
+def _to_choose(
+    dataset: Dataset, rows: np.ndarray, rate: float, seed: int
+) -> tuple[np.ndarray, tuple[Note, ...]]:
+    """Indices of the validation rows among some; none where they would be few."""
+    part = dataset.select(rows)
+    groups = _groups(part)
+    drawn = np.empty(0, "int64")
+    if len(groups) > 1:
+        drawn, _ = _drawn(part, groups, rate, seed)
+    if len(drawn) >= MIN_VALIDATION:
+        return rows[drawn], ()
+    few = note(
+        "The table is too small to set validation rows apart: they would be {count}, "
+        "and fewer than {least} choose an epoch by chance. All epochs run, and the "
+        "model is that of the last one.",
+        count=len(drawn),
+        least=MIN_VALIDATION,
+    )
+    return np.empty(0, "int64"), (few,)
 
 
 def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
-    """Tells which classes lost all their rows to the validation file."""
+    """Tells which classes lost all their rows to the test file."""
     if train.is_regression:
         return ()
     untrained = np.setdiff1d(train.labels, train.labels[kept])
@@ -166,16 +208,15 @@ def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
     if len(np.unique(train.labels[kept])) == 1:
         raise DatasetError(
             "Training rows of a single class are left, so there is nothing to learn: "
-            "all rows of the others are also in the validation file. Received: "
-            "{names} without a row; it was in rows {rows}. Choose another validation "
-            "file.",
+            "all rows of the others are also in the test file. Received: "
+            "{names} without a row; it was in rows {rows}. Choose another test file.",
             names=names,
             rows=list_rows(rows),
         )
     return (
         note(
             "Classes without a training row cannot be learned: {names} ({count} in "
-            "all). All their rows are also in the validation file: {rows}.",
+            "all). All their rows are also in the test file: {rows}.",
             count=len(untrained),
             names=names,
             rows=list_rows(rows),
@@ -183,22 +224,16 @@ def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
     )
 
 
-def _training_data(
-    train: Dataset,
-    train_rows: np.ndarray,
-    validation: Dataset,
-    validation_rows: np.ndarray,
-) -> TrainingData:
-    return TrainingData(
-        train=train.examples(train_rows),
-        validation=validation.examples(validation_rows),
-        labels=train.label_names or (train.label_column,),
-        is_regression=train.is_regression,
-    )
-
-
 def _normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _groups(dataset: Dataset) -> list[list[int]]:
+    """Indices of the rows of each different text."""
+    groups: dict[str, list[int]] = {}
+    for index, key in enumerate(text_keys(dataset)):
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
 
 
 def _strata(dataset: Dataset) -> np.ndarray:
@@ -208,6 +243,26 @@ def _strata(dataset: Dataset) -> np.ndarray:
     num_ranges = max(1, min(_NUM_RANGES, len(dataset) // 10))
     edges = np.quantile(dataset.labels, np.linspace(0, 1, num_ranges + 1)[1:-1])
     return np.searchsorted(edges, dataset.labels, side="right")
+
+
+def _drawn(
+    dataset: Dataset, groups: list[list[int]], rate: float, seed: int
+) -> tuple[np.ndarray, tuple[Note, ...]]:
+    """Indices of a share of the rows, and which classes have too few texts for it."""
+    rng = np.random.default_rng(seed)
+    strata = _strata(dataset)
+    by_stratum: dict[int, list[list[int]]] = {}
+    for rows in groups:
+        stratum = int(strata[rows[0]])
+        if len(rows) > 1:
+            stratum = Counter(strata[rows].tolist()).most_common(1)[0][0]
+        by_stratum.setdefault(stratum, []).append(rows)
+    drawn: list[int] = []
+    for stratum in sorted(by_stratum):
+        drawn += _draw(by_stratum[stratum], rate, rng)
+    alone = [stratum for stratum, found in by_stratum.items() if len(found) == 1]
+    found = np.sort(drawn or _smallest(groups))  # a single text each: the least evil
+    return found, () if dataset.is_regression else _say_alone(dataset, sorted(alone))
 
 
 def _smallest(groups: Sequence[list[int]]) -> list[int]:
@@ -230,30 +285,16 @@ def _draw(members: list[list[int]], rate: float, rng: np.random.Generator) -> li
     return drawn or _smallest(members)
 
 
-def _split(
-    dataset: Dataset,
-    validation: list[int],
-    groups: dict[str, list[int]],
-    alone: list[int],
-) -> Split:
-    if not validation:  # every class has a single text: the least evil
-        validation = _smallest(list(groups.values()))
-    is_validation = np.zeros(len(dataset), bool)
-    is_validation[validation] = True
-    notes: tuple[Note, ...] = ()
-    if alone and not dataset.is_regression:
-        names = ", ".join(dataset.label_names[label] for label in alone)
-        notes += (
-            note(
-                "Classes with a single text are trained on and cannot be checked: "
-                "{names} ({count} in all). Rows: {rows}.",
-                count=len(alone),
-                names=excerpt(names, 200),
-                rows=list_rows(dataset.row_numbers[np.isin(dataset.labels, alone)]),
-            ),
-        )
-    return Split(
-        train=np.flatnonzero(~is_validation),
-        validation=np.flatnonzero(is_validation),
-        notes=notes,
+def _say_alone(dataset: Dataset, alone: list[int]) -> tuple[Note, ...]:
+    if not alone:
+        return ()
+    names = ", ".join(dataset.label_names[label] for label in alone)
+    return (
+        note(
+            "Classes with a single text are trained on and cannot be checked: "
+            "{names} ({count} in all). Rows: {rows}.",
+            count=len(alone),
+            names=excerpt(names, 200),
+            rows=list_rows(dataset.row_numbers[np.isin(dataset.labels, alone)]),
+        ),
     )

@@ -6,8 +6,10 @@ counted, a row with line breaks within quotes counted once.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.notes import Note, excerpt, note
+from bertviz_core.finetune.other_tables import SPREADSHEET, OtherTable, kind_of
 from bertviz_core.finetune.table_encoding import (
     find_encoding,
     is_a_guess,
@@ -26,11 +29,14 @@ from bertviz_core.finetune.table_layout import (
     SEPARATORS,
     guess_header,
     guess_separator,
+    num_comments,
+    without_comments,
 )
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
 from bertviz_core.finetune.table_rows import (
     Reading,
     bounded_lines,
+    collect,
     name_columns,
     read_rows,
 )
@@ -47,8 +53,8 @@ class Table(FrozenArrays):
         columns: names, no two alike, none empty.
         cells: str objects `[num_rows, num_columns]`, as written, unstripped.
         row_numbers: int `[num_rows]`, of the file, from 1.
-        encoding: one that `read_table` takes.
-        separator: between cells.
+        encoding: one that `read_table` takes; "" for `other_tables`.
+        separator: between cells; "" for `other_tables`.
         has_header: whether the first row gave the names.
         num_skipped: rows that were left out; see `notes` for which and why.
             Empty rows are not counted, nor those beyond `max_rows`.
@@ -102,12 +108,12 @@ def read_table(
     has_header: bool | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Table:
-    """Reads comma-, semicolon- or tab-separated text.
+    """Reads comma-, semicolon-, tab- or bar-separated text, or one of `other_tables`.
 
     Args:
         source: the bytes of the file, or where it lies.
-        encoding: of `table_encoding.ENCODINGS`; `None` guesses.
-        separator: of `table_layout.SEPARATORS`; `None` guesses.
+        encoding: of `table_encoding.ENCODINGS`; `None` or "" guesses.
+        separator: of `table_layout.SEPARATORS`; `None` or "" guesses.
         has_header: `None` guesses.
         limits: see there.
 
@@ -123,11 +129,26 @@ def read_table(
     Source:
         RFC 4180 for quotes; Excel's "sep=;" in the first line is understood.
     """
+    encoding, separator = encoding or None, separator or None
     if separator is not None and separator not in SEPARATORS:
         raise ValueError(
             f"`separator` must be in {SEPARATORS}. Received: {separator!r}."
         )
     data = _bytes_of(source, limits)
+    if kind := kind_of(data[:1000]):
+        found = _read_other(data, kind, has_header, limits)
+    else:
+        found = _read_text(data, encoding, separator, has_header, limits)
+    return dataclasses.replace(found, sha256=hashlib.sha256(data).hexdigest())
+
+
+def _read_text(
+    data: bytes,
+    encoding: str | None,
+    separator: str | None,
+    has_header: bool | None,
+    limits: Limits,
+) -> Table:
     codec, notes = find_encoding(data, encoding, limits)
     sample = _decoded(data, codec).read(_SAMPLE_CHARS)
     refuse_control_characters(sample)
@@ -135,14 +156,59 @@ def read_table(
     if declared in SEPARATORS and separator is None:
         separator = declared
     if separator is None:
-        separator, _ = guess_separator(sample)
-    skips_first = declared is not None
+        separator = guess_separator(without_comments(sample))
+    num_before = 1 if declared is not None else num_comments(sample, separator)
 
     def lines() -> Iterator[str]:
         return bounded_lines(_decoded(data, codec), separator, limits)
 
-    reading = read_rows(lines, separator, skips_first, limits)
-    warnings = (notes if is_a_guess(codec, encoding) else ()) + reading.notes
+    reading = read_rows(lines, separator, num_before, limits)
+    guessed = notes if is_a_guess(codec, encoding) else ()
+    name = encoding or codec.removesuffix("-sig")
+    return _table(reading, has_header, notes, guessed, name, separator)
+
+
+def _read_other(
+    data: bytes, kind: str, has_header: bool | None, limits: Limits
+) -> Table:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        other = OtherTable(Path(file.name), kind)
+        try:
+            reading = collect(other.rows(), 0, limits)
+        except ValueError:
+            raise DatasetError(
+                "The file cannot be read. Received: a file of the kind {kind}. It may "
+                "be another kind of file, damaged, locked with a password or too "
+                "large. Open it in a spreadsheet program and save it as CSV.",
+                kind=kind,
+            ) from None
+        finally:
+            other.close()
+    if other.num_sheets > 1:
+        reading.notes += (
+            note(
+                "The first of {count} sheets is read: “{sheet}”. Put another sheet "
+                "first, or save it as CSV, to read that one.",
+                count=other.num_sheets,
+                sheet=excerpt(other.sheet),
+            ),
+        )
+    # The others name their columns; those of a spreadsheet may be data.
+    has_header = has_header if kind == SPREADSHEET else True
+    return _table(reading, has_header, (), (), "", "")
+
+
+def _table(
+    reading: Reading,
+    has_header: bool | None,
+    notes: tuple[Note, ...],
+    warnings: tuple[Note, ...],
+    encoding: str,
+    separator: str,
+) -> Table:
+    warnings += reading.notes
     notes += reading.notes
     if has_header is None:
         has_header, why = guess_header(reading.rows[:MAX_SAMPLE_ROWS])
@@ -154,13 +220,13 @@ def read_table(
         columns=name_columns(first),
         cells=cells,
         row_numbers=np.array(numbers, "int64"),
-        encoding=encoding or codec.removesuffix("-sig"),
+        encoding=encoding,
         separator=separator,
         has_header=has_header,
         num_skipped=reading.num_misshapen,
         notes=notes,
         warnings=warnings,
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256="",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -11,12 +12,13 @@ from collections.abc import Sequence
 from bertviz_core.finetune.notes import Note, excerpt, note
 from bertviz_core.numbers import is_number
 
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|")
 # Sample for both guesses.
 MAX_SAMPLE_ROWS = 200
 
 # In UTF-8, in which a Chinese character has three, and says as much as a short word.
 _MAX_NAME_BYTES = 40
+_COMMENTS = re.compile(r"\A(#[^\r\n]*[\r\n]+)+")
 _ENDS_OF_SENTENCES = ".!?…。！？"
 # How likely a first row of data may be that looks like a header.
 _MAX_CHANCE = 1 / 8
@@ -46,7 +48,7 @@ OTHER_NAMES = ("id", "index", "no", "number", "date", "time", "name", "author",
 _KNOWN = {*TEXT_NAMES, *PAIR_NAMES, *FIRST_OF_PAIR_NAMES, *LABEL_NAMES, *OTHER_NAMES}
 
 
-def guess_separator(sample: str) -> tuple[str, bool]:
+def guess_separator(sample: str) -> str:
     """Finds the character between cells.
 
     The one under which most rows have as many cells as the first row, and more
@@ -55,9 +57,6 @@ def guess_separator(sample: str) -> tuple[str, bool]:
 
     Args:
         sample: the beginning of the file.
-
-    Returns:
-        The character, and whether rows have more than one cell under it.
     """
     best, best_score = "", (0.5, 0)
     for separator in SEPARATORS:
@@ -68,15 +67,28 @@ def guess_separator(sample: str) -> tuple[str, bool]:
         if score > best_score:
             best, best_score = separator, score
     if best:
-        return best, True
+        return best
     named = sample.split("\n", 1)[0]
     for separator in SEPARATORS:
         cells = named.strip().lower().split(separator)
         # A header says it, even where the rows are too broken to agree.
         if len(cells) > 1 and any(cell.strip(' "') in _KNOWN for cell in cells):
-            return separator, True
+            return separator
     absent = [separator for separator in ("\t", ";", ",") if separator not in sample]
-    return (absent or ["\t"])[0], False
+    return (absent or ["\t"])[0]
+
+
+def without_comments(sample: str) -> str:
+    """The sample from the first line that does not begin with "#", if there is one."""
+    return _COMMENTS.sub("", sample) or sample
+
+
+def num_comments(sample: str, separator: str) -> int:
+    """How many lines before the table begin with "#" and hold no cells."""
+    for count, line in enumerate(sample.split("\n")):
+        if not line.startswith("#") or separator in line:
+            return count
+    return 0  # nothing else is there
 
 
 def sample_rows(sample: str, separator: str) -> list[list[str]]:

@@ -1,14 +1,10 @@
-"""What a table of a user's may hold, and how long it is kept."""
+"""What a table of a user's may hold."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bertviz_core.environment import whole_number
 from bertviz_core.errors import DatasetError
-
-LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
-DEFAULT_LEASE_MINUTES = 60
 
 
 @dataclass(frozen=True)
@@ -50,12 +46,3 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
-
-
-def lease_seconds() -> float:
-    """How long something is kept that nobody asks for.
-
-    Raises:
-        EngineError: `BERTVIZ_LEASE_MINUTES` is no number from 1.
-    """
-    return 60.0 * whole_number(LEASE_VARIABLE, DEFAULT_LEASE_MINUTES, least=1)

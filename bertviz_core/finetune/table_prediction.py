@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from bertviz_core.finetune.finetuned_results import (
     RowPredictions,
     TablePredictions,
 )
-from bertviz_core.finetune.prediction_file import write_predictions
+from bertviz_core.finetune.prediction_file import PredictedTable
 from bertviz_core.finetune.row_prediction import predict_rows
 from bertviz_core.finetune.table import Table
 
@@ -40,7 +42,8 @@ def predict_table(
         columns: names of the column with texts, and of that with second texts, or
             `None`.
         max_tokens: see `row_prediction.read_text`.
-        path: of the CSV file; one that is there is replaced.
+        path: of the CSV file; one that is there is replaced. Beside it, with the
+            ending ".jsonl", lie the exact texts.
         progress: told the share of the work done; may raise to cancel.
 
     Raises:
@@ -75,7 +78,11 @@ def predict_table(
     shape = (table.num_rows, found.outputs.shape[1])
     outputs = np.full(shape, np.nan, np.float32)
     outputs[asked] = found.outputs
-    _write(path, table, found, outputs)
+    predicted = PredictedTable(
+        table.columns, table.cells, found.labels, outputs, found.is_regression
+    )
+    _write(path, "utf-8-sig", predicted.write_csv)
+    _write(path.with_suffix(".jsonl"), "utf-8", predicted.write_json_lines)
     return TablePredictions(
         labels=found.labels,
         is_regression=found.is_regression,
@@ -104,21 +111,12 @@ def _row(
     )
 
 
-def _write(
-    path: Path, table: Table, found: RowPredictions, outputs: np.ndarray
-) -> None:
+def _write(path: Path, encoding: str, write: Callable[[TextIO], None]) -> None:
     # Two visitors of one link may ask at the same time.
     scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        with scratch.open("w", encoding="utf-8-sig", newline="") as file:
-            write_predictions(
-                file,
-                table.columns,
-                table.cells,
-                found.labels,
-                outputs,
-                found.is_regression,
-            )
+        with scratch.open("w", encoding=encoding, newline="") as file:
+            write(file)
         scratch.replace(path)
     except OSError as error:
         raise TrainingError(

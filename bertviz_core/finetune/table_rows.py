@@ -63,7 +63,7 @@ class _QuoteError(Exception):
 def read_rows(
     lines: Callable[[], Iterator[str]],
     separator: str,
-    skips_first: bool,
+    num_before: int,
     limits: Limits,
 ) -> Reading:
     """Reads all rows.
@@ -74,7 +74,7 @@ def read_rows(
     Args:
         lines: starts at the first line at every call.
         separator: between cells.
-        skips_first: the first row is no data.
+        num_before: rows that come before the table.
         limits: see there.
 
     Raises:
@@ -83,7 +83,7 @@ def read_rows(
     """
     try:
         rows = _rows_with_quotes(lines(), separator, limits)
-        reading = _collect(rows, skips_first, limits)
+        reading = collect(rows, num_before, limits)
         reading.notes += warn_of_merged_rows(
             reading.broken, reading.rows, separator, reading.width
         )
@@ -96,7 +96,7 @@ def read_rows(
         (number, line.rstrip("\r\n").split(separator))
         for number, line in enumerate(lines(), start=1)
     )
-    reading = _collect(plain, skips_first, limits)
+    reading = collect(plain, num_before, limits)
     reading.notes += (
         note(
             "Quotation marks are read as part of the texts: in row {row} they do not "
@@ -166,12 +166,22 @@ def _rows_with_quotes(
         yield number, row
 
 
-def _collect(
-    rows: Iterator[tuple[int, list[str]]], skips_first: bool, limits: Limits
+def collect(
+    rows: Iterator[tuple[int, list[str]]], num_before: int, limits: Limits
 ) -> Reading:
+    """Takes rows as far as the limits go, and tells what was left out.
+
+    Args:
+        rows: row number and cells of each.
+        num_before: rows that come before the table.
+        limits: see there.
+
+    Raises:
+        DatasetError: see `read_rows`.
+    """
     reading, num_empty = Reading(), 0
     for number, row in rows:
-        if skips_first and number == 1:
+        if 0 < number <= num_before:
             continue
         if not any(map(str.strip, row)):
             num_empty += 1

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from bertviz_core.finetune.baselines import is_unspaced
 from bertviz_core.finetune.dataset import Dataset
 from bertviz_core.finetune.findings import Finding, example_rows
 from bertviz_core.finetune.notes import excerpt, list_rows, note
-from bertviz_core.finetune.split import Split, text_keys
+from bertviz_core.finetune.scores import wilson_interval
+from bertviz_core.finetune.split import text_keys
 
 _MANY_LABELS_IN_TEXT = 0.5
+# A giveaway: of the texts of a class that hold it, at least; of the texts that hold it,
+# with another label, at most, out of those that chance would give it; of a class with
+# fewer texts nothing is said. On honest tables in two languages the commonest telling
+# token, “who” in questions about people, covers up to 0.77 of a class.
+_LEAST_COVERED, _MOST_ELSEWHERE, _FEWEST_OF_CLASS = 0.8, 0.15, 15
+_MOST_SEARCHED = 20_000
+_TOKEN = r"(?u)\w+|[^\w\s]"
 
 
 def check_same_texts(dataset: Dataset) -> list[Finding]:
@@ -44,32 +53,8 @@ def check_same_texts(dataset: Dataset) -> list[Finding]:
     return [*findings, *_check_opposed(dataset, repeated)]
 
 
-def check_leakage(dataset: Dataset, split: Split) -> Finding:
-    """Validation rows whose text is also trained on.
-
-    Args:
-        dataset: R rows.
-        split: of the same rows; `split_dataset` makes none that leaks.
-    """
-    keys = text_keys(dataset)
-    trained = {keys[index] for index in split.train}
-    leaked = [int(index) for index in split.validation if keys[index] in trained]
-    return Finding(
-        "leakage",
-        "warning" if leaked else "good",
-        note(
-            "Validation rows whose text is also trained on: {count} of {total}.",
-            count=len(leaked),
-            total=len(split.validation),
-        ),
-        note("Take these rows out of the training data.") if leaked else None,
-        {"num_rows": float(len(leaked))},
-        example_rows(dataset, leaked),
-    )
-
-
 def check_opposed_files(dataset: Dataset, judged: Dataset) -> list[Finding]:
-    """Texts of a table to judge by that have another label there, or in the table.
+    """Texts of a table to test on that have another label there, or in the table.
 
     Args:
         dataset: R rows of the table, before those that are in both were left out.
@@ -89,7 +74,7 @@ def check_opposed_files(dataset: Dataset, judged: Dataset) -> list[Finding]:
             "contradictions_of_files",
             "warning",
             note(
-                "Rows of the validation file whose text has another label, there or "
+                "Rows of the test file whose text has another label, there or "
                 "in the table: {rows} ({count} in all).",
                 count=len(opposed),
                 rows=list_rows(judged.row_numbers[opposed]),
@@ -146,6 +131,73 @@ def check_label_words(dataset: Dataset) -> list[Finding]:
             )
         ]
     return []
+
+
+def check_giveaways(dataset: Dataset) -> list[Finding]:
+    """A token or pair of tokens that nearly always comes with one label, and often.
+
+    Texts that stand twice count once. What a topic brings with it, as “who” does in
+    questions about people, covers less of its class.
+
+    Args:
+        dataset: R rows; numbers have no classes to look for.
+    """
+    if dataset.is_regression:
+        return []
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    _, kept = np.unique(text_keys(dataset), return_index=True)
+    if len(kept) > _MOST_SEARCHED:
+        kept = np.random.default_rng(0).choice(kept, _MOST_SEARCHED, replace=False)
+    part = dataset.select(np.sort(kept))
+    joined = part.examples(np.arange(len(part))).joined
+    options = {"analyzer": "char"} if is_unspaced(joined) else {"token_pattern": _TOKEN}
+    try:
+        counter = CountVectorizer(binary=True, ngram_range=(1, 2), **options)
+        found = counter.fit_transform(joined).tocsc()
+    except ValueError:  # not one token
+        return []
+    names, total = counter.get_feature_names_out(), found.sum(axis=0).A1
+    findings = []
+    for label in np.flatnonzero(part.counts >= _FEWEST_OF_CLASS):
+        is_of_class = part.labels == label
+        inside = found[is_of_class].sum(axis=0).A1
+        elsewhere = wilson_interval(total - inside, total)[:, 1]
+        is_telling = elsewhere < _MOST_ELSEWHERE * (1 - is_of_class.mean())
+        share = np.where(is_telling, inside / is_of_class.sum(), 0.0)
+        # Of equals the longest, which is easier to know again.
+        best = max(range(len(share)), key=lambda i: (share[i], len(names[i])))
+        if share[best] >= _LEAST_COVERED:
+            rows = np.flatnonzero(found[:, [best]].toarray().ravel() & is_of_class)
+            findings.append(
+                _giveaway(part, str(names[best]), int(label), rows, int(total[best]))
+            )
+    return findings
+
+
+def _giveaway(
+    part: Dataset, name: str, label: int, rows: np.ndarray, total: int
+) -> Finding:
+    return Finding(
+        "giveaway",
+        "warning",
+        note(
+            "“{token}” gives the label away: of the texts labelled “{label}”, "
+            "{percent} % hold it, and of {total} texts that hold it {count} have this "
+            "label.",
+            token=excerpt(name),
+            label=excerpt(part.label_names[label]),
+            percent=round(100 * len(rows) / int(part.counts[label])),
+            total=total,
+            count=len(rows),
+        ),
+        note(
+            "If new texts will lack it, take it out of these: the model may look for "
+            "nothing else."
+        ),
+        {"share": len(rows) / int(part.counts[label])},
+        example_rows(part, rows),
+    )
 
 
 def check_spelling(dataset: Dataset) -> list[Finding]:

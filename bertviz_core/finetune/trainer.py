@@ -49,9 +49,8 @@ class TrainedModel:
         ending: one of `events.ENDINGS`.
         metric: name of what epochs were compared by.
         precision: that products were computed in.
-        outputs: float `[R, C]`, what was said of the validation rows after the best
-            epoch, in that precision: probabilities, or numbers in their unit; `None`
-            where the run went on from a checkpoint that does not tell.
+        steps: that were taken.
+        epochs_run: whole ones; 0 where the run was stopped within its first.
     """
 
     bert: Bert
@@ -60,7 +59,8 @@ class TrainedModel:
     ending: str
     metric: str
     precision: str
-    outputs: np.ndarray | None
+    steps: int
+    epochs_run: int
 
 
 class Trainer:
@@ -100,8 +100,7 @@ class Trainer:
         self._loaded, self._words = loaded, used_words(rows)
         self._rows = [part.renumbered(self._words) for part in rows]
         self.learner = Learner(loaded, data, settings, self._words)
-        is_balanced = settings.class_weights or settings.oversample
-        self.metric = metric_name(data.is_regression, is_balanced)
+        self.metric = metric_name(data.is_regression, settings)
         self.num_steps = count_steps(settings, len(data.train))
         self._rates = functools.partial(learning_rates, settings, len(data.train))
         self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
@@ -125,7 +124,8 @@ class Trainer:
         best = cast("BestEpoch", self.best)  # else the first epoch has raised
         self.learner.set_weights(best.weights)
         self.learner.restore_unit()
-        self.tell(self._event("ended", fraction=1.0, ending=ending))
+        is_whole = self.step >= self.in_epoch
+        self.tell(self._event("ended", fraction=1.0, ending=ending, is_whole=is_whole))
         return TrainedModel(
             bert=with_all_words(self._loaded, self.learner.bert, self._words),
             points=tuple(self.points),
@@ -133,14 +133,14 @@ class Trainer:
             ending=ending,
             metric=self.metric,
             precision=self.learner.precision,
-            outputs=None
-            if best.outputs is None
-            else self.learner.answers(best.outputs),
+            steps=self.step,
+            epochs_run=len(self.points) if is_whole else 0,
         )
 
     def _epochs(self, train: RowInputs, validation: RowInputs) -> str:
         """Runs epochs; says why there is no other."""
-        patience = self.settings.patience
+        # Without rows to choose by, no epoch is better than another.
+        patience = self.settings.patience if len(self.data.validation) else 0
         while len(self.points) < self.settings.epochs:
             best_epoch = 0 if self.best is None else self.best.number
             if patience and len(self.points) - best_epoch >= patience:
@@ -217,8 +217,10 @@ class Trainer:
         began_at: float,
     ) -> None:
         """Keeps the weights where they are better than before."""
-        loss = self.learner.mean_loss(outputs, targets)
-        score = EpochScore(metric_of(self.metric, outputs, targets), loss)
+        score = EpochScore(math.nan, math.nan)
+        if len(targets):
+            metric = metric_of(self.metric, outputs, targets)
+            score = EpochScore(metric, self.learner.mean_loss(outputs, targets))
         seconds = time.monotonic() - began_at
         mean = float(np.mean(losses))
         self.points.append(EpochPoint(mean, score.loss, score.metric, seconds))
@@ -226,15 +228,16 @@ class Trainer:
         is_best = score.beats(None if before is None else before.score)
         if is_best:
             weights = self.learner.weights(None if before is None else before.weights)
-            self.best = BestEpoch(len(self.points), score, weights, outputs)
+            self.best = BestEpoch(len(self.points), score, weights)
         self.tell(
             self._event(
                 "epoch",
                 epoch=len(self.points),
                 loss=mean,
-                metric=score.metric,
-                validation_loss=score.loss,
+                metric=score.metric if len(targets) else None,
+                validation_loss=score.loss if len(targets) else None,
                 is_best=is_best,
+                is_whole=len(losses) == self.in_epoch,
                 fraction=self.step / self.num_steps,
                 seconds_left=seconds * (self.settings.epochs - len(self.points)),
             )
@@ -255,7 +258,7 @@ class Trainer:
             "epoch": min(len(self.points) + 1, self.settings.epochs),
             "step": self.step,
             "num_steps": self.num_steps,
-            "metric_name": self.metric,
+            "metric_name": self.metric if len(self.data.validation) else "",
         }
         return TrainingEvent(kind, **(base | fields))  # type: ignore[arg-type]
 

@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bertviz_core import visitor_files
 from bertviz_core.errors import BertVizError, TrainingError
-from bertviz_core.finetune import run_files, run_sentences, workplace
-from bertviz_core.finetune.bundle import (
-    pack_model,
-    write_model_folder,
-    write_texts,
-)
+from bertviz_core.finetune import run_files, run_sentences
+from bertviz_core.finetune.bundle import pack_model, write_model_folder
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
 from bertviz_core.finetune.events import TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.run import FinetuneResult, finetune
 from bertviz_core.finetune.run_history import RunHistory
-from bertviz_core.finetune.table_limits import lease_seconds
 from bertviz_core.finetune.tensorboard_log import TensorBoardLog
 from bertviz_core.whole_files import replace_folder
 
@@ -33,7 +29,7 @@ if TYPE_CHECKING:
 # The file that pages read is written no more often than this.
 WRITE_SECONDS = 0.5
 # Beside these, the file is written when one of them is told.
-_TURNS = ("epoch", "unsaved", "ended", "unread", "resumed", "left_out")
+_TURNS = ("compared", "epoch", "unsaved", "ended", "resumed")
 
 
 class _StoppedEarlyError(Exception):
@@ -61,7 +57,8 @@ class TrainingRun:
         before = run_files.read_progress(folder).get("history")
         self.history = RunHistory(**before) if before else RunHistory()
         self._began_at = clock() - self.history.seconds
-        self._was_comparing = self.history.phase == "compare"
+        # The process died of it: once words are counted, there is a bar.
+        self._was_comparing = self.history.phase == "compare" and not self.history.bar
         if self.history.log:
             self.history.restart()
         else:  # it has only waited
@@ -111,8 +108,6 @@ class TrainingRun:
         self.history.language = _language_of(self.request.model)
         self._write()
         if self._is_kept():
-            if self._was_comparing:  # the same might kill it again
-                self.history.say(run_sentences.of_left_out("died"))
             self._tidy()
             self._end_well(self.history.ending)
             return
@@ -120,7 +115,9 @@ class TrainingRun:
         data = read_data()
         if not self.history.log:
             self.history.say(
-                run_sentences.of_start(len(data.train), len(data.validation))
+                run_sentences.of_start(
+                    len(data.train), len(data.validation), len(data.test)
+                )
             )
         if self.request.tensorboard:
             self._logs.append(TensorBoardLog(self.folder / run_files.LOG_FOLDER))
@@ -131,19 +128,19 @@ class TrainingRun:
             self._take,
             self._should_stop,
             self.folder / run_files.WORK,
-            self._keep,
+            counts_words=not self._was_comparing,  # the same might kill it again
         )
-        self._keep_methods(result)
+        self._keep(result)
         self._end_well(result.ending)
 
     def _take(self, event: TrainingEvent) -> None:
         self.history.seconds = self._clock() - self._began_at
-        if event.kind == "unread" or event.ending == "asked":
+        if event.ending == "asked":
             self._tell_stop()
         self.history.take(event)
         for log in self._logs:
             log.take(event)
-        is_before = event.kind in ("tokenize", "cache")
+        is_before = event.kind in ("compare", "tokenize", "cache")
         # After an accident there may be an epoch to keep, which the trainer takes up.
         if is_before and self._should_stop() and not run_files.has_epoch(self.folder):
             raise _StoppedEarlyError
@@ -157,9 +154,13 @@ class TrainingRun:
         return run_files.reason_to_stop(self.folder) is not None
 
     def _tell_stop(self) -> None:
-        if run_files.reason_to_stop(self.folder) == run_files.ABANDONED:
-            minutes = round(lease_seconds() / 60)
+        reason = run_files.reason_to_stop(self.folder)
+        if reason == run_files.ABANDONED:
+            minutes = round(visitor_files.lease_seconds() / 60)
             self.history.say(run_sentences.of_lease(minutes))
+        elif reason == run_files.TIME_UP:
+            minutes = round(visitor_files.max_training_seconds() / 60)
+            self.history.say(run_sentences.of_time_up(minutes))
 
     def _keep(self, result: FinetuneResult) -> None:
         """Writes what the run leaves; the model appears last."""
@@ -170,19 +171,8 @@ class TrainingRun:
         shutil.rmtree(scratch, ignore_errors=True)
         write_model_folder(result, scratch, self.request.title)
         pack_model(scratch, self.folder / run_files.BUNDLE)
-        replace_folder(scratch, self.folder / run_files.MODEL)
+        replace_folder(scratch, self.folder / visitor_files.MODEL)
         self._tidy()
-
-    def _keep_methods(self, result: FinetuneResult) -> None:
-        """Adds the methods that were tried after the model was kept."""
-        if len(result.baselines) < 2:
-            return
-        try:
-            self._write_outputs(result)
-            write_texts(result, self.folder / run_files.MODEL, self.request.title)
-            pack_model(self.folder / run_files.MODEL, self.folder / run_files.BUNDLE)
-        except OSError:  # what was kept before stays whole
-            self.history.say(run_sentences.of_left_out("disk"))
 
     def _write_outputs(self, result: FinetuneResult) -> None:
         outputs: dict[str, Any] = outputs_of(result)
@@ -192,7 +182,7 @@ class TrainingRun:
 
     def _is_kept(self) -> bool:
         """Whether the run broke off when all that it leaves was there."""
-        names = (run_files.OUTPUTS, run_files.BUNDLE, run_files.MODEL)
+        names = (run_files.OUTPUTS, run_files.BUNDLE, visitor_files.MODEL)
         return all((self.folder / name).exists() for name in names)
 
     def _tidy(self) -> None:
@@ -212,7 +202,7 @@ class TrainingRun:
         # Where the disk is full, this fails too, and the engine tells the error.
         with contextlib.suppress(OSError):
             run_files.write_progress(self.folder, self.history, state, error)
-            workplace.renew(self.folder)
+            visitor_files.renew(self.folder)
 
     def _write(self) -> None:
         self._written_at = self._clock()
@@ -222,7 +212,7 @@ class TrainingRun:
         except OSError:
             # A full disk ends nothing: the next word may find room. Where the owner
             # has removed the run, there is nobody left to train for.
-            if not (self.folder / run_files.REQUEST).is_file():
+            if not (self.folder / visitor_files.REQUEST).is_file():
                 raise
 
 
@@ -230,15 +220,15 @@ def _language_of(model: str) -> str:
     """Of the model that a run begins with, which may be that of another run."""
     from bertviz_core.checkpoints.catalogue import language_of
 
-    if not model.startswith(workplace.RUN_PREFIX):
+    if not model.startswith(visitor_files.RUN_PREFIX):
         return language_of(model)
-    before = workplace.run_folder(model.removeprefix(workplace.RUN_PREFIX))
+    before = visitor_files.run_folder(model.removeprefix(visitor_files.RUN_PREFIX))
     history = run_files.read_progress(before).get("history", {})
     return str(history.get("language", ""))
 
 
 def outputs_of(result: FinetuneResult) -> dict[str, np.ndarray]:
-    """What was said of the validation rows, by this model and by simple methods.
+    """What was said of the test rows, by this model and by simple methods.
 
     Returns:
         float `[R, C]` probabilities or `[R]` numbers: "model", and the name of

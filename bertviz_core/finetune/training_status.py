@@ -13,12 +13,14 @@ from bertviz_core.trace import FrozenArrays, ModelEntry
 
 # waiting: for its turn; running; done: all epochs, or no better one came; stopped:
 # someone asked, and the best so far is kept; failed: see `error`; interrupted: the
-# processes that ran it ended, `Client.resume_training` goes on from its last epoch.
+# processes that ran it ended, `Trainings.resume` goes on from its last epoch.
 STATES = ("waiting", "running", "done", "stopped", "failed", "interrupted")
-# What a running run is at: the model and the table are read; texts become tokens;
-# frozen layers are computed once; steps; the best epoch is judged; the zip is made;
-# a simple method learns from the same rows, and the zip is made again with its scores.
-PHASES = ("read", "tokenize", "cache", "train", "evaluate", "pack", "compare")
+# Endings that leave a run which can go on from its last epoch.
+RESUMABLE = ("failed", "interrupted")
+# What a running run is at: the model and the table are read; a simple method learns
+# from the rows; texts become tokens; frozen layers are computed once; steps; the best
+# epoch is judged; the zip is made.
+PHASES = ("read", "compare", "tokenize", "cache", "train", "evaluate", "pack")
 # Points that a curve keeps at most: more than a screen has columns.
 MAX_POINTS = 1000
 
@@ -67,14 +69,17 @@ class TrainingStatus(FrozenArrays):
         learning_rates: float `[S]`.
         epoch_steps: int `[E]`, steps done at the end of each epoch.
         epoch_losses, validation_losses: float `[E]`.
-        metrics: float `[E]`, on the validation rows.
-        metric_name: "accuracy", "macro_f1" or "r2"; "" before the first event.
+        metrics: float `[E]`, on the validation rows; NaN, as the losses on them,
+            where no rows choose an epoch.
+        metric_name: "accuracy", "macro_f1" or "r2"; "" before the first event, and
+            where no rows choose an epoch.
         best_epoch: from 1; 0 before the first.
         log: in plain words.
         num_restarts: how often its process died and it went on.
         resumed_epoch: after which the last restart went on; 0 where it began anew,
             `None` while that is not known.
         ending: one of `events.ENDINGS`, or "".
+        bar: what word counts reach on the test rows; `None` before they are counted.
         error: why it failed.
         model: the trained model, to be opened on every page; `None` before.
         has_log: whether there is a log for TensorBoard to take away.
@@ -106,6 +111,7 @@ class TrainingStatus(FrozenArrays):
     num_restarts: int = 0
     resumed_epoch: int | None = None
     ending: str = ""
+    bar: Note | None = None
     error: BertVizError | None = None
     model: ModelEntry | None = None
     has_log: bool = False

@@ -75,14 +75,13 @@ print(words.suppressed_tokens, words.suppressed_changes)
 
 SWITCH_OFF = """
 from bertviz_core import Explorer
-from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.neurons import switch_neurons_off
+from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.switching import switch_off
 
 explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
-found = switch_neurons_off(
-    explorer, {text}, target, [({layer}, {neuron})], {pair}, cut=True
-)
+switches = Switches(neurons=(({layer}, {neuron}),))
+found = switch_off(explorer, {text}, target, switches, {pair}, cut=True)
 print(found.before.value, found.after.value)
 print(found.delta_probability, found.delta_logit)
 """

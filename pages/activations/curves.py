@@ -11,6 +11,7 @@ from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import FORMULAS
 from pages.activations.widgets import choose_functions, slide
 from pages.activations.wording import LABELS, figure_words, number
+from pages.shared.choices import switch_linked
 from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
@@ -31,13 +32,10 @@ def explore_curves() -> None:
     """Draws the choice, the figure and a card for every chosen function."""
     names = choose_functions("act_functions", _DEFAULT, t("activations.functions_help"))
     slopes_box, reading_box = st.columns([1, 2], vertical_alignment="bottom")
-    with_slopes = slopes_box.toggle(
-        t("activations.slopes"),
-        value=True,
-        key="act_slopes",
-        bind="query-params",
-        help=t("activations.slopes_help"),
-    )
+    with slopes_box:
+        with_slopes = switch_linked(
+            "activations.slopes", key="act_slopes", default=True
+        )
     read_at = slide(reading_box, "read_at", -FARTHEST, FARTHEST, 1.0, 0.05, key="act_x")
     if not names:
         st.info(t("activations.choose_some"), icon=":material/touch_app:")

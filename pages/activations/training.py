@@ -21,6 +21,7 @@ from bertviz_core.snippets import activations as snippets
 from pages.activations.training_player import watch_training
 from pages.activations.widgets import choose_function, choose_seed, slide
 from pages.activations.wording import LABELS, figure_words, number
+from pages.shared.choices import choose_linked_or_none
 from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
@@ -99,11 +100,11 @@ def _choose_parameter(box: DeltaGenerator, twin: str) -> float | None:
 
 def _choose_neuron(training: Training) -> int:
     """The chosen neuron, from 0; the one that died first where none is chosen."""
-    chosen = st.segmented_control(
+    chosen = choose_linked_or_none(
+        st.segmented_control,
         t("activations.neuron"),
         [str(neuron + 1) for neuron in range(NUM_NEURONS)],
         key="act_neuron",
-        bind="query-params",
         help=t("activations.neuron_help"),
     )
     if chosen is not None:

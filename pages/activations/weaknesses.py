@@ -30,6 +30,7 @@ from pages.activations.widgets import (
     slide,
 )
 from pages.activations.wording import LABELS, figure_words, number
+from pages.shared.choices import choose_linked
 from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
@@ -65,13 +66,12 @@ def _explore_vanishing() -> None:
     depth = slide(depth_box, "depth", 1, DEEPEST, 20)
     weight = slide(weight_box, "weight", 0.1, 4.0, 1.0, 0.05)
     width = int(
-        width_box.segmented_control(
+        choose_linked(
+            width_box.segmented_control,
             t("activations.width"),
             _WIDTHS,
-            default=_WIDTHS[0],
-            required=True,
             key="act_width",
-            bind="query-params",
+            required=True,
             help=t("activations.width_help"),
         )
     )

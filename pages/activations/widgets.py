@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS
 from pages.activations.wording import LABELS
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_number, choose_several
 from pages.shared.language import t
 
 N = TypeVar("N", int, float)
@@ -18,17 +18,15 @@ _BIGGEST_SEED = 2**31 - 1
 
 def choose_functions(key: str, default: list[str], explanation: str) -> list[str]:
     """Draws which of `ACTIVATIONS` are wanted, in their order, however clicked."""
-    names = st.pills(
+    names = choose_several(
         t("activations.functions"),
         list(ACTIVATIONS),
-        selection_mode="multi",
-        default=default,
-        format_func=LABELS.__getitem__,
+        default,
         key=key,
-        bind="query-params",
+        format_func=LABELS.__getitem__,
         help=explanation,
     )
-    return [name for name in ACTIVATIONS if name in names]
+    return list(names)
 
 
 def slide(
@@ -49,34 +47,25 @@ def slide(
     Its texts are NAME and NAME_help, unless a label and the name of a hint are given
     (`None` for no hint); its key is act_NAME, unless that is given.
     """
-    chosen: N = box.slider(
-        label or t(f"activations.{name}"),
-        low,
-        high,
-        default,
-        step,
+    return choose_number(
+        *(box.slider, label or t(f"activations.{name}"), low, high, default),
         key=key or f"act_{name}",
-        bind="query-params",
+        step=step,
         help=None if hint is None else t(f"activations.{hint or f'{name}_help'}"),
         **arguments,
     )
-    return chosen
 
 
 def choose_function(
     box: Any, name: str, options: Sequence[str], *, key: str, hint: str, first: int = 0
 ) -> str:
     """Draws the choice of one of `ACTIVATIONS`; `name` and `hint` are of its texts."""
-    chosen: str = box.selectbox(
-        t(f"activations.{name}"),
-        options,
-        index=first,
-        format_func=LABELS.__getitem__,
+    return choose_linked(
+        *(box.selectbox, t(f"activations.{name}"), options, options[first]),
         key=key,
-        bind="query-params",
+        format_func=LABELS.__getitem__,
         help=t(f"activations.{hint}"),
     )
-    return chosen
 
 
 def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
@@ -102,12 +91,8 @@ def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
 
 def choose_seed(key: str, default: int) -> int:
     """Draws the box for a seed."""
-    return st.number_input(
-        t("activations.seed"),
-        0,
-        _BIGGEST_SEED,
-        default,
+    return choose_number(
+        *(st.number_input, t("activations.seed"), 0, _BIGGEST_SEED, default),
         key=key,
-        bind="query-params",
         help=t("activations.seed_help"),
     )

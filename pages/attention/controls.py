@@ -31,6 +31,7 @@ from pages.shared.answers import ask
 from pages.shared.choices import (
     choose_linked,
     choose_number,
+    choose_several,
     follow_default,
     switch_linked,
     whole_number,
@@ -137,14 +138,12 @@ def choose_heads(
     label = key.replace("_", ".", 1)
     places = [f"{i + 1}·{j + 1}" for i in range(layers) for j in range(heads)]
     with st.container(height=_WALL_HEIGHT if len(places) > _WALL else "content"):
-        chosen = st.pills(
+        chosen = choose_several(
             t(label),
             places,
-            selection_mode="multi",
-            default=[f"{layer + 1}·{head + 1}" for layer, head in default],
+            [f"{layer + 1}·{head + 1}" for layer, head in default],
             key=key,
             help=help_of(label),
-            bind="query-params",
         )
     pairs = (place.split("·") for place in chosen)
     return tuple((int(layer) - 1, int(head) - 1) for layer, head in pairs)

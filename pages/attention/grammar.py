@@ -56,7 +56,8 @@ def _uploaded() -> str | None:
     if file is None:
         return None
     try:
-        return file.getvalue().decode("utf-8-sig")
+        with file.opened() as source:
+            return source.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TextError(
             "The file is no text in UTF-8. Received: {name}. Save it as UTF-8.",

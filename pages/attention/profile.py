@@ -10,6 +10,7 @@ import streamlit as st
 from bertviz_core.analysis.head_distances import order_by_likeness
 from bertviz_core.analysis.head_profiles import (
     BROAD_THRESHOLD,
+    LEAST_ROWS,
     SHARE_THRESHOLD,
 )
 from bertviz_core.experiments.attention_matrix import profile_heads
@@ -51,7 +52,12 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
         show_grammar(model)
         return
     st.markdown(
-        t("attention.profile_intro", share=SHARE_THRESHOLD, broad=BROAD_THRESHOLD)
+        t(
+            "attention.profile_intro",
+            share=SHARE_THRESHOLD,
+            broad=BROAD_THRESHOLD,
+            rows=LEAST_ROWS,
+        )
     )
     of: dict[str, Any] = {"model": model, "layer": view.layer, "head": view.head}
     if where == "corpus":
@@ -95,7 +101,8 @@ def _show_names(found: CorpusProfile, where: str) -> None:
     st.subheader(t("attention.names_title"), anchor=False)
     named = found.names()
     if not named:
-        st.info(t(f"attention.no_names_{where}"), icon=":material/label_off:")
+        said = t(f"attention.no_names_{where}", rows=LEAST_ROWS)
+        st.info(said, icon=":material/label_off:")
         return
     cells: dict[str, list[Any]] = {
         "head": [f"{one.layer + 1}·{one.head + 1}" for one in named],

@@ -25,7 +25,12 @@ from pages.attention.maps import show_head_map, show_map
 from pages.attention.pictures import choose_pair
 from pages.attention.target import answer_names
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, choose_number, switch_linked
+from pages.shared.choices import (
+    choose_linked,
+    choose_number,
+    choose_several,
+    switch_linked,
+)
 from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
@@ -88,20 +93,14 @@ def explore_switches(
 
 def _choose_switches(model: str, tokenized: TokenizedText, view: View) -> Switches:
     heads = choose_heads(model, "attention_off_heads", ((view.layer, view.head),))
-    layers = list(range(1, grid_of(model)[0] + 1))
-    whole, attention, feed_forward = (
-        {
-            number - 1
-            for number in box.pills(
-                t(f"attention.{name}"),
-                layers,
-                selection_mode="multi",
-                key=_PARTS[name],
-                bind="query-params",
-            )
-        }
-        for box, name in zip(st.columns(len(_PARTS)), _PARTS, strict=True)
+    layers = [str(layer + 1) for layer in range(grid_of(model)[0])]
+    chosen = (
+        choose_several(t(f"attention.{name}"), layers, key=key, widget=box.pills)
+        for box, (name, key) in zip(
+            st.columns(len(_PARTS)), _PARTS.items(), strict=True
+        )
     )
+    whole, attention, feed_forward = ({int(n) - 1 for n in one} for one in chosen)
     st.caption(t("attention.off_left"))
     return Switches(
         heads=heads,

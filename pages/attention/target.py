@@ -12,7 +12,7 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, choose_linked_or_none
+from pages.shared.choices import choose_linked, choose_linked_or_none, follow_default
 from pages.shared.language import plain, t
 from pages.shared.pieces import choose_piece, id_of
 from pages.shared.watched_answer import Watched
@@ -71,14 +71,15 @@ def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | Non
         "help": t("attention.contrast_help"),
     }
     if is_word:
-        chosen = st.selectbox(
+        key = "attention_contrast"
+        typed = follow_default(key, None)  # any word may be
+        chosen = choose_linked_or_none(
+            st.selectbox,
             t("attention.contrast"),
-            tuple(others.values()),
-            index=None,
-            key="attention_contrast",
-            bind="query-params",
-            persist_state="session",
+            tuple(dict.fromkeys([*others.values(), *filter(None, [typed])])),
+            key=key,
             accept_new_options=True,
+            index=None,
             **texts_of_box,
         )
         index = None if chosen is None else id_of(names, chosen)

@@ -14,7 +14,7 @@ from pages.embeddings.points import layer_name
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import choose_seed
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_number
 from pages.shared.code import Program, program
 from pages.shared.export import download_csv, show_figure
 from pages.shared.jobs import ask_job
@@ -30,16 +30,11 @@ def explore_geometry(model: str) -> None:
     st.markdown(t("embeddings.geometry_intro"))
     lines = edit_sentences(model, "topics")
     boxes = st.columns(2)
-    num_deviations = boxes[0].slider(
-        t("embeddings.deviations"),
-        2.0,
-        6.0,
-        3.0,
-        0.5,
+    num_deviations = choose_number(
+        *(boxes[0].slider, t("embeddings.deviations"), 2.0, 6.0, 3.0),
         key="embeddings_deviations",
+        step=0.5,
         help=t("embeddings.deviations_help"),
-        bind="query-params",
-        persist_state="session",
     )
     with boxes[1]:
         seed = choose_seed("embeddings_geometry")

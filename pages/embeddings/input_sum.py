@@ -12,10 +12,10 @@ from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.widgets import choose_place, choose_token
 from pages.shared.answers import ask
-from pages.shared.choices import follow_default, write_text
+from pages.shared.choices import type_linked
 from pages.shared.code import Program, program
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t
+from pages.shared.language import help_of, plain, t
 from pages.shared.models import language_of, say_if_unread
 from pages.shared.own_text import watch_boxes
 from pages.shared.panel import panel
@@ -38,15 +38,21 @@ _ROUNDING = 1e-6
 def explore_input(model: str) -> None:
     """Draws the text, the strips, the lengths and the arithmetic of one number."""
     st.markdown(t("embeddings.input_intro"))
-    boxes = st.columns(2)
-    with boxes[0]:
-        text = _type(TEXT, t("embeddings.text"), EXAMPLES[language_of(model)])
-    with boxes[1]:
-        pair = _type(PAIR, t("embeddings.pair"), "", t("embeddings.pair_help"))
-    if not text.strip():
+    defaults = {TEXT: EXAMPLES[language_of(model)], PAIR: ""}
+    text, pair = (
+        type_linked(
+            *(box.text_input, t(key.replace("_", ".", 1)), default),
+            key=key,
+            is_main=True,
+            max_chars=_MOST_CHARACTERS,
+            help=help_of(key.replace("_", ".", 1)),
+        )
+        for box, (key, default) in zip(st.columns(2), defaults.items(), strict=True)
+    )
+    if not text:
         st.info(t("embeddings.empty"), icon=":material/edit:")
         return
-    second = pair.strip() or None
+    second = pair or None
     found = ask(take_input_apart)(model, text, second, cut=True)
     read = found.tokenized
     if read.was_cut:
@@ -70,21 +76,6 @@ def explore_input(model: str) -> None:
     _show_strips(found, token, dimension)
     _show_shares(found, token, code)
     _show_arithmetic(found, token, dimension)
-
-
-def _type(key: str, label: str, default: str, explanation: str | None = None) -> str:
-    linked = follow_default(key, default)
-    if len(linked) > _MOST_CHARACTERS:
-        st.session_state[key] = linked[:_MOST_CHARACTERS]
-    typed = st.text_input(
-        label,
-        key=key,
-        max_chars=_MOST_CHARACTERS,
-        persist_state="session",
-        help=explanation,
-    )
-    write_text(key, typed or "", default)
-    return typed or ""
 
 
 def _names() -> list[str]:

@@ -24,7 +24,7 @@ from bertviz_core.figures.point_map import (
     point_payload,
     points_id,
 )
-from pages.shared.choices import whole_number
+from pages.shared.choices import put_into_address, whole_number
 from pages.shared.language import plain
 from pages.shared.models import known_models
 
@@ -212,8 +212,6 @@ def _to_address(key: str, now: FirstChoice) -> None:
         "near": "true" if now.near else "",
         "selected": "" if now.selected is None else str(now.selected),
     }
-    for name, value in values.items():
-        if not value:
-            st.query_params.pop(f"{key}_{name}", None)
-        elif st.query_params.get(f"{key}_{name}") != value:
-            st.query_params[f"{key}_{name}"] = value
+    put_into_address(
+        {f"{key}_{name}": [value] * bool(value) for name, value in values.items()}
+    )

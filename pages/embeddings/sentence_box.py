@@ -17,7 +17,7 @@ from pages.embeddings.sentence_file import (
     offer_file,
 )
 from pages.shared.answers import ask
-from pages.shared.choices import follow_default, write_text
+from pages.shared.choices import type_linked
 from pages.shared.language import LANGUAGES, t
 from pages.shared.models import language_of, say_if_unread
 from pages.shared.own_text import watch_boxes
@@ -39,17 +39,16 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
     language = language_of(model)
     examples = {one: bundled_lines(name, one) for one in LANGUAGES}
     watch_boxes((key,), [(example,) for example in examples.values()])
-    follow_default(key, examples[language])
-    text = st.text_area(
+    text = type_linked(
+        st.text_area,
         t(f"embeddings.{name}_box"),
+        examples[language],
         key=key,
-        height=180,
+        is_main=True,
         max_chars=MOST_CHARACTERS,
+        height=180,
         help=t("embeddings.box_help"),
-        persist_state="session",
     )
-    text = (text or "").strip()
-    write_text(key, text, examples[language])
     lines = read_lines(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(t("embeddings.sentences_counted", count=len(lines.sentences)))

@@ -23,13 +23,14 @@ from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import find_encoding
 from bertviz_core.finetune.table_limits import Limits
+from bertviz_core.finetune.visitor_tables import table_path
 from pages.embeddings.widgets import choose_seed
-from pages.fine_tune.leases import STATE
+from pages.fine_tune.state import STATE
 from pages.fine_tune.wording import show_notes
-from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
 from pages.shared.upload_box import upload_box
+from pages.shared.uploads import Upload
 
 _DATASETS = Path(__file__).parents[2] / "assets" / "datasets"
 MOST_CHARACTERS = 60_000  # of the box
@@ -91,7 +92,7 @@ def _offer_trained_on(key: str) -> None:
 
     def read() -> _Read:
         return _read_table(
-            client().table_path(source.table),
+            table_path(source.table),
             encoding=source.encoding,
             separator=source.separator,
             has_header=source.has_header,
@@ -170,7 +171,9 @@ def _open_upload(key: str) -> None:
     if file is None:
         _forget(key)
     else:
-        _open(key, lambda: read_file(file.name, file.getvalue()))
+        with Upload(file).opened() as source:
+            data = source.read()
+        _open(key, lambda: read_file(file.name, data))
 
 
 def _open(key: str, read: Callable[[], _Read]) -> None:

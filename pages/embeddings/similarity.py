@@ -14,7 +14,7 @@ from bertviz_core.experiments.sentence_states import nearest_points, vectors_at
 from pages.embeddings.figures import MOST_IN_FILE, MOST_SHOWN, show_cosines
 from pages.embeddings.points import Choice
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, switch_linked
 from pages.shared.language import plain, t
 
 _POINTS = "embeddings_similarity_points"
@@ -33,12 +33,7 @@ def show_similarity(
         chosen: on the map: the layer, and which points may be asked for.
         layer: its name.
     """
-    if not st.toggle(
-        t("embeddings.similarity"),
-        key="embeddings_similarity",
-        help=t("embeddings.similarity_help"),
-        bind="query-params",
-    ):
+    if not switch_linked("embeddings.similarity", key="embeddings_similarity"):
         return
     rows = _choose_points(model, lines, found, chosen)
     vectors = ask(vectors_at)(model, lines.sentences, found.reading, chosen.state)

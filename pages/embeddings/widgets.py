@@ -10,16 +10,17 @@ import streamlit as st
 from bertviz_core.analysis.nearest_words import METRICS
 from bertviz_core.analysis.wordlists import KINDS
 from bertviz_core.experiments.map_results import NEIGHBOURHOODS
-from pages.shared.choices import choose_linked, choose_number, type_linked
+from pages.shared.choices import (
+    choose_linked,
+    choose_number,
+    choose_several,
+    type_linked,
+)
 from pages.shared.jobs import Wording
 from pages.shared.language import plain, t
 
 # A row without a word is never an answer, so it is no choice either.
 LEFT_OUT = tuple(kind for kind in KINDS if kind != "empty")
-_LEFT_OUT_KEY = "embeddings_left_out"
-# In the address, where an empty value may get lost.
-_NOTHING = "none"
-_USUALLY_LEFT_OUT = ("piece", "unused", "special")
 # The library works in stages that nothing interrupts, see `tsne_map`.
 DRAWING = Wording(stopped=lambda: t("embeddings.drawing_stopped"))
 # What the methods themselves call the size of a neighbourhood.
@@ -114,56 +115,34 @@ def choose_comparison() -> tuple[str, int, tuple[str, ...]]:
     first, second = st.columns([3, 1])
     with first:
         metric = choose("metric", METRICS, is_explained=True)
-    count = second.number_input(
-        t("embeddings.count"),
-        1,
-        100,
-        10,
-        key="embeddings_count",
-        bind="query-params",
-        persist_state="session",
+    count = choose_number(
+        second.number_input, t("embeddings.count"), 1, 100, 10, key="embeddings_count"
     )
     return metric, count, choose_left_out()
 
 
 def choose_left_out() -> tuple[str, ...]:
     """Draws which kinds of entries are no answer; some of `KINDS`, in their order."""
-    names = {kind: plain(f"embeddings.kind_{kind}") for kind in LEFT_OUT}
-    if _LEFT_OUT_KEY not in st.session_state:
-        wanted = st.query_params.get(_LEFT_OUT_KEY)
-        start = _USUALLY_LEFT_OUT if wanted is None else wanted.split(",")
-        st.session_state[_LEFT_OUT_KEY] = [kind for kind in start if kind in names]
-    st.pills(
+    return choose_several(
         t("embeddings.left_out"),
         LEFT_OUT,
-        selection_mode="multi",
-        key=_LEFT_OUT_KEY,
+        ("piece", "unused", "special"),
+        key="embeddings_left_out",
         help=t("embeddings.left_out_help"),
-        format_func=names.__getitem__,
-        persist_state="session",
+        format_func=lambda kind: plain(f"embeddings.kind_{kind}"),
     )
-    chosen = tuple(kind for kind in LEFT_OUT if kind in st.session_state[_LEFT_OUT_KEY])
-    if chosen == _USUALLY_LEFT_OUT:
-        st.query_params.pop(_LEFT_OUT_KEY, None)
-    else:
-        st.query_params[_LEFT_OUT_KEY] = ",".join(chosen) or _NOTHING
-    return chosen
 
 
 def choose_neighbourhood(key: str, method: str) -> tuple[int, float]:
     """Draws the seed and the size of a neighbourhood, of one of `NEIGHBOURHOODS`."""
     boxes = st.columns(2)
-    size = boxes[0].slider(
-        t(f"embeddings.{SIZES[method]}"),
-        5.0,
-        60.0,
-        NEIGHBOURHOODS[method],
-        5.0,
-        format="%g",
+    size = choose_number(
+        *(boxes[0].slider, t(f"embeddings.{SIZES[method]}")),
+        *(5.0, 60.0, NEIGHBOURHOODS[method]),
         key=f"{key}_{SIZES[method]}",
+        step=5.0,
+        format="%g",
         help=t(f"embeddings.{SIZES[method]}_help"),
-        bind="query-params",
-        persist_state="session",
     )
     with boxes[1]:
         return choose_seed(key), size
@@ -175,15 +154,10 @@ def choose_seed(
     args: tuple[Any, ...] = (),
 ) -> int:
     """Draws the seed, from which all that is drawn at random follows."""
-    return st.number_input(
-        t("embeddings.seed"),
-        0,
-        9999,
-        0,
+    return choose_number(
+        *(st.number_input, t("embeddings.seed"), 0, 9999, 0),
         key=f"{key}_seed",
         help=t("embeddings.seed_help"),
         on_change=on_change,
         args=args,
-        bind="query-params",
-        persist_state="session",
     )

@@ -36,7 +36,7 @@ def look_at_run(state: FineTuneState) -> FineTuneState:
     if not state.run_id:
         return state
     try:
-        return replace(state, status=client().training(state.run_id))
+        return replace(state, status=client().trainings.status(state.run_id))
     except BertVizError as error:
         return replace(state, run_problem=error)
 

@@ -11,8 +11,8 @@ from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.paired import paired_counts
-from bertviz_core.finetune.resampling import macro_f1_chance, mean_difference_chance
+from bertviz_core.finetune.resampling import Comparison
+from bertviz_core.finetune.run_sentences import chosen_text
 from pages.fine_tune.result_rows import interval_text
 from pages.fine_tune.widgets import draw_figure, show_table
 from pages.shared.language import plain, t
@@ -61,14 +61,14 @@ def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
         },
     )
     st.caption(t(f"fine_tune_results.compared_by_{criterion}"))
-    for name, other in others.items():
+    for (name, other), found in zip(others.items(), outcome.comparisons, strict=True):
         if criterion == "macro_f1":
-            chance = _macro_difference_chance(outcome.run_id, name, report, other)
-            kind = _kind(report.macro_f1 > other.macro_f1, chance)
+            kind = _kind(report.macro_f1 > other.macro_f1, found)
             scores = {"model": report.macro_f1, "other": other.macro_f1}
-            _say("macro_difference", kind, name, chance, **scores)
+            _say("macro_difference", kind, name, found, **scores)
         else:
-            _say_difference(name, report, other)
+            _say_difference(name, report, other, found)
+    _say_tuned(outcome)
 
 
 def _name(method: str) -> str:
@@ -115,19 +115,30 @@ def show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None
     }
     key = "fine_tune_results.number_baselines_described"
     show_table(columns, t(key, name=_name(best), value=value), "ft_eval_baselines")
-    for name, other in found.items():
-        if name != "model":
-            chance = _number_difference_chance(outcome.run_id, name, report, other)
-            kind = _kind(report.mae < other.mae, chance)
-            errors = {"model": report.mae, "other": other.mae}
-            _say("number_difference", kind, name, chance, **errors)
+    del found["model"]
+    for (name, other), pair in zip(found.items(), outcome.comparisons, strict=True):
+        kind = _kind(report.mae < other.mae, pair)
+        errors = {"model": report.mae, "other": other.mae}
+        _say("number_difference", kind, name, pair, **errors)
+    _say_tuned(outcome)
+
+
+def _say_tuned(outcome: RunOutcome) -> None:
+    """How word counts were tuned; older runs do not tell."""
+    for one in outcome.baselines:
+        if one.chosen:
+            how = "tuned" if one.chosen["folds"] else "untuned"
+            said = {"chosen": chosen_text(one.chosen), "folds": one.chosen["folds"]}
+            st.caption(t(f"fine_tune_results.{how}", **said))
 
 
 def _say_difference(
-    name: str, report: ClassificationReport, other: ClassificationReport
+    name: str,
+    report: ClassificationReport,
+    other: ClassificationReport,
+    counts: Comparison,
 ) -> None:
-    counts = paired_counts(report.targets, report.predicted, other.predicted)
-    kind = _kind(counts.only_first > counts.only_second, counts.p_value)
+    kind = _kind(counts.only_first > counts.only_second, counts)
     if kind == "worse" and report.macro_f1 > other.macro_f1:
         # It finds rare classes, which accuracy hardly counts.
         kind = "mixed"
@@ -135,7 +146,7 @@ def _say_difference(
         "difference",
         kind,
         name,
-        counts.p_value,
+        counts,
         model=counts.only_first,
         other=counts.only_second,
         model_f1=report.macro_f1,
@@ -143,40 +154,19 @@ def _say_difference(
     )
 
 
-def _kind(is_better: bool, chance: float) -> str:
-    if chance > _RARE:
+def _kind(is_better: bool, found: Comparison) -> str:
+    if found.chance > _RARE:
         return "chance"
     return "better" if is_better else "worse"
 
 
-def _say(sentence: str, kind: str, name: str, chance: float, **numbers: float) -> None:
+def _say(
+    sentence: str, kind: str, name: str, found: Comparison, **numbers: float
+) -> None:
     said = t(
         f"fine_tune_results.{sentence}_{kind}",
         name=_name(name),
-        chance=Markdown(percent(chance)),
+        chance=Markdown(percent(found.chance)),
         **numbers,
     )
     st.markdown(f"{_ICONS[kind]} {said}")
-
-
-# Of a large table, a chance takes seconds of draws. Streamlit leaves arguments that
-# begin with "_" out of the key: the run and the method say which reports they are.
-@st.cache_data(max_entries=64, ttl=600, show_spinner=False)
-def _macro_difference_chance(
-    run: str,
-    method: str,
-    _report: ClassificationReport,
-    _other: ClassificationReport,
-) -> float:
-    """How often chance alone parts the macro-F1 of a run and a simple method so far."""
-    return macro_f1_chance(
-        _report.targets, _report.predicted, _other.predicted, len(_report.labels)
-    )
-
-
-@st.cache_data(max_entries=64, ttl=600, show_spinner=False)
-def _number_difference_chance(
-    run: str, method: str, _report: RegressionReport, _other: RegressionReport
-) -> float:
-    """The same for their mean errors."""
-    return mean_difference_chance(np.abs(_report.residuals), np.abs(_other.residuals))

@@ -220,7 +220,7 @@ def show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     sure = report.probabilities.max(axis=1)
     least = _choose_threshold(outcome.run_id, sure)
     is_right = report.targets == report.predicted
-    chosen = coverage_at(sure, is_right, np.array([least]))
+    chosen = coverage_at(sure, is_right, np.array([least]), report.texts)
     answered, right = float(chosen.coverage[0]), float(chosen.accuracy[0])
     count = round((1 - answered) * len(sure))
     known = share_text(right), interval_text(chosen.intervals[0])
@@ -233,7 +233,7 @@ def show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
             "fine_tune_results.right_of_answered": "–" if np.isnan(right) else known,
         }
     )
-    curve = coverage_at(sure, is_right, np.linspace(0, 1, _STEPS))
+    curve = coverage_at(sure, is_right, np.linspace(0, 1, _STEPS), report.texts)
     shares = curve.thresholds, curve.coverage, curve.accuracy
     places = {"least": least, "answered": answered, "all": report.accuracy}
     draw_figure(

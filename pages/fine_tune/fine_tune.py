@@ -17,7 +17,6 @@ from pages.fine_tune import (
     try_chosen,
 )
 from pages.fine_tune.answers import look, look_at_run
-from pages.fine_tune.leases import keep_fine_tuning
 from pages.fine_tune.running import lead_on_after_stop
 from pages.fine_tune.state import FineTuneState, read_state, take_over
 from pages.fine_tune.steps import choose_step, explain_closed, peek_step
@@ -41,7 +40,6 @@ lead_on_after_stop(state)
 # Once there is a run, the other steps ask about it alone.
 if peek_step() in ("data", "check") or not state.run_id:
     state = look(state)
-keep_fine_tuning()
 open_steps = state.open_steps
 if try_chosen.can_try(state.model):
     open_steps = (*open_steps, "try")

@@ -26,6 +26,7 @@ from pages.shared.engine import client
 from pages.shared.jobs import Wording, ask_job, has_job
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import table
+from pages.shared.visitor import owner
 
 # Where nothing was measured and nothing chosen: it takes minutes on any machine.
 FIRST_LEVEL = "head"
@@ -126,7 +127,7 @@ def _shared(question: Question[Any]) -> str:
     max_entries=64, ttl=600, show_spinner=False, hash_funcs={Question: repr}
 )
 def _start(question: Question[Any]) -> str:
-    return client().start(question)
+    return client().start(question, owner())
 
 
 def show_estimate(state: FineTuneState) -> None:

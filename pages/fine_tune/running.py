@@ -17,7 +17,7 @@ from bertviz_core.figures.finetune_progress import (
 )
 from bertviz_core.finetune.schedule import count_steps, learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
-from bertviz_core.finetune.training_status import TrainingStatus
+from bertviz_core.finetune.training_status import RESUMABLE, TrainingStatus
 from pages.fine_tune.state import FineTuneState, change, go_to
 from pages.fine_tune.steps import offer_step, peek_step
 from pages.fine_tune.widgets import button, draw_figure
@@ -30,10 +30,6 @@ from pages.shared.markdown import table
 
 _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
-# Endings that leave a run which can go on from its last epoch.
-_RESUMABLE = ("failed", "interrupted")
-# What follows the training and can be left out: the word on the button.
-_EXTRAS = {"evaluate": "stop_reading", "compare": "stop_compare"}
 # Key of the session: the run that a visitor has stopped.
 _STOPPED = "ft_stopped"
 _NOT_SHOWN = ("level", "num_top_layers", "epoch_factor")
@@ -70,13 +66,11 @@ def show_run(state: FineTuneState) -> None:
 def _watch(run_id: str) -> None:
     """Asks how far the run is; that also says that somebody waits for it."""
     with shown_to_user():
-        status = client().training(run_id)
+        status = client().trainings.status(run_id)
     if status.is_finished:
         st.rerun()
     _show_place(status)
-    # Who has stopped the training waits for the report.
-    is_over = status.phase in _EXTRAS and status.ending == "asked"
-    if status.phase != "pack" and not is_over:
+    if status.phase not in ("evaluate", "pack"):  # the steps are over
         _offer_stop(status)
     _show_results(status)
 
@@ -89,10 +83,12 @@ def _show_results(status: TrainingStatus) -> None:
         with loss_box:
             _show_loss(status)
         with metric_box:
-            if len(status.metrics):
+            if status.metric_name and len(status.metrics):
                 _show_metric(status)
             else:
-                st.caption(t("fine_tune.no_epoch_yet"))
+                is_chosen = status.metric_name or not status.num_steps
+                key = "no_epoch_yet" if is_chosen else "no_choice"
+                st.caption(t(f"fine_tune.{key}"))
     if not status.is_finished and status.step and status.num_epochs:
         settings = status.request.settings
         in_epoch = status.num_steps // status.num_epochs
@@ -124,12 +120,10 @@ def lead_on_after_stop(state: FineTuneState) -> None:
 
 
 def _offer_stop(status: TrainingStatus) -> None:
-    extra = _EXTRAS.get(status.phase)
-    name = extra or ("stop" if status.best_epoch else "stop_early")
-    help_of_it = t(f"fine_tune.{extra or 'stop'}_help")
-    if button(t(f"fine_tune.{name}"), "ft_stop", "stop_circle", help=help_of_it):
+    name, said = "stop" if status.best_epoch else "stop_early", t("fine_tune.stop_help")
+    if button(t(f"fine_tune.{name}"), "ft_stop", "stop_circle", help=said):
         with shown_to_user(stop=False):
-            client().stop_training(status.run_id)
+            client().trainings.stop(status.run_id)
             st.session_state[_STOPPED] = status.run_id
             st.info(t("fine_tune.stopping"), icon=":material/hourglass_top:")
 
@@ -166,16 +160,16 @@ def _show_ending(status: TrainingStatus) -> None:
     if status.error is not None:
         st.markdown(sentence(status.error.template, status.error.details))
     label = t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew")
-    if status.state in _RESUMABLE and button(label, "ft_resume", "resume"):
+    if status.state in RESUMABLE and button(label, "ft_resume", "resume"):
         with shown_to_user(stop=False):
-            client().resume_training(status.run_id)
+            client().trainings.resume(status.run_id)
             st.rerun()
     if status.has_log:
         # The disk that ended the run may have no room for the packed log, either.
         with shown_to_user(stop=False):
             file_link(
                 t("fine_tune.download_log"),
-                Path(client().training_log(status.run_id)),
+                Path(client().trainings.log(status.run_id)),
                 name=plain("fine_tune.log_file"),
                 key="ft_run_log",
                 icon=":material/monitoring:",
@@ -190,6 +184,8 @@ def _show_numbers(status: TrainingStatus) -> None:
         elif status.resumed_epoch == 0:
             said.append(t("fine_tune.began_anew"))
         st.info(in_a_row(said), icon=":material/restart_alt:")
+    if status.bar is not None:
+        st.info(say(status.bar), icon=":material/flag:")
     boxes = st.columns(4)
     epochs = f"{status.epoch} / {status.num_epochs}" if status.num_epochs else "–"
     boxes[0].metric(t("fine_tune.epoch"), epochs)
@@ -203,7 +199,7 @@ def _show_numbers(status: TrainingStatus) -> None:
     rates = status.learning_rates
     rate = f"{rates[-1]:.3g}" if len(rates) else "–"
     boxes[2].metric(t("fine_tune.option_learning_rate"), rate)
-    if status.best_epoch:
+    if status.best_epoch and status.metric_name:
         boxes[3].metric(
             t("fine_tune.best_so_far", name=_metric_name(status)),
             plain("fine_tune.score", value=status.metrics[status.best_epoch - 1]),

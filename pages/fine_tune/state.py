@@ -28,10 +28,12 @@ from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.training_status import TrainingStatus
-from pages.fine_tune.leases import STATE
 from pages.shared.choices import put_into_address
+from pages.shared.visitor import hold
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
+# Key of the session: the `FineTuneState`.
+STATE = "ft_state"
 # Key of the session and of the address.
 STEP = "ft_step"
 # Key of the session: what the new model is to be called.
@@ -44,7 +46,7 @@ _LAYOUT = {"encoding": ENCODINGS, "separator": SEPARATORS, "header": ("yes", "no
 # What an address may say of a choice.
 _ONE_OF = {
     **_LAYOUT,
-    # The table to judge by has a layout of its own.
+    # The table to test on has a layout of its own.
     **{f"validation_{name}": options for name, options in _LAYOUT.items()},
     "kind": ("class", "number"),
     "balance": REMEDIES,
@@ -60,15 +62,15 @@ class FineTuneState:
 
     Args:
         model: id of the model that the training begins with.
-        table, validation: handles of the table, and of another to judge by, in the
+        table, validation: handles of the table, and of another to test on, in the
             engine; "" without one. Without the other, rows are set aside.
         name, validation_name: of their files, for the reader.
         header, validation_header: see `HEADERS`.
         text, label: names of columns.
         pair: name of the column with second texts; "-" for none.
         kind: what the label is: "class", "number".
-        validation_rate: share of rows that are set aside.
-        seed: of the draw of these rows.
+        test_rate: share of rows that are set aside to test on.
+        seed: of the draws of rows.
         max_tokens: where texts are cut.
         options: other settings that were changed, by name.
         run_id: of the training that this page shows.
@@ -92,7 +94,7 @@ class FineTuneState:
     validation_encoding: str = ""
     validation_separator: str = ""
     validation_header: str = ""
-    validation_rate: float = 0.2
+    test_rate: float = 0.2
     seed: int = 1
     max_tokens: int = 0
     balance: str = ""
@@ -120,7 +122,7 @@ class FineTuneState:
 
     @property
     def validation_source(self) -> TableSource | None:
-        """The table to judge by with its layout; `None` before one is chosen."""
+        """The table to test on with its layout; `None` before one is chosen."""
         if not self.validation:
             return None
         header = self.validation_header
@@ -143,7 +145,7 @@ class FineTuneState:
             source=self.source,
             columns=self.columns,
             validation=self.validation_source,
-            validation_rate=self.validation_rate,
+            test_rate=self.test_rate,
             seed=self.seed,
         )
 
@@ -185,6 +187,7 @@ def remember(**changes: Any) -> FineTuneState:
     """Changes what was chosen, in the session and in the address."""
     state = dataclasses.replace(st.session_state.get(STATE) or _FRESH, **changes)
     st.session_state[STATE] = state
+    hold("fine_tune", [*state.tables, f"run:{state.run_id}" * bool(state.run_id)])
     written = {}
     for name in _CHOSEN:
         value = getattr(state, name)
@@ -212,7 +215,7 @@ def _read(name: str, written: Sequence[str]) -> Any:
         number = kind(said)
     except ValueError:
         return None
-    least, most = (MIN_RATE, MAX_RATE) if name == "validation_rate" else (0, MAX_SEED)
+    least, most = (MIN_RATE, MAX_RATE) if name == "test_rate" else (0, MAX_SEED)
     return number if least <= number <= most else None
 
 
@@ -255,7 +258,8 @@ def take_over(request: TrainingRequest) -> None:
         kind="number" if data.columns.is_regression else "class",
         validation=other.table if other else "",
         **(layout_of(other, "validation_") if other else {}),
-        validation_rate=data.validation_rate,
+        # Before there were three parts, the rows that were set aside did both.
+        test_rate=data.test_rate or data.validation_rate,
         seed=data.seed,
         max_tokens=settings.max_tokens,
         balance="oversample" if settings.oversample else balance,

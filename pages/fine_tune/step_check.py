@@ -63,6 +63,7 @@ def show(state: FineTuneState) -> None:
             "fine_tune.rows_usable": f"{check.num_rows:,}",
             "fine_tune.rows_train": f"{check.num_train:,}",
             "fine_tune.rows_check": f"{check.num_validation:,}",
+            "fine_tune.rows_test": f"{check.num_test:,}",
             "fine_tune.share_unknown": f"{check.share_unknown:.1%}",
         }
     )
@@ -143,9 +144,9 @@ def _choose_split(state: FineTuneState) -> None:
     rate_box, seed_box = st.columns(2)
     choose_field(
         rate_box.slider,
-        "fine_tune.validation_rate",
-        state.validation_rate,
-        name="validation_rate",
+        "fine_tune.test_rate",
+        state.test_rate,
+        name="test_rate",
         min_value=MIN_RATE,
         max_value=MAX_RATE,
         step=0.05,
@@ -163,7 +164,8 @@ def _choose_split(state: FineTuneState) -> None:
 
 
 def _show_classes(check: DataCheck) -> None:
-    train, validation = check.train_counts, check.validation_counts
+    counts = (check.train_counts, check.validation_counts, check.test_counts)
+    train, _, test = counts
     names, by_size = check.label_names, check.by_size
     shown = np.arange(len(names))
     if len(names) > MAX_BARS:
@@ -173,7 +175,7 @@ def _show_classes(check: DataCheck) -> None:
     words = words_of(DataWords, "fine_tune")
     draw_figure(
         balance_figure(
-            [names[i] for i in shown], train[shown], validation[shown], words
+            [names[i] for i in shown], [part[shown] for part in counts], words
         ),
         name="fine_tune_balance",
         description=t(
@@ -181,16 +183,12 @@ def _show_classes(check: DataCheck) -> None:
             count=len(names),
             largest=names[most],
             most=int(train[most]),
-            most_check=int(validation[most]),
+            most_test=int(test[most]),
             smallest=names[least],
             least=int(train[least]),
-            least_check=int(validation[least]),
+            least_test=int(test[least]),
         ),
-        columns={
-            "fine_tune.label_column": names,
-            "fine_tune.figure_train": train,
-            "fine_tune.figure_check": validation,
-        },
+        columns={"fine_tune.label_column": names, **_columns(counts)},
     )
 
 
@@ -217,19 +215,24 @@ def _choose_remedy(state: FineTuneState, check: DataCheck) -> None:
 
 def _show_target_numbers(check: DataCheck) -> None:
     edges, name = check.label_edges, check.label_names[0]
-    counts = check.train_counts, check.validation_counts
+    counts = (check.train_counts, check.validation_counts, check.test_counts)
     low, high = float(edges[0]), float(edges[-1])
     draw_figure(
-        numbers_figure(edges, *counts, name, words_of(DataWords, "fine_tune")),
+        numbers_figure(edges, counts, name, words_of(DataWords, "fine_tune")),
         name="fine_tune_numbers",
         description=t("fine_tune.numbers_described", name=name, low=low, high=high),
         columns={
             "fine_tune.figure_from": edges[:-1],
             "fine_tune.figure_to": edges[1:],
-            "fine_tune.figure_train": check.train_counts,
-            "fine_tune.figure_check": check.validation_counts,
+            **_columns(counts),
         },
     )
+
+
+def _columns(counts: tuple[np.ndarray, ...]) -> dict[str, np.ndarray]:
+    """Rows of the three parts, by the keys of their names."""
+    parts = ("train", "check", "test")
+    return {f"fine_tune.figure_{p}": n for p, n in zip(parts, counts, strict=True)}
 
 
 @st.fragment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,20 +10,18 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import read_table
-from bertviz_core.errors import BertVizError, DatasetError, ValidationFileError
+from bertviz_core.errors import BertVizError, ValidationFileError
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.label_kind import kind_of_column
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.table_view import TableView
-from pages.fine_tune.leases import REFUSED
+from bertviz_core.finetune.visitor_tables import forget_table
 from pages.fine_tune.state import FineTuneState, choose_table, layout_of, remember
 from pages.fine_tune.steps import offer_step
 from pages.fine_tune.table_files import (
     MAX_MEGABYTES,
-    forget_own,
-    note_refused,
     show_layout,
     show_preview,
     upload_table,
@@ -33,6 +32,7 @@ from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import choose, known_models, language_of
+from pages.shared.visitor import owner
 
 _BEFORE = "ft_table_before"
 _MOST_OFFERED = 3  # models
@@ -49,8 +49,6 @@ def show(state: FineTuneState) -> None:
         return
     st.subheader(t("fine_tune.chosen_table", name=table_name(state)), anchor=False)
     if state.view is None:
-        if isinstance(state.problem, DatasetError):  # else it may be as good as ever
-            note_refused(state.table, is_refused=True)
         _show_problem(state)
         show_layout(state.source, None, "field", take=_take_layout)
         if before := st.session_state.get(_BEFORE):
@@ -58,8 +56,6 @@ def show(state: FineTuneState) -> None:
                 t("fine_tune.back_to_table"), "ft_table_back", "undo", _choose, *before
             )
         return
-    # It may have been read wrongly before.
-    note_refused(state.table, is_refused=False)
     show_preview(state.view)
     show_layout(state.source, state.view, "field", take=_take_layout)
     st.subheader(t("fine_tune.columns_title"), anchor=False)
@@ -67,8 +63,9 @@ def show(state: FineTuneState) -> None:
     _choose_validation(state)
     _show_problem(state)
     if (check := state.check) is not None:
-        counts = {"train": check.num_train, "validation": check.num_validation}
-        said = t("fine_tune.data_ready", count=check.num_rows, **counts)
+        counts = {"train": check.num_train, "test": check.num_test}
+        counts |= {"count": check.num_rows, "validation": check.num_validation}
+        said = t("fine_tune.data_ready", **counts)
         st.success(said, icon=":material/check_circle:")
         show_left_out(state, check)
         _offer_other_model(state.model, check)
@@ -159,10 +156,8 @@ def _choose(table: str, name: str) -> None:
     before = remember()
     if before.validation and before.validation != before.table:
         # The way back leads to the table alone.
-        forget_own(before.validation)
-    if before.table and before.table in st.session_state.get(REFUSED, ()):
-        forget_own(before.table)
-    elif before.table and before.table != table:
+        forget_table(before.validation, owner())
+    if before.table and before.table != table:
         st.session_state[_BEFORE] = (before.table, before.name)
     choose_table(table, name)
 
@@ -243,14 +238,9 @@ def _show_validation(state: FineTuneState, source: TableSource) -> None:
     st.markdown(t("fine_tune.validation_chosen", name=_validation_name(state)))
     view = None
     # Why it cannot be read is the problem that the page shows anyway.
-    try:
+    with contextlib.suppress(BertVizError):
         view = ask(read_table)(source)
-        note_refused(source.table, is_refused=False)
         show_preview(view)
-    except DatasetError:
-        note_refused(source.table, is_refused=True)
-    except BertVizError:
-        pass  # it may be as good as ever
     take = functools.partial(_take_layout, prefix="validation_")
     show_layout(source, view, "validation_file", take, headers=("yes", "no"))
     label = t("fine_tune.validation_remove")
@@ -262,7 +252,7 @@ def _take_layout(source: TableSource, prefix: str = "") -> None:
 
 
 def _drop_validation(table: str) -> None:
-    forget_own(table)
+    forget_table(table, owner())
     nothing = layout_of(TableSource(""), "validation_")
     remember(validation="", validation_name="", **nothing)
 

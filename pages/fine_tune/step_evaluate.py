@@ -14,7 +14,11 @@ from bertviz_core.figures.evaluation_numbers import (
     predicted_figure,
     residuals_figure,
 )
-from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
+from bertviz_core.finetune.evaluation import (
+    ClassificationReport,
+    RegressionReport,
+    num_texts,
+)
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.fine_tune.baseline_scores import show_baselines, show_number_baselines
 from pages.fine_tune.class_scores import (
@@ -29,7 +33,7 @@ from pages.fine_tune.steps import offer_step
 from pages.fine_tune.widgets import choose_panel, draw_figure
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
-from pages.shared.language import plain, t, words_of
+from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import panel, show_numbers
 
@@ -37,9 +41,9 @@ from pages.shared.panel import panel, show_numbers
 def show(state: FineTuneState) -> None:
     """Draws this part; it is called only when `state.is_trained`."""
     st.header(t("fine_tune_results.evaluate_title"), anchor=False)
-    st.markdown(t("fine_tune_results.evaluate_intro"))
     with shown_to_user(), model_at_work():
         outcome = ask(training_outcome)(state.run_id)
+    _say_rows(outcome)
     if isinstance(outcome.report, ClassificationReport):
         _show_class_numbers(outcome.report)
     else:
@@ -86,14 +90,27 @@ def _show_number_numbers(report: RegressionReport) -> None:
     )
 
 
+def _say_rows(outcome: RunOutcome) -> None:
+    """What the rows were kept for; in trainings of before, they chose the epoch."""
+    is_tested = "test_rows" in outcome.recipe
+    st.markdown(t(f"fine_tune_results.evaluate_intro{'' if is_tested else '_old'}"))
+    count, different = len(outcome.report.targets), num_texts(outcome.report)
+    if different < count:
+        places = {"count": count, "different": different}
+        st.caption(t("fine_tune_results.evaluate_copies", **places))
+
+
 def _say_epoch(recipe: dict[str, Any]) -> None:
-    best, count = (recipe.get(name) for name in ("best_epoch", "epochs_run"))
-    if best and count:
-        st.caption(t("fine_tune_results.evaluate_epoch", best=best, count=count))
-    if not recipe.get("read_again", True):
-        places = {"best": best, "precision": recipe["precision"]}
-        said = t("fine_tune_results.evaluate_unread", **places)
-        st.info(said, icon=":material/info:")
+    places = {"best": recipe.get("best_epoch"), "count": recipe.get("epochs_run")}
+    said = []
+    if step := recipe.get("stopped_at_step"):
+        said.append(t("fine_tune_results.evaluate_stopped", step=step))
+    if all(places.values()):
+        # Older recipes always had rows to choose by.
+        how = "epoch" if recipe.get("validation_rows", 1) else "last_epoch"
+        said.append(t(f"fine_tune_results.evaluate_{how}", **places))
+    if said:
+        st.caption(in_a_row(said))
 
 
 @panel

@@ -24,6 +24,7 @@ from pages.shared.language import current_language, plain, t
 from pages.shared.models import OPEN, add_uploaded, may_bring_any_model
 from pages.shared.navigation import ICONS
 from pages.shared.page_head import model_at_work
+from pages.shared.visitor import owner
 
 # Pages that look into one model, in the order of their links.
 _LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")
@@ -45,7 +46,7 @@ def show(state: FineTuneState) -> None:
         return
     st.header(t("fine_tune_results.take_title"), anchor=False)
     st.markdown(t("fine_tune_results.take_intro"))
-    path = Path(client().training_bundle(state.run_id))
+    path = Path(client().trainings.bundle(state.run_id))
     _offer_files(status, path)
     st.subheader(t("fine_tune_results.inside_title"), anchor=False)
     _show_contents(path)
@@ -79,7 +80,7 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
             with shown_to_user(stop=False):
                 file_link(
                     t("fine_tune_results.download_log"),
-                    Path(client().training_log(status.run_id)),
+                    Path(client().trainings.log(status.run_id)),
                     name=plain("fine_tune_results.log_file", name=name),
                     key="ft_take_log",
                     icon=":material/monitoring:",
@@ -137,7 +138,7 @@ def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
     label, is_kept = t("fine_tune_results.keep"), status.run_id in kept
     if button(label, "ft_take_keep", "bookmark_add", disabled=is_kept):
         with shown_to_user(stop=False), model_at_work():
-            entry = client().ask(add_upload)(str(path), _file_stem(status))
+            entry = client().ask(add_upload)(str(path), _file_stem(status), owner())
             add_uploaded(entry)
             forget_lists()
             kept[status.run_id] = entry

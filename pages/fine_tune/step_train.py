@@ -35,6 +35,7 @@ from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import in_a_row, plain, t
+from pages.shared.visitor import owner
 
 _MOST_CHARACTERS = 60
 _EARLIER, _MOST_EARLIER = "ft_earlier", 8
@@ -256,13 +257,13 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
     name = (title or "").strip()
     request = TrainingRequest(state.model, data, settings, name, bool(tensorboard))
     with shown_to_user(stop=False):
-        run_id = client().start_training(request)
+        run_id = client().trainings.start(request, owner())
         try:
             earlier = ((run_id, name), *st.session_state.get(_EARLIER, ()))
             st.session_state[_EARLIER] = earlier[:_MOST_EARLIER]
             remember(run_id=run_id)
         except BaseException:  # a click came first: nobody would find the training
-            client().forget_training(run_id)
+            client().trainings.remove(run_id)
             raise
         st.rerun()
 

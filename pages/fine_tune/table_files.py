@@ -12,19 +12,22 @@ from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from bertviz_core.finetune.table_view import TableView
-from pages.fine_tune.leases import OWN, REFUSED, is_own_refused
+from bertviz_core.finetune.visitor_tables import keep_table
 from pages.fine_tune.state import HEADERS, layout_of, source_of
 from pages.fine_tune.widgets import draw_field
 from pages.fine_tune.wording import show_notes, show_warnings
-from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
-from pages.shared.upload_box import let_go, upload_box
+from pages.shared.upload_box import upload_box
+from pages.shared.uploads import largest_megabytes
+from pages.shared.visitor import owner
 
 MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
-# What the box lets through, so that the refusal is ours. It holds a file in memory.
+# What the box lets through, so that the refusal is ours.
 BOX_MEGABYTES = 300
-_SEPARATOR_NAMES = dict(zip(SEPARATORS, ("comma", "semicolon", "tab"), strict=True))
+_SEPARATOR_NAMES = dict(
+    zip(SEPARATORS, ("comma", "semicolon", "tab", "bar"), strict=True)
+)
 
 
 def upload_table(place: str, label: str) -> tuple[str, str] | None:
@@ -39,13 +42,13 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     # A new key empties the box.
     uploads, problem = f"ft_{place}_uploads", f"ft_{place}_refused"
     count = st.session_state.get(uploads, 0)
-    limits = {"box": BOX_MEGABYTES, "limit": MAX_MEGABYTES}
+    most = min(BOX_MEGABYTES, largest_megabytes())
     file = upload_box(
         label,
         key=f"ft_{place}_{count}",
         limit=plain("fine_tune.upload_limit", limit=MAX_MEGABYTES),
-        refusal=plain("fine_tune.upload_refused", **limits),
-        megabytes=BOX_MEGABYTES,
+        refusal=plain("fine_tune.upload_refused", box=most, limit=MAX_MEGABYTES),
+        megabytes=most,
     )
     with shown_to_user(stop=False):
         if file is None:
@@ -56,38 +59,15 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
         with st.spinner(t("fine_tune.storing")):
             st.session_state[uploads] = count + 1
             try:
-                table = client().keep_table(file)
+                with file.opened() as source:
+                    table = keep_table(source, owner())
             except BertVizError as error:
                 st.session_state[problem] = error
                 st.rerun()
             finally:
-                let_go(file)
-        st.session_state[OWN] = (*st.session_state.get(OWN, ()), table)
+                file.let_go()
         return table, file.name
     return None
-
-
-def forget_own(table: str) -> None:
-    """Removes a table to which nobody will come back before its lease ends.
-
-    Not one that came by a link: it is somebody else's as well.
-    """
-    if table in st.session_state.get(OWN, ()):
-        client().forget_table(table)
-
-
-def note_refused(table: str, is_refused: bool) -> None:
-    """Remembers whether a table could be read; one that could not is kept briefly.
-
-    Its file is still needed to read it in another encoding or with another separator.
-    """
-    before = frozenset(st.session_state.get(REFUSED, ()))
-    st.session_state[REFUSED] = before | {table} if is_refused else before - {table}
-    if is_own_refused(table):
-        client().keep_table_briefly(table)
-    elif not is_refused and table in before:
-        # What this page remembers of it asks no engine.
-        client().renew_table(table)
 
 
 def show_preview(view: TableView) -> None:
@@ -119,23 +99,28 @@ def show_layout(
     label = t("fine_tune.layout_title")
     if view is not None:
         has_header = "yes" if view.has_header else "no"
-        label = t(
-            "fine_tune.layout_found",
-            encoding=view.encoding,
-            separator=_separator_name(view.separator),
-            header=plain(f"fine_tune.header_found_{has_header}"),
-        )
+        header = plain(f"fine_tune.header_found_{has_header}")
+        label = t("fine_tune.layout_found_other", header=header)
+        if view.encoding:
+            label = t(
+                "fine_tune.layout_found",
+                encoding=view.encoding,
+                separator=_separator_name(view.separator),
+                header=header,
+            )
     choices: dict[str, tuple[Sequence[str], Callable[[str], str]]] = {
         "encoding": (("", *ENCODINGS), lambda e: e or plain("fine_tune.detect")),
         "separator": (("", *SEPARATORS), _separator_name),
         "header": (headers, lambda word: plain(f"fine_tune.header_{word or 'auto'}")),
     }
+    if view is not None and not view.encoding:  # it is no text
+        choices = {"header": choices["header"]}
     keys = {name: f"ft_{place}_{name}" for name in choices}
     now = layout_of(source)
 
     def corrected() -> None:
         chosen = {name: st.session_state[key] for name, key in keys.items()}
-        take(source_of(source.table, **chosen))
+        take(source_of(source.table, **now | chosen))
 
     with st.expander(label, expanded=view is None, icon=":material/tune:"):
         st.markdown(t("fine_tune.layout_explained"))

@@ -13,9 +13,9 @@ from bertviz_core.finetune.finetuned_results import TablePredictions
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_view import TableView
-from pages.fine_tune.leases import TRY_TABLE
+from bertviz_core.finetune.visitor_tables import forget_table
 from pages.fine_tune.result_rows import share_text
-from pages.fine_tune.table_files import forget_own, show_layout, upload_table
+from pages.fine_tune.table_files import show_layout, upload_table
 from pages.fine_tune.widgets import named, show_table
 from pages.fine_tune.wording import show_warnings
 from pages.shared.answers import ask
@@ -23,8 +23,10 @@ from pages.shared.errors import shown_to_user
 from pages.shared.file_download import file_link
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
+from pages.shared.visitor import hold, owner
 
-_SOURCE = "ft_try_table_source"
+# Keys of the session: handle and name of the table, and how it is laid out.
+TRY_TABLE, _SOURCE = "ft_try_table", "ft_try_table_source"
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,10 @@ def _upload() -> None:
         return
     before = st.session_state.get(TRY_TABLE)
     st.session_state[TRY_TABLE] = found
+    hold(TRY_TABLE, [found[0]])
     st.session_state.pop(_SOURCE, None)
     if before is not None:
-        forget_own(before[0])
+        forget_table(before[0], owner())
     st.rerun()
 
 
@@ -155,6 +158,14 @@ def _show_predictions(found: TablePredictions, name: str) -> None:
         key=f"{TRY_TABLE}_download",
         icon=":material/download:",
         help=t("fine_tune_results.safe_cells"),
+    )
+    file_link(
+        t("fine_tune_results.download_exact"),
+        Path(found.path).with_suffix(".jsonl"),
+        name=plain("fine_tune_results.exact_file", name=stem),
+        key=f"{TRY_TABLE}_exact",
+        icon=":material/data_object:",
+        help=t("fine_tune_results.exact_help"),
     )
     first = {
         "fine_tune_results.row": [row.row for row in found.first],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.finetune.notes import Note
-from bertviz_core.finetune.table_limits import lease_seconds
+from bertviz_core.visitor_files import lease_seconds
 from pages.shared.errors import sentence
 from pages.shared.language import plain, t
 

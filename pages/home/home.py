@@ -8,6 +8,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import normalise_masks
 from pages.masked_word.state import OPEN_TEXT
 from pages.shared.answers import ask
+from pages.shared.choices import type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
 from pages.shared.models import (
@@ -41,8 +42,13 @@ st.header(t("home.try_it"), anchor=False)
 language = language_of(model)
 key = f"home_text_{language}"
 sentences = [t(example) for example in EXAMPLES[language]]
-sentence = st.text_input(
-    t("home.sentence"), sentences[0], key=key, bind="query-params", max_chars=300
+sentence = type_linked(
+    st.text_input,
+    t("home.sentence"),
+    sentences[0],
+    key=key,
+    is_main=True,
+    max_chars=300,
 )
 st.button(
     t("home.next_example"),
@@ -56,7 +62,7 @@ if "mlm" not in info.heads:
     st.info(t("home.no_head", model=model, default=default_model()))
 else:
     with shown_to_user(stop=False):
-        text, _ = normalise_masks(sentence or "")
+        text, _ = normalise_masks(sentence)
         predictions = ask(Explorer.predict_masks)(model, text)
         say_if_unread(model, predictions.tokenized)
         words, num_masks = ask(vocabulary)(model), len(predictions.logits)

@@ -10,11 +10,9 @@ from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import column_name, numbered, step_name
 from pages.shared.answers import ask
+from pages.shared.choices import choose_linked, switch_linked
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
-
-_ALL = "layers_all_tokens"
-_HEAD = "layers_head"
 
 
 def offer_all_tokens(
@@ -23,13 +21,7 @@ def offer_all_tokens(
     """Draws a switch, and the table when it is on; not for a step without tokens."""
     if not set(step.axes) & set("TQK"):
         return
-    if st.toggle(
-        t("layers.all_tokens"),
-        key=_ALL,
-        help=t("layers.all_tokens_help"),
-        bind="query-params",
-        persist_state="session",
-    ):
+    if switch_linked("layers.all_tokens", key="layers_all_tokens"):
         head = _choose_head(step.shape[0]) if "N" in step.axes else 0
         texts = Texts(tokenized.text, tokenized.pair)
         table = ask(step_table)(model, texts, step.name, token, head)
@@ -37,17 +29,9 @@ def offer_all_tokens(
 
 
 def _choose_head(num_heads: int) -> int:
-    if st.session_state.get(_HEAD, 1) > num_heads:  # of a larger model
-        st.session_state[_HEAD] = 1
-    chosen = st.selectbox(
-        t("layers.head_shown"),
-        range(1, num_heads + 1),
-        key=_HEAD,
-        bind="query-params",
-        persist_state="session",
-        width=160,
-    )
-    return (chosen or 1) - 1
+    numbers = [str(index + 1) for index in range(num_heads)]
+    label, key = t("layers.head_shown"), "layers_head"
+    return int(choose_linked(st.selectbox, label, numbers, key=key, width=160)) - 1
 
 
 def _show(

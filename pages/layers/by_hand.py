@@ -20,7 +20,7 @@ from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import numbered, step_name
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_number
 from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, plain, t
@@ -89,17 +89,18 @@ def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> Nor
 
 
 def _choose_change(source: str, own: float) -> tuple[float, float, float]:
-    *boxes, last = st.columns(3)
-    ranges = {"shift": (-5.0, 5.0, 0.0, 0.1), "scale": (-3.0, 3.0, 1.0, 0.05)}
-    shift, scale = (
-        box.slider(
-            t(f"layers.{name}"),
-            *ends_value_step,
-            key=f"layers_{name}",
-            help=t(f"layers.{name}_help"),
-            bind="query-params",
-        )
-        for box, (name, ends_value_step) in zip(boxes, ranges.items(), strict=True)
+    first, second, last = st.columns(3)
+    shift = choose_number(
+        *(first.slider, t("layers.shift"), -5.0, 5.0, 0.0),
+        key="layers_shift",
+        step=0.1,
+        help=t("layers.shift_help"),
+    )
+    scale = choose_number(
+        *(second.slider, t("layers.scale"), -3.0, 3.0, 1.0),
+        key="layers_scale",
+        step=0.05,
+        help=t("layers.scale_help"),
     )
     # What is usual here comes first.
     epsilons = [own, *(value for value in _EPSILONS if value != own)]

@@ -15,7 +15,7 @@ from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts
 from pages.layers.wording import neuron_names, numbered
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_number
 from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
@@ -62,14 +62,10 @@ def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
 
 def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
     boxes = st.columns(3)
-    count = boxes[0].slider(
-        t("layers.num_factors"),
-        1,
-        _MOST_FACTORS,
-        4,
+    count = choose_number(
+        *(boxes[0].slider, t("layers.num_factors"), 1, _MOST_FACTORS, 4),
         key="layers_num_factors",
         help=t("layers.num_factors_help"),
-        bind="query-params",
     )
     numbers = ["all", *(str(number + 1) for number in range(num_layers))]
     layer = choose_linked(
@@ -84,17 +80,13 @@ def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
         ),
         help=t("layers.factor_layer_help"),
     )
-    seed = boxes[2].number_input(
-        t("layers.seed"),
-        0,
-        _BIGGEST_SEED,
-        0,
+    seed = choose_number(
+        *(boxes[2].number_input, t("layers.seed"), 0, _BIGGEST_SEED, 0),
         key="layers_seed",
         help=t("layers.seed_help"),
-        bind="query-params",
     )
     layers = None if layer == "all" else (int(layer) - 1,)
-    return count, layers, int(seed)
+    return count, layers, seed
 
 
 def _show_quality(found: NeuronFactors) -> None:

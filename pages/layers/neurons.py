@@ -128,9 +128,9 @@ def _start_anew(asked: tuple[Hashable, ...], strong: StrongNeurons) -> None:
 def _choose_neuron(strong: StrongNeurons, size: int) -> int:
     """One of the strongest, or any other by its number."""
     numbers = [str(index + 1) for index in strong.neurons.tolist()]
-    kept = st.session_state.get(NEURON) or st.query_params.get(NEURON) or ""
-    if kept not in numbers and 1 <= whole_number(kept, 0) <= size:
-        numbers.append(kept)
+    for kept in (st.session_state.get(NEURON), st.query_params.get(NEURON)):
+        if kept and kept not in numbers and 1 <= whole_number(kept, 0) <= size:
+            numbers.append(kept)
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     chosen = choose_linked(
         left.pills,

@@ -16,6 +16,7 @@ from pages.layers.picture import show_numbers
 from pages.layers.strip import STEP, go_to, step_strip
 from pages.layers.wording import about_step, shape_text, step_name
 from pages.shared.answers import ask
+from pages.shared.choices import is_way_back, put_into_address
 from pages.shared.language import in_a_row, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
@@ -49,16 +50,14 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
 def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
     """The chosen step; of a smaller model, the same one further in front."""
     by_name = {step.name: step for step in steps}
-    name = st.session_state.get(STEP) or st.query_params.get(STEP) or ""
+    linked = st.query_params.get(STEP) or ""
+    name = linked if is_way_back() else st.session_state.get(STEP) or linked
     if name not in by_name:
         operation = name.rpartition("/")[2]
         alike = [step.name for step in steps if step.operation == operation]
         name = alike[-1] if alike else steps[0].name
     st.session_state[STEP] = name
-    if name == steps[0].name:
-        st.query_params.pop(STEP, None)
-    elif st.query_params.get(STEP) != name:
-        st.query_params[STEP] = name
+    put_into_address({STEP: [] if name == steps[0].name else [name]})
     return by_name[name]
 
 

@@ -24,8 +24,8 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.jobs import await_job
 from pages.shared.language import t
+from pages.shared.visitor import hold, owner
 
 _CHAIN = "masked_chain"
 _MOST_STEPS, _MOST_TOP_K = 20_000, 1000
@@ -192,10 +192,11 @@ def _reset() -> None:
 
 
 def _start(chain: Chain, chunk: int) -> Chain:
-    job_id = client().start(
+    question = (
         client().ask(follow_chain).about(chain.state.model_id, chain.state, chunk)
     )
-    await_job(job_id)
+    job_id = client().start(question, owner())
+    hold(_CHAIN, [job_id])
     return dataclasses.replace(
         chain,
         job_id=job_id,

@@ -14,7 +14,7 @@ from bertviz_core.mask_text import (
     split_words,
 )
 from pages.masked_word import state
-from pages.shared.choices import choose_linked, follow_default
+from pages.shared.choices import choose_linked, follow_default, unpack
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
@@ -34,7 +34,7 @@ def edit_text(model: str) -> MaskedText:
     """
     language = language_of(model)
     example = state.EXAMPLES[language][0]
-    follow_default(state.TEXT, example)
+    follow_default(state.TEXT, example, unpack)
     typed = st.text_area(
         t("masked_word.text"),
         key=state.TEXT,

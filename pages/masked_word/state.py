@@ -19,7 +19,7 @@ from bertviz_core.mask_text import (
     split_words,
     toggle_mask,
 )
-from pages.shared.choices import fits_address, put_into_address
+from pages.shared.choices import as_linked, put_into_address
 from pages.shared.own_text import watch_boxes
 
 TEXT = "masked_text"
@@ -94,14 +94,17 @@ def write_address(masked: MaskedText, example: str) -> str:
     """
     text = st.session_state.get(TEXT) or ""
     hidden = masked.originals if any(masked.originals) else ()
-    fits, hidden_fits = fits_address(text), fits_address(text, {HIDDEN: hidden})
+    written = as_linked(text, {HIDDEN: hidden})
+    hidden_fits = written is not None
+    if not hidden_fits:
+        written = as_linked(text)
     put_into_address(
         {
-            TEXT: [text] if fits and text != example else [],
+            TEXT: [] if written is None or text == example else [written],
             HIDDEN: hidden if hidden_fits else [],
         }
     )
-    return "" if hidden_fits else "hidden_not" if fits else "not"
+    return "" if hidden_fits else "not" if written is None else "hidden_not"
 
 
 def can_undo() -> bool:

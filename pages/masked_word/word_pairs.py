@@ -60,4 +60,5 @@ def show_pairs(question: Question) -> None:
         columns=words | {name: row.tolist() for name, row in numbers.items()},
         code=program(masked_words.PAIRS, **question.program, top_k=_TOP_K),
     )
-    st.caption(t("masked_panels.pairs_lesson"))
+    apart = np.abs(pairs.log_prob_forward - pairs.log_prob_backward).max()
+    st.caption(t("masked_panels.pairs_lesson", factor=float(np.exp(apart))))

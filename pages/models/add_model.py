@@ -15,17 +15,16 @@ from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
 from pages.shared.models import add_uploaded, choose_next, may_bring_any_model
-from pages.shared.upload_box import let_go, upload_box
+from pages.shared.upload_box import upload_box
+from pages.shared.uploads import Upload, largest_megabytes
+from pages.shared.visitor import owner
 
 if TYPE_CHECKING:
-    from streamlit.typing import UploadedFile
-
     from bertviz_core.trace import ModelEntry
 
 _MOST_CHARACTERS = 4096  # of a path on Linux
 _CHUNK_BYTES = 1 << 20
 _COUNT = "num_uploads"
-_SERVER_LIMIT = "server.maxUploadSize"  # megabytes
 
 
 def add_model() -> None:
@@ -47,7 +46,7 @@ def add_model() -> None:
 def _from_upload() -> None:
     st.markdown(t("models.upload_explained"))
     count = st.session_state.get(_COUNT, 0)
-    limit = int(st.get_option(_SERVER_LIMIT))
+    limit = largest_megabytes()
     file = upload_box(
         t("models.zip_file"),
         key=f"zip_{count}",
@@ -63,7 +62,7 @@ def _from_upload() -> None:
         try:
             entry = _store(file)
         finally:
-            let_go(file)
+            file.let_go()
         add_uploaded(entry)
         forget_lists()
         choose_next(entry.model_id)
@@ -103,13 +102,13 @@ def _choose_named(name: str | None, missing: str) -> None:
         st.warning(missing, icon=":material/edit:")
 
 
-def _store(file: UploadedFile) -> ModelEntry:
+def _store(file: Upload) -> ModelEntry:
     """Writes an upload to the disk and has the engine check and unpack it."""
     try:
         with incoming_file(file.name) as path:
-            with path.open("wb") as target:
-                shutil.copyfileobj(file, target, _CHUNK_BYTES)
-            return client().ask(add_upload)(str(path), file.name)
+            with file.opened() as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target, _CHUNK_BYTES)
+            return client().ask(add_upload)(str(path), file.name, owner())
     except OSError as error:
         raise CheckpointError(
             "The uploaded file {name} cannot be stored on the server. Received: "

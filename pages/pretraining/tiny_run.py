@@ -17,7 +17,7 @@ from bertviz_core.figures.tiny_pretraining import TinyWords, tiny_loss_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_number, type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import Wording, ask_job
@@ -40,40 +40,34 @@ def explore_pretraining() -> None:
         key="pretraining_language",
         format_func=lambda name: plain(f"pretraining.page_{name}"),
     )
-    page = st.text_area(
+    page = type_linked(
+        st.text_area,
         t("pretraining.page"),
         first_page(language),
         key=f"pretraining_page_{language}",
-        height=200,
+        is_main=True,
         max_chars=MAX_TINY_CHARACTERS,
+        height=200,
         help=t("pretraining.page_help"),
     )
-    sentence = st.text_input(
+    sentence = type_linked(
+        st.text_input,
         t("pretraining.sentence"),
         FIRST_QUESTIONS[language],
         key=f"pretraining_sentence_{language}",
-        bind="query-params",
         max_chars=200,
         help=t("pretraining.sentence_help"),
     )
     first, second = st.columns([3, 1])
-    num_steps = first.slider(
-        t("pretraining.steps"),
-        100,
-        MAX_TINY_STEPS,
-        400,
-        step=100,
+    num_steps = choose_number(
+        *(first.slider, t("pretraining.steps"), 100, MAX_TINY_STEPS, 400),
         key="pretraining_steps",
-        bind="query-params",
+        step=100,
         help=t("pretraining.steps_help"),
     )
-    seed = second.number_input(
-        t("pretraining.seed"),
-        0,
-        _MAX_SEED,
-        1,
+    seed = choose_number(
+        *(second.number_input, t("pretraining.seed"), 0, _MAX_SEED, 1),
         key="pretraining_seed",
-        bind="query-params",
         help=t("pretraining.seed_help"),
     )
     with shown_to_user(stop=False):

@@ -10,8 +10,10 @@ what stands in the address there.
 
 from __future__ import annotations
 
+import base64
 import functools
 import math
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -23,18 +25,25 @@ from pages.shared.language import help_of, plain, t
 from pages.shared.markdown import Markdown
 
 # Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx
-# from 8,192 bytes on; half of it leaves room for everything else.
-LONGEST_IN_ADDRESS = 4000
-# Of another text, and of all others together.
+# from 8,192 bytes on.
+LONGEST_IN_ADDRESS = 4700
+# Of another text that is written letter by letter, and of all others together.
 LONGEST = 1500
 _LONGEST_TOGETHER = 3200
+# Before a text that is compressed, as it would not fit letter by letter.
+_PACKED = "zlib~"
+_LONGEST_UNPACKED = 200_000  # bytes: a link of a few thousand may hold megabytes
+# In place of no option at all, as an empty value may get lost on its way.
+_NOTHING = "none"
 _DEFAULT = "_default"
 _Default = TypeVar("_Default", int, None)
 N = TypeVar("N", int, float)
 # What has room of its own: `LONGEST_IN_ADDRESS`.
 TEXTS_OF_PAGES = (
-    *("masked_text", "masked_hidden"),
+    *("home_text_en", "home_text_zh", "masked_text", "masked_hidden"),
     *("attention_text", "attention_pair", "layers_text", "layers_pair"),
+    *("embeddings_text", "embeddings_pair", "embeddings_topics", "embeddings_senses"),
+    *("pretraining_page_en", "pretraining_page_zh"),
 )
 
 
@@ -58,6 +67,51 @@ def fits_address(
     return len(quote(text, safe="")) <= room
 
 
+def as_linked(
+    text: str,
+    beside: Mapping[str, str | Sequence[str]] | None = None,
+    most: int = LONGEST_IN_ADDRESS,
+    most_plain: int = LONGEST_IN_ADDRESS,
+) -> str | None:
+    """A text as a link holds it, compressed where it would be too long.
+
+    Args:
+        text: as it was typed.
+        beside: see `fits_address`.
+        most: bytes of all of it together.
+        most_plain: bytes of a text that is not compressed.
+
+    Returns:
+        What `unpack` reads; `None` where there is no room.
+
+    Source:
+        zlib is RFC 1950, base64url RFC 4648, section 5.
+    """
+    is_plain = fits_address(text, most=most_plain) and not text.startswith(_PACKED)
+    if is_plain and fits_address(text, beside, most):
+        return text
+    data = text.encode()
+    if len(data) > _LONGEST_UNPACKED:
+        return None
+    data = zlib.compress(data, 9)
+    packed = _PACKED + base64.urlsafe_b64encode(data).decode().rstrip("=")
+    return packed if fits_address(packed, beside, most) else None
+
+
+def unpack(written: str) -> str | None:
+    """The text that a link holds; `None` where it is cut, or is far too long."""
+    if not written.startswith(_PACKED):
+        return written
+    packed = written.removeprefix(_PACKED)
+    try:
+        data = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+        unpacking = zlib.decompressobj()
+        text = unpacking.decompress(data, _LONGEST_UNPACKED).decode()
+    except (ValueError, zlib.error):
+        return None
+    return text if unpacking.eof else None
+
+
 def follow_default(
     key: str, default: Any, read: Callable[[str], Any] = lambda written: written
 ) -> Any:
@@ -76,9 +130,15 @@ def follow_default(
         found = read(st.query_params[key]) if key in st.query_params else None
         st.session_state[key] = default if found is None else found
     elif st.session_state[key] in (None, st.session_state.get(before, default)):
-        st.session_state[key] = default
+        _put(key, default)
     st.session_state[before] = default
     return st.session_state[key]
+
+
+def _put(key: str, value: Any) -> None:
+    """Gives a widget another value: to set one takes away what is being typed."""
+    if st.session_state[key] != value:
+        st.session_state[key] = value
 
 
 def is_way_back() -> bool:
@@ -90,7 +150,8 @@ def is_way_back() -> bool:
 def put_into_address(wanted: Mapping[str, Sequence[str]]) -> None:
     """Has the address say something by each name; nothing where there are no values.
 
-    All at once, as each change is a step of the browser's way back.
+    All at once: each change goes to the browser, where those of one moment are one step
+    of the way back (`assets/components/frame.js`).
     """
     params = st.query_params
     for key in [key for key in wanted if key in params and not wanted[key]]:
@@ -102,19 +163,6 @@ def put_into_address(wanted: Mapping[str, Sequence[str]]) -> None:
     }
     if changed:
         params.update(changed)
-
-
-def write_text(key: str, text: str, default: str) -> None:
-    """Puts a text that a page is about into the address; says where it is too long.
-
-    Args:
-        key: of the widget, and of the text in the address.
-        text: as it was typed; a blank one is left out, too.
-        default: of an untouched widget, which the address leaves out.
-    """
-    left_out = default if text.strip() else text
-    if not write_linked(key, text, left_out, is_main=True):
-        st.caption(t("embeddings.not_in_link"))
 
 
 def write_linked(key: str, value: str, default: str, is_main: bool = False) -> bool:
@@ -129,24 +177,23 @@ def write_linked(key: str, value: str, default: str, is_main: bool = False) -> b
     Returns:
         Whether a link brings the value back.
     """
-    is_default = value == default
-    fits = is_default or _fits(key, value, is_main)
-    put_into_address({key: [value] if fits and not is_default else []})
-    return fits
-
-
-def _fits(key: str, value: str, is_main: bool) -> bool:
-    """Whether there is room for a value beside what the address holds already."""
+    if value == default:
+        put_into_address({key: []})
+        return True
     passed_over = (key,) if is_main else (key, *TEXTS_OF_PAGES)
-    others = {
-        name: st.query_params.get_all(name)
-        for name in st.query_params
-        if name not in passed_over
-    }
-    if is_main:
-        return fits_address(value, others)
-    is_short = fits_address(value, most=LONGEST)
-    return is_short and fits_address(value, others, most=_LONGEST_TOGETHER)
+    others = {name: _held(name) for name in st.query_params if name not in passed_over}
+    room = () if is_main else (_LONGEST_TOGETHER, LONGEST)
+    written = as_linked(value, others, *room)
+    put_into_address({key: [] if written is None else [written]})
+    return written is not None
+
+
+def _held(name: str) -> Sequence[str]:
+    """What stands in the address; of a text that has become shorter, what will."""
+    written, typed = st.query_params.get_all(name), st.session_state.get(name)
+    if name not in TEXTS_OF_PAGES or typed is None:
+        return written
+    return min(written, [str(typed)], key=lambda texts: len(quote("".join(texts))))
 
 
 def choose_linked(
@@ -239,20 +286,61 @@ def choose_linked_or_none(
     return chosen
 
 
-def switch_linked(label: str, *, key: str) -> bool:
-    """Draws a switch that is part of the address, and off at first.
+def choose_several(
+    label: str,
+    options: Sequence[str],
+    default: Sequence[str] = (),
+    *,
+    key: str,
+    widget: Callable[..., object] = st.pills,
+    **arguments: object,
+) -> tuple[str, ...]:
+    """Draws a choice of any number of options that is part of the address.
+
+    Args:
+        label: of the widget.
+        options: in their order; none has a comma, which is between them in the address.
+        default: the options of an untouched widget.
+        key: of the widget, and of the choice in the address.
+        widget: `pills` or `segmented_control` of Streamlit, or of a container.
+        arguments: passed on.
+
+    Returns:
+        The options that are chosen, in their order, however clicked.
+    """
+
+    def read(_: str) -> list[str]:
+        """Links of earlier versions have a value for each option."""
+        return ",".join(st.query_params.get_all(key)).split(",")
+
+    held = follow_default(key, list(default), read)
+    if not set(held) <= set(options):
+        st.session_state[key] = [option for option in options if option in held]
+    arguments |= {"selection_mode": "multi", "persist_state": "session"}
+    widget(label, options, key=key, **arguments)
+    chosen, usual = (
+        tuple(option for option in options if option in some)
+        for some in (st.session_state[key], default)
+    )
+    write_linked(key, ",".join(chosen) or _NOTHING, ",".join(usual) or _NOTHING)
+    return chosen
+
+
+def switch_linked(label: str, *, key: str, default: bool = False) -> bool:
+    """Draws a switch that is part of the address.
 
     Args:
         label: key of the text of the widget.
         key: of the widget, and of the switch in the address.
+        default: whether an untouched one is on.
 
     Returns:
         Whether it is on.
     """
-    follow_default(key, False, lambda written: written.lower() == "true")
+    follow_default(key, default, lambda written: written.lower() == "true")
     st.toggle(t(label), key=key, help=help_of(label), persist_state="session")
     is_on = bool(st.session_state[key])
-    write_linked(key, str(is_on).lower(), "false")
+    write_linked(key, str(is_on).lower(), str(default).lower())
     return is_on
 
 
@@ -262,6 +350,8 @@ def type_linked(
     default: str,
     *,
     key: str,
+    is_main: bool = False,
+    max_chars: int | None = None,
     **arguments: object,
 ) -> str:
     """Draws a text box whose text is part of the address.
@@ -271,15 +361,20 @@ def type_linked(
         label: of the widget.
         default: what an untouched box says.
         key: of the widget, and of the text in the address.
+        is_main: see `write_linked`.
+        max_chars: that the box takes; a link with more is cut.
         arguments: passed on.
 
     Returns:
         The text, without white space around it.
     """
-    follow_default(key, default)
-    widget(label, key=key, persist_state="session", **arguments)
+    linked = follow_default(key, default, unpack)
+    if max_chars and len(linked or "") > max_chars:
+        st.session_state[key] = linked[:max_chars]
+    arguments |= {"max_chars": max_chars, "persist_state": "session"}
+    widget(label, key=key, **arguments)
     typed = str(st.session_state[key] or "")
-    if not write_linked(key, typed, default):
+    if not write_linked(key, typed, default, is_main):
         st.caption(t("masked_panels.not_in_address", label=Markdown(label)))
     return typed.strip()
 
@@ -324,7 +419,7 @@ def choose_number(
     """
     kind = type(default)
     wanted = follow_default(key, default, functools.partial(read_number, kind=kind))
-    st.session_state[key] = min(max(kind(wanted), low), high)
+    _put(key, min(max(kind(wanted), low), high))
     widget(label, low, high, key=key, persist_state="session", **arguments)
     chosen = st.session_state[key]
     chosen = default if chosen is None else kind(chosen)

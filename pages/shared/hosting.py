@@ -13,20 +13,33 @@ from ipaddress import ip_address
 import psutil
 import streamlit as st
 from starlette.middleware import Middleware
+from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.shared import file_download
+from bertviz_core.environment import models_policy
+from bertviz_core.errors import BertVizError
+from pages.shared import file_download, readiness, uploads
+from pages.shared.admission import Admission, max_sessions
 from pages.shared.engine import close, warm_up
 from pages.shared.errors import shown_to_user
-from pages.shared.security import SecurityHeaders
+from pages.shared.security import KnownHosts, SecurityHeaders
+from pages.shared.visitor import VisitorCookie
 
 # How long a page may compute before another visitor's page has its turn. Python's
 # 5 ms have the pages of a full class interrupt each other ten times each: with thirty
 # visitors a rerun took a third more processor time, and the slowest twice as long.
 _TURN_SECONDS = 0.05
 
-MIDDLEWARE = [Middleware(SecurityHeaders)]
-ROUTES = file_download.ROUTES
+MIDDLEWARE = [
+    Middleware(SecurityHeaders),
+    Middleware(KnownHosts),
+    Middleware(Admission),
+    Middleware(VisitorCookie),
+]
+ROUTES = [*file_download.ROUTES, *uploads.ROUTES, *readiness.ROUTES]
+# Of a zip file that the owner of this machine brings: BERT-base in 32-bit floats has
+# 440 MB. Streamlit's 200 are for strangers.
+_OWN_MEGABYTES = 500
 
 
 @asynccontextmanager
@@ -47,10 +60,16 @@ def require_decision() -> None:
     """Ends a server that others can reach, unless its owner said what they may open.
 
     `server.py` has said so; `app.py` is for its owner alone, who may open any folder.
+    What is said must make sense, or it would be found out by visitors.
 
     Raises:
         SystemExit: with the sentence.
     """
+    try:
+        models_policy()
+        max_sessions()
+    except BertVizError as error:
+        sys.exit(str(error))
     address = st.get_option("server.address")  # `None` for all of this machine
     is_own = address == "localhost" or (address and ip_address(address).is_loopback)
     if not is_own and not os.environ.get("BERTVIZ_MODELS", "").strip():
@@ -59,6 +78,22 @@ def require_decision() -> None:
             f"of this machine. Received: server.address = {address or 'all'}. Run "
             "`streamlit run server.py`, or set BERTVIZ_MODELS to listed or any."
         )
+
+
+def prepare_own_machine() -> None:
+    """Has `app.py` answer by this machine's addresses, and take larger files.
+
+    Unless its owner has set otherwise. By which names others reach a server that is
+    for them is not known: `server.py` answers by any.
+    """
+    if not st.get_option("server.allowedHosts"):
+        addresses = (
+            one.address for all_ in psutil.net_if_addrs().values() for one in all_
+        )
+        own = [st.get_option("server.address") or "localhost", "localhost", *addresses]
+        config.set_option("server.allowedHosts", own)
+    if not config.is_manually_set("server.maxUploadSize"):
+        config.set_option("server.maxUploadSize", _OWN_MEGABYTES)
 
 
 def send_at_once() -> None:

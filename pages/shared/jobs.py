@@ -3,7 +3,7 @@
 A result belongs to the question that it answers: another text or target asks anew,
 and coming back to a question finds its answer. The engine stops a job that no page has
 asked for in a while: the page that shows one asks all the time, and all others do so
-for it, see `keep_jobs`.
+for it, see `visitor.hold`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import streamlit as st
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine import JobStatus
-from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.explorer import Explorer
@@ -26,15 +25,12 @@ from pages.shared.answers import answer, ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
+from pages.shared.visitor import hold, owner
 
 R = TypeVar("R")
 _POLL_SECONDS = 0.5
 # Work that is done without asking: about a second on two cores.
 _SHORT_WORK = 3e10
-# Key of the session: ids of jobs that it has not seen the end of.
-_AWAITED = "jobs_awaited"
-# A lease survives some times that went wrong.
-RENEW_SECONDS = LEASE_SECONDS / 5
 _PATIENCE = 10  # so many times as long, with a bar and a button to stop it
 
 
@@ -183,11 +179,11 @@ def _start(
     """Starts a job; `None`, and the reason on the page, where too many wait."""
     job = None
     with shown_to_user(stop=False):
-        job_id = (start or client().start)(question)
+        job_id = start(question) if start else client().start(question, owner())
         job = _Job(question, version, job_id, is_shared=start is not None)
         try:
             st.session_state[key] = job
-            await_job(job_id)
+            hold(key, [job_id])
         except BaseException:  # a click came first: this run ends here
             _drop(key, job)
             raise
@@ -200,6 +196,7 @@ def _drop(key: str, job: _Job) -> None:
         with contextlib.suppress(EngineError):  # forgotten by now: it has ended
             client().cancel(job.job_id)
     st.session_state.pop(key, None)
+    hold(key, [])
 
 
 @st.fragment(run_every=_POLL_SECONDS)
@@ -211,6 +208,7 @@ def _watch(
         status = _status(job.job_id)
         if status.is_finished:
             st.session_state[key] = replace(job, ended=status)
+            hold(key, [])
             st.rerun()
         is_waiting = status.state == "waiting"
         words = wording.working(status.fraction)
@@ -241,29 +239,3 @@ def _explain(ended: JobStatus, wording: Wording) -> None:
     with shown_to_user(stop=False):
         if ended.error is not None:
             raise ended.error
-
-
-def await_job(job_id: str) -> None:
-    """Remembers a job that this session waits for."""
-    st.session_state.setdefault(_AWAITED, set()).add(job_id)
-
-
-def keep_jobs() -> None:
-    """Asks now and then for the jobs of this session.
-
-    Nothing happens in one that waits for none.
-    """
-    if st.session_state.get(_AWAITED):
-        st.fragment(_look_after, run_every=RENEW_SECONDS)()
-
-
-def _look_after() -> None:
-    awaited: set[str] = st.session_state[_AWAITED]
-    awaited.difference_update([job_id for job_id in awaited if _has_ended(job_id)])
-
-
-def _has_ended(job_id: str) -> bool:
-    try:
-        return client().job(job_id).is_finished
-    except BertVizError:  # forgotten by now, or the server has started again
-        return True

@@ -36,7 +36,7 @@ def choose_language() -> str:
         default=LANGUAGES[_browser_language()],
         required=True,
         key=_KEY,
-        bind="query-params",
+        bind="query-params",  # not by `choices`, which needs the language
         label_visibility="collapsed",
     )
     return current_language()

@@ -25,12 +25,14 @@ from pages.shared.answers import (
     installed_models,
     uploaded_models,
 )
+from pages.shared.choices import is_way_back
 from pages.shared.downloads import offer_download
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import LANGUAGES, current_language, t
 from pages.shared.own_text import own_texts
 from pages.shared.page_head import model_at_work
+from pages.shared.visitor import hold, owner
 
 # In the address of a link to another page: the model to choose there. The choice itself
 # would not do, as the session remembers the one before.
@@ -38,11 +40,12 @@ OPEN = "open_model"
 
 _KEY = "model"
 _NEXT = "next_model"
+_BY_HAND = "model_chosen_by_hand"
 _UPLOADS = "uploaded_models"
 _DEFAULT_BEFORE = "default_model_before"
 
 # The id of an upload, or of a training, opens it, so whoever has the address may.
-_OWN_ID = re.compile(r"upload:[0-9a-f]{16,64}|run:(?P<run>[0-9a-f]{32})")
+_OWN_ID = re.compile(r"upload:[0-9a-f]{16,64}|run:[0-9a-f]{32}")
 # "name", "owner/name", either with "@revision".
 # Source: huggingface_hub, `validate_repo_id`; a revision is a branch, tag or commit.
 _HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
@@ -86,13 +89,15 @@ def model_picker() -> str:
         choose(st.session_state.pop(_NEXT))
     if OPEN in st.query_params:
         choose(st.query_params.pop(OPEN))
-    if st.session_state.get(_KEY) is None:
-        choose(st.query_params.get(_KEY) or default)
+    linked = st.query_params.get(_KEY)
+    if st.session_state.get(_KEY) is None or (linked and is_way_back()):
+        choose(linked or default)
     st.sidebar.selectbox(
         t("app.model"),
         _options(entries),
         format_func=lambda one: entries[one].title if one in entries else one,
         key=_KEY,
+        on_change=lambda: _agree(st.session_state[_KEY]),
         persist_state="session",
         accept_new_options=True,
         placeholder=t("app.model_placeholder"),
@@ -108,9 +113,11 @@ def model_picker() -> str:
     with shown_to_user(offer=offer):
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
+            _require_click(model, entries)
             ask_anew_if_changed(model)
             if ask(Explorer.info)(model).precision != "float32":
                 st.sidebar.caption(t("app.in_bfloat16"))
+            _opened_before().add(model)
             _keep_on_loan(model)
             return model
     downloaded = offer_download(model)
@@ -160,14 +167,16 @@ def add_uploaded(entry: ModelEntry) -> None:
         if other.model_id != entry.model_id
     ]
     st.session_state[_UPLOADS] = (*others, entry)
+    hold(_UPLOADS, [kept.model_id for kept in st.session_state[_UPLOADS]])
 
 
 def remove_uploaded(model: str) -> None:
     """Removes an upload from the disk and from the list. A callback."""
     with shown_to_user(stop=False):
-        client().ask(remove_upload)(model)
+        client().ask(remove_upload)(model, owner())
         kept = [e for e in st.session_state.get(_UPLOADS, ()) if e.model_id != model]
         st.session_state[_UPLOADS] = tuple(kept)
+        hold(_UPLOADS, [entry.model_id for entry in kept])
         forget_models()
         if st.session_state.get(_KEY) == model:
             choose(default_model())
@@ -180,6 +189,7 @@ def choose(model: str) -> None:
 
 def choose_next(model: str) -> None:
     """Makes a model the chosen one in the next run, and starts that run."""
+    _agree(model)
     st.session_state[_NEXT] = model
     st.rerun()
 
@@ -295,6 +305,29 @@ def _options(entries: dict[str, ModelEntry]) -> list[str]:
     return list(dict.fromkeys([*entries, *filter(None, [typed])]))
 
 
+def _agree(model: str | None) -> None:
+    """Remembers that the visitor's own hand chose a model, and not a link."""
+    st.session_state[_BY_HAND] = (model or "").strip()
+
+
+def _require_click(model: str, entries: dict[str, ModelEntry]) -> None:
+    """Stops at a path of this machine that a link names, until the visitor agrees."""
+    is_by_hand = st.session_state.get(_BY_HAND) == model
+    is_own = _is_at_hand(model, entries) or _OWN_ID.fullmatch(model)
+    if is_by_hand or is_own or model in _opened_before():
+        return
+    st.warning(t("app.linked_path", path=model), icon=":material/link:")
+    st.button(t("app.open_linked"), key="open_linked", on_click=_agree, args=(model,))
+    _offer_default()
+    st.stop()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _opened_before() -> set[str]:
+    """What has been opened since the server started: a reload asks for no click."""
+    return set()
+
+
 def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
     is_listed = _is_at_hand(model, entries) or _OWN_ID.fullmatch(model)
     if not is_listed and not may_bring_any_model():
@@ -306,10 +339,8 @@ def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
 
 
 def _keep_on_loan(model: str) -> None:
-    """Says that a model that was trained here is still looked at."""
-    own = _OWN_ID.fullmatch(model)
-    if own is not None and own["run"]:
-        client().renew_training(own["run"])
+    """Says that a model that was uploaded or trained here is still looked at."""
+    hold("model", [model] if _OWN_ID.fullmatch(model) else [])
 
 
 def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:

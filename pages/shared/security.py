@@ -1,4 +1,4 @@
-"""Security headers for every response of the server."""
+"""Security headers for every response of the server, and whom it answers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import os
 import re
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+from streamlit.web.server.server_util import (
+    allow_all_cross_origin_requests,
+    is_allowed_origin,
+)
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
+
+from pages.shared.language import LANGUAGES, text
 
 # Origins whose pages may show this app in a frame, with blanks between.
 FRAMES = "BERTVIZ_FRAME_ANCESTORS"
 _HOST = re.compile(r"[\w.\-]+(:\d+)?|\[[\da-fA-F:.]+\](:\d+)?")
 _ORIGIN = re.compile(r"https?://[\w.*\-]+(:\d+)?")
+_NOT_ALLOWED = 1008  # RFC 6455, 7.4.1: against the policy
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()",
 }
 
@@ -79,3 +90,44 @@ class SecurityHeaders:
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+class KnownHosts:
+    """Middleware that answers pages of this server alone, not those of other sites.
+
+    A site may give its name this machine's address, and its pages then ask this server
+    as their own (DNS rebinding): the host that they name is theirs. A socket is opened
+    from any site, and says from which. Streamlit looks at the host of sockets only,
+    and trusts every server of this machine.
+
+    Args:
+        app: what answers. `server.allowedHosts` and `server.corsAllowedOrigins` of
+            Streamlit say who may ask besides.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on, or refuses it in a sentence."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        asked, is_socket = Headers(scope=scope), scope["type"] == "websocket"
+        host = asked.get("host")
+        is_own = not is_socket or _is_own_origin(asked.get("origin"), host)
+        if is_own and is_host_allowed(host):
+            await self.app(scope, receive, send)
+        elif is_socket:
+            await WebSocketClose(_NOT_ALLOWED)(scope, receive, send)
+        else:
+            # Whose page it is, and so which language they read, is not known.
+            said = [text("app.unknown_host", language) for language in LANGUAGES]
+            await PlainTextResponse("\n".join(said), 400)(scope, receive, send)
+
+
+def _is_own_origin(origin: str | None, host: str | None) -> bool:
+    if origin is None:  # no browser
+        return True
+    is_same = origin.partition("://")[2] == host
+    return is_same or allow_all_cross_origin_requests() or is_allowed_origin(origin)

@@ -41,6 +41,8 @@ TERMS = {
         "fine_tuning",
         "epoch",
         "validation",
+        "test_rows",
+        "cross_validation",
         "loss",
         "overfitting",
         "confidence",

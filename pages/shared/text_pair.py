@@ -11,15 +11,13 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
-from pages.shared.choices import fits_address
+from pages.shared.choices import type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
-from pages.shared.markdown import Markdown
 from pages.shared.models import say_if_unread
 from pages.shared.own_text import watch_boxes
 
 MOST_CHARACTERS = 4000
-_HAS_ROOM = "_has_room"
 Example = tuple[str, str]
 
 
@@ -66,60 +64,27 @@ class TextBoxes:
         Returns:
             What the boxes hold; the text may be empty.
         """
-        self._follow(language)
-        columns = st.columns(2)
-        has_room = self._find_room()
         defaults = {"text": self.examples[language][0][0], "pair": ""}
         typed = [
-            column.text_area(
-                t(f"{self.page}.{name}"),
-                default,
+            type_linked(
+                *(column.text_area, t(f"{self.page}.{name}"), default),
                 key=f"{self.page}_{name}",
-                height=80,
+                is_main=True,
                 max_chars=MOST_CHARACTERS,
+                height=80,
                 help=t(f"{self.page}.{name}_help"),
-                bind="query-params" if has_room[name] else None,
-                persist_state="session",
             )
-            for column, (name, default) in zip(columns, defaults.items(), strict=True)
+            for column, (name, default) in zip(
+                st.columns(2), defaults.items(), strict=True
+            )
         ]
-        for name in (name for name, fits in has_room.items() if not fits):
-            label = Markdown(t(f"{self.page}.{name}"))
-            st.caption(t("masked_panels.not_in_address", label=label))
         self._offer_examples(language)
-        text, pair = (normalise_masks(one or "")[0] for one in typed)
-        return Texts(text, pair.strip() or None)
-
-    def _follow(self, language: str) -> None:
-        """An untouched example changes with the language."""
-        state, page = st.session_state, self.page
-        before = state.get(f"{page}_language", language)
-        state[f"{page}_language"] = language
-        held = (state.get(f"{page}_text"), state.get(f"{page}_pair") or "")
-        if before != language and held == self.examples[before][0]:
-            self._fill(self.examples[language][0])
+        text, pair = (normalise_masks(one)[0] for one in typed)
+        return Texts(text, pair or None)
 
     def _fill(self, example: Example) -> None:
         text, pair = f"{self.page}_text", f"{self.page}_pair"
         st.session_state[text], st.session_state[pair] = example
-
-    def _find_room(self) -> dict[str, bool]:
-        """Whether a link holds each text. Call it before the boxes are drawn."""
-        state = st.session_state
-        held: dict[str, str] = {}
-        has_room: dict[str, bool] = {}
-        for name in ("text", "pair"):
-            key = f"{self.page}_{name}"
-            text = state.get(key) or ""
-            has_room[name] = fits_address(text, held)
-            if has_room[name]:
-                held[key] = text
-                if not state.get(key + _HAS_ROOM, True):
-                    # A text that was typed while the box was not bound is not in the
-                    # address yet.
-                    state[key] = text
-            state[key + _HAS_ROOM] = has_room[name]
-        return has_room
 
     def _offer_examples(self, language: str) -> None:
         labels = [" · ".join(filter(None, pair)) for pair in self.examples[language]]

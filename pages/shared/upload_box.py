@@ -7,19 +7,13 @@ page speaks: see `replaced_words`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.shared.language import plain
+from pages.shared.language import in_a_row, plain
 from pages.shared.replaced_words import quoted
-
-if TYPE_CHECKING:
-    from streamlit.runtime.memory_uploaded_file_manager import (
-        MemoryUploadedFileManager,
-    )
-    from streamlit.typing import UploadedFile
+from pages.shared.uploads import Upload, largest_megabytes
 
 _WORDS = """<style>
 .st-key-{key} [data-testid="stFileUploaderDropzone"] > span button p {{
@@ -59,48 +53,41 @@ def upload_box(
     help: str | None = None,
     on_change: Callable[..., None] | None = None,
     args: tuple[Any, ...] = (),
-) -> UploadedFile | None:
+) -> Upload | None:
     """Draws the box.
 
     Args:
         label: above it, as Markdown.
         key: of the widget; unique on the page.
         limit: beside its button, as plain text: what it takes.
-        refusal: below it, as plain text, where the box itself refuses a file, for its
-            size or its ending; it is not sent then.
-        megabytes: of the largest file that the box lets through; `None` for the
-            server's limit.
+        refusal: below it, as plain text, where a file is not taken: mostly by the box
+            itself, for its size or its ending. Where the server has no room for it,
+            see `uploads`, the box looks the same, so that this is said as well.
+        megabytes: of the largest file that the box lets through; the server's limit,
+            if that is less.
         endings: of names that it lets through; `None` for all.
         help: behind a question mark, as Markdown.
         on_change: see Streamlit.
         args: of `on_change`.
 
     Returns:
-        The file, held in memory; `None` without one.
+        The file; `None` without one.
     """
+    most = largest_megabytes()
     file = st.file_uploader(
         label,
         type=endings,
         key=key,
-        max_upload_size=megabytes,
+        max_upload_size=min(megabytes or most, most),
         help=help,
         on_change=on_change,
         args=args,
     )
-    words = {"button": plain("app.choose_file"), "limit": limit, "refusal": refusal}
+    words = {
+        "button": plain("app.choose_file"),
+        "limit": limit,
+        "refusal": in_a_row([refusal, plain("app.no_room_for_file")]),
+    }
     words = {name: quoted(said) for name, said in words.items()}
     st.html(_WORDS.format(key=key, **words))
-    return file
-
-
-def let_go(file: UploadedFile) -> None:
-    """Frees the memory that holds a file; for one that is stored elsewhere by now.
-
-    Streamlit keeps it until five minutes after the tab was closed, however many came.
-    The file's box must have another key from the next run on.
-    """
-    context = get_script_run_ctx()
-    if context is not None:
-        manager = cast("MemoryUploadedFileManager", context.uploaded_file_mgr)
-        manager.remove_file(context.session_id, file.file_id)
-    file.truncate(0)
+    return None if file is None else Upload(file)

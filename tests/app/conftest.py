@@ -9,12 +9,13 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
-from pages.shared import answers, engine
+from pages.shared import answers, engine, models
 from tests.app.chinese_model import write_chinese_model
 from tests.app.fake_client import FakeClient
 from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
+REQUIRE_CLICK = models._require_click
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,6 +30,13 @@ def without_keras_in_the_way():
         gc.freeze()
         yield
         gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def paths_open_unasked(monkeypatch):
+    """Tests name paths in the address; what asks about these has a test of its own."""
+    monkeypatch.setattr(models, "_require_click", lambda *_: None)
+    return REQUIRE_CLICK
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,32 @@ REPORT = LoadReport(
 )
 
 
+class FakeTrainings:
+    """The trainings of a client that answers about them."""
+
+    def __init__(self, client):
+        self._client = client
+
+    def start(self, request, owner):
+        assert owner
+        return self._client.start_training(request)
+
+    def status(self, run_id):
+        return self._client.training(run_id)
+
+    def stop(self, run_id):
+        self._client._asked("stop_training", run_id)
+
+    def resume(self, run_id):
+        self._client.resume_training(run_id)
+
+    def bundle(self, run_id):
+        return self._client.training_bundle(run_id)
+
+    def log(self, run_id):
+        return self._client.training_log(run_id)
+
+
 class FakeClient:
     """Counts what it is asked, and answers with the attributes below."""
 
@@ -148,7 +174,8 @@ class FakeClient:
         logits = np.tile(self.logits, (len(positions), 1))
         return MaskPredictions(model, tokenized, positions, logits)
 
-    def add_upload(self, path, name):
+    def add_upload(self, path, name, owner):
+        assert owner
         self._asked("add_upload", name)
         self.uploaded = Path(path).read_bytes()
         self.uploaded_from = Path(path)
@@ -156,11 +183,13 @@ class FakeClient:
         self.entries.append(entry)
         return entry
 
-    def remove_upload(self, model):
+    def remove_upload(self, model, owner):
+        assert owner
         self._asked("remove_upload", model)
         self.entries = [entry for entry in self.entries if entry.model_id != model]
 
-    def start(self, question):
+    def start(self, question, owner):
+        assert owner
         given = [value for _, value in question.kwargs]
         self._asked("start", question.name, *question.args, *given)
         self.jobs["job-1"] = JobStatus("job-1", "running", 0.25, "download")
@@ -169,6 +198,9 @@ class FakeClient:
     def job(self, job_id):
         self._asked("job", job_id)
         return self.jobs[job_id]
+
+    def renew(self, names):
+        self._asked("renew", *sorted(names))
 
     def cancel(self, job_id):
         self._asked("cancel", job_id)

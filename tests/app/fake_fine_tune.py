@@ -1,16 +1,15 @@
 """A client that reads real tables and trains nothing."""
 
-import contextlib
 import dataclasses
 
 import numpy as np
 
+from bertviz_core import visitor_files
 from bertviz_core.engine import JobStatus, table_store
-from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.finetune import data_check, run_files, workplace
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune import data_check, run_files
 from bertviz_core.finetune.lengths import measure_lengths
 from bertviz_core.finetune.notes import note
-from bertviz_core.finetune.refused_tables import keep_briefly
 from bertviz_core.finetune.run_estimate import (
     LevelEstimate,
     RunEstimate,
@@ -19,7 +18,7 @@ from bertviz_core.finetune.run_estimate import (
 from bertviz_core.finetune.table_view import view_table
 from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
 from bertviz_core.trace import ModelEntry
-from tests.app.fake_client import CONFIG, UNK, FakeClient
+from tests.app.fake_client import CONFIG, UNK, FakeClient, FakeTrainings
 
 RUN = "0123456789abcdef" * 2
 MODEL = ModelEntry(f"run:{RUN}", "letters", "upload", "en", 1_000_000)
@@ -53,14 +52,7 @@ class FineTuneClient(FakeClient):
         self.statuses = {}
         self.requests = []
         self.log = None  # a path
-
-    def keep_table(self, file):
-        self._asked("keep_table")
-        return workplace.keep_table(file)
-
-    def forget_table(self, table):
-        self._asked("forget_table", table)
-        workplace.forget_table(table)
+        self.trainings = FakeTrainings(self)
 
     def read_table(self, source):
         self._asked("read_table", source)
@@ -76,7 +68,6 @@ class FineTuneClient(FakeClient):
             measure_lengths(rows, Words()),
             CONFIG["max_position_embeddings"],
             prepared.notes,
-            prepared.leakage,
             validation_notes=prepared.validation_notes,
             warnings=prepared.warnings,
             judged=prepared.judged,
@@ -89,7 +80,8 @@ class FineTuneClient(FakeClient):
         chosen = dataset.examples(np.array([places[row] for row in rows]))
         return data_check.rows_of(chosen, dataset.label_names, tuple(range(len(rows))))
 
-    def start(self, question):
+    def start(self, question, owner):
+        assert owner
         self._asked("start", question.name, *question.args)
         self.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
         return "job-1"
@@ -97,8 +89,8 @@ class FineTuneClient(FakeClient):
     def start_training(self, request):
         self._asked("start_training", request)
         self.requests.append(request)
-        workplace.remove_run(RUN)
-        folder = workplace.runs_folder() / RUN
+        folder = visitor_files.place_of(visitor_files.RUNS) / RUN
+        visitor_files.remove(folder)
         folder.mkdir()
         own = run_files.lend_tables(request, folder)
         self.statuses[RUN] = TrainingStatus(RUN, "waiting", own, place=3)
@@ -117,28 +109,11 @@ class FineTuneClient(FakeClient):
         self._asked("training_log", run_id)
         return str(self.log)
 
-    def stop_training(self, run_id):
-        self._asked("stop_training", run_id)
-
     def resume_training(self, run_id):
         self._asked("resume_training", run_id)
         self.statuses[run_id] = dataclasses.replace(
             self.statuses[run_id], state="running", error=None
         )
-
-    def keep_table_briefly(self, table):
-        self._asked("keep_table_briefly", table)
-        keep_briefly(table)
-
-    def renew_table(self, table):
-        self._asked("renew_table", table)
-        with contextlib.suppress(DatasetError):
-            return bool(workplace.table_path(table))
-        return False
-
-    def renew_training(self, run_id):
-        self._asked("renew_training", run_id)
-        return True
 
 
 def status_of(request, state, **fields):
@@ -165,10 +140,11 @@ def status_of(request, state, **fields):
             LogEntry(
                 61.0,
                 note(
-                    "The training begins: {train} rows to learn from, {validation} "
-                    "rows to judge by.",
-                    train=324,
-                    validation=82,
+                    "The training begins: {train} training rows, {validation} "
+                    "validation rows, {test} test rows.",
+                    train=284,
+                    validation=40,
+                    test=82,
                 ),
             ),
         ),

@@ -12,7 +12,11 @@ from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import DataRow
-from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
+from bertviz_core.finetune.evaluation import (
+    compare,
+    evaluate_classes,
+    evaluate_numbers,
+)
 from bertviz_core.finetune.finetuned_results import (
     HeadChange,
     LayerComparison,
@@ -34,7 +38,7 @@ from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.table_view import view_table
 from bertviz_core.finetune.training_status import TrainingStatus
 from bertviz_core.trace import ModelEntry
-from tests.app.fake_client import CONFIG, FakeClient
+from tests.app.fake_client import CONFIG, FakeClient, FakeTrainings
 
 RUN = "ab" * 16
 MODEL = f"run:{RUN}"
@@ -68,6 +72,8 @@ class RunClient(FakeClient):
         self.is_regression = self.has_pairs = False
         self.entries.append(ModelEntry(MODEL, "my books", "trained"))
         self.report = None
+        self.chosen = {"C": 10.0, "class_weight": "balanced", "folds": 3}
+        self.trainings = FakeTrainings(self)
         self.table = b"text,kind\n=1+1,a\nhello there,b\nno,a\n"
 
     def training(self, run_id):
@@ -89,14 +95,6 @@ class RunClient(FakeClient):
             has_log=True,
         )
 
-    def renew_table(self, table):
-        self._asked("renew_table", table)
-        return True
-
-    def renew_training(self, run_id):
-        self._asked("renew_training", run_id)
-        return True
-
     def training_outcome(self, run_id):
         self._asked("training_outcome", run_id)
         if self.is_regression:
@@ -106,12 +104,17 @@ class RunClient(FakeClient):
         else:
             report = self.report or class_report()
             least = class_report(np.ones(11, int), np.full(11, 0.4))
-            words = class_report(TARGETS, SURE)
-            baselines = (Baseline("majority", least), Baseline("tfidf", words))
+            words = Baseline("tfidf", class_report(TARGETS, SURE), self.chosen)
+            baselines = (Baseline("majority", least), words)
         labels = ("price",) if self.is_regression else LABELS
         recipe = {"training_rows": 37, "best_epoch": 4, "epochs_run": 7}
+        recipe |= {"validation_rows": 20, "test_rows": 11}
         recipe["compared_by"] = "r2" if self.is_regression else "accuracy"
-        return RunOutcome(RUN, MODEL, labels, self.has_pairs, report, baselines, recipe)
+        comparisons = tuple(
+            compare(report, one.report, recipe["compared_by"]) for one in baselines
+        )
+        found = (report, baselines, comparisons, recipe)
+        return RunOutcome(RUN, MODEL, labels, self.has_pairs, *found)
 
     def validation_rows(self, run_id, indices):
         self._asked("validation_rows", run_id, indices)
@@ -158,13 +161,6 @@ class RunClient(FakeClient):
         size = self.tokenize(model, texts.text).num_tokens
         return np.full((2, 3, size, size), 128, "uint8")
 
-    def keep_table(self, file):
-        self._asked("keep_table", file.name)
-        return "file:" + "0" * 32
-
-    def forget_table(self, table):
-        self._asked("forget_table", table)
-
     def read_table(self, source):
         self._asked("read_table", source.table)
         table = read_table(
@@ -188,7 +184,8 @@ class RunClient(FakeClient):
         path.write_bytes(b"log")
         return str(path)
 
-    def start(self, question):
+    def start(self, question, owner):
+        assert owner
         """Every job has ended when it is first looked at."""
         named = dict(question.kwargs)
         self._asked("start", question.name, question.args, named)

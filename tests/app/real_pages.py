@@ -6,6 +6,7 @@ import base64
 import contextlib
 import io
 import json
+import random
 import time
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,12 @@ def open_page(
     app.switch_page(f"pages/{page}/{page}.py").run()
     assert not app.exception
     return app if may_fail else checked(app)
+
+
+def dense_word(length: int) -> str:
+    """A word that compresses to no less than about 1.3 bytes of a link a letter."""
+    letters = [chr(i) for i in range(0x430, 0x530) if chr(i).isalpha()]
+    return "".join(random.Random(length).choices(letters, k=length))
 
 
 def checked(app: AppTest) -> AppTest:

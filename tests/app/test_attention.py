@@ -160,7 +160,7 @@ def test_a_head_in_the_address_wins_also_the_first_one_and_half_of_one(told):
 
 def test_where_no_head_stands_out_the_first_one_opens_and_so_it_is_said():
     app = ask("arithmetic", **UNTOUCHED, attention_text="a")
-    assert "no head stands out on this text" in said(app)
+    assert "no head gets a name" in said(app)
     assert "How head 1·1 arrives" in said(app)
     assert app.get("latex")
 

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.head_distances import order_by_likeness
-from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, NamedHead
+from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, LEAST_ROWS, NamedHead
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.ablation import ablate_heads
@@ -78,11 +78,12 @@ def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
     assert len(app.dataframe[0].value) == 250
     assert "at least 50% of its attention" in said(app)
     assert "at least 90% of the entropy" in said(app)
+    assert f"over {LEAST_ROWS} tokens or more" in said(app)
 
 
 def test_what_no_head_passes_is_named(monkeypatch):
     monkeypatch.setattr(CorpusProfile, "names", lambda self: ())
-    assert "a threshold on this text" in said(ask("profile"))
+    assert "No head gets a name on this text" in said(ask("profile"))
 
 
 def test_like_heads_lie_side_by_side():

@@ -12,12 +12,14 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.workplace import table_path
+from bertviz_core.finetune.visitor_tables import (
+    forget_table,
+    keep_table,
+    table_path,
+)
 from pages.embeddings import files
 from pages.embeddings.sentence_file import guess_roles, lines_of, read_file
-from pages.fine_tune.leases import STATE
-from pages.fine_tune.state import FineTuneState
-from pages.shared.engine import client
+from pages.fine_tune.state import STATE, FineTuneState
 from tests.app.real_pages import finished, said
 from tests.app.test_embeddings import open_page
 
@@ -107,9 +109,7 @@ def test_the_sample_tables_need_no_file():
 def test_the_table_of_the_fine_tuning_page_is_offered():
     app = open_page(embeddings_panel="sentences")
     assert f"{KEY}_trained_on" not in {button.key for button in app.button}
-    own = client().keep_table(
-        "text;topic\nthé noir;a\ncafé;b\nun thé;a\n".encode("cp1252")
-    )
+    own = keep_table("text;topic\nthé noir;a\ncafé;b\nun thé;a\n".encode("cp1252"))
     state = FineTuneState(table=own, name="mine.csv", encoding="cp1252")
     app.session_state[STATE] = state
     app.run()
@@ -120,7 +120,7 @@ def test_the_table_of_the_fine_tuning_page_is_offered():
         ("thé noir", "café", "un thé"),
         ("a", "b", "a"),
     )
-    client().forget_table(own)
+    forget_table(own)
     app.button(key=f"{KEY}_trained_on").click().run()
     assert "no longer here" in app.error[0].value
 
@@ -157,7 +157,7 @@ def test_lines_of_a_text_file_are_read_as_typed():
     assert lines.sentences == ("下雨了。", "很好，真的。")
     assert lines.labels == ("天气", "")
     with pytest.raises(DatasetError):
-        read_file("a.txt", b"PK\x03\x04")
+        read_file("a.txt", b"%PDF-1.7")
 
 
 def test_a_table_gives_texts_with_their_labels():

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import time
 
 import numpy as np
 import pytest
@@ -15,8 +14,9 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
-from bertviz_core.finetune import table_limits, workplace
+from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.column_choice import ColumnChoice
+from bertviz_core.finetune.notes import note
 from bertviz_core.finetune.request import (
     SAMPLES,
     DataChoice,
@@ -26,9 +26,11 @@ from bertviz_core.finetune.request import (
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, LEASE_VARIABLE, Limits
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
 from bertviz_core.finetune.table_view import view_table
-from pages.fine_tune import leases, running, step_check
+from bertviz_core.finetune.visitor_tables import keep_table, table_path
+from bertviz_core.visitor_files import LEASE_VARIABLE, TABLES, place_of
+from pages.fine_tune import running, step_check
 from pages.fine_tune.answers import choose_columns, look
 from pages.fine_tune.state import FineTuneState
 from pages.shared import engine, errors
@@ -85,7 +87,12 @@ def open_run(tuner, open_step):
 
 
 def table_of(tuner, text):
-    return tuner.keep_table(text.encode())
+    return keep_table(text.encode())
+
+
+def kept_tables():
+    """Names of the tables that lie on the disk."""
+    return {path.name for path in place_of(TABLES).iterdir()}
 
 
 def said_in(elements):
@@ -102,28 +109,10 @@ def traces_of(app, key):
 def test_an_open_page_keeps_its_tables(open_app, open_step, tuner):
     open_app("home")
     open_step(ft_table="")
-    assert not {"renew_table", "renew_training"} & {call[0] for call in tuner.calls}
+    assert not tuner.count("renew")
     first, second = table_of(tuner, "a,b\n1,2\n"), table_of(tuner, "a,b\n3,4\n")
-    open_step("train", ft_table=first, ft_validation=second)
-    renewed = [call[1] for call in tuner.calls if call[0] == "renew_table"]
-    assert renewed == [first, second]
-
-
-@pytest.mark.parametrize(("minutes", "seconds"), [("1", 20), ("60", 300)])
-def test_a_lease_is_renewed_before_it_ends(
-    open_step, tuner, monkeypatch, minutes, seconds
-):
-    monkeypatch.setenv(LEASE_VARIABLE, minutes)
-    fragment, asked = leases.st.fragment, []
-
-    def noted(function=None, *, run_every=None, **options):
-        if getattr(function, "__module__", "") == leases.__name__:
-            asked.append(run_every)
-        return fragment(function, run_every=run_every, **options)
-
-    monkeypatch.setattr(leases.st, "fragment", noted)
-    open_step()
-    assert asked == [seconds]
+    open_step("train", ft_table=first, ft_validation=second).run()
+    assert ("renew", *sorted([first, second])) in tuner.calls
 
 
 def values_of(axis):
@@ -140,7 +129,7 @@ def address(app):
 def finished_request(**settings):
     source = TableSource(SAMPLES["zh"], encoding="utf-8")
     columns = ColumnChoice("评价", "情感")
-    data = DataChoice(source, columns, validation_rate=0.3, seed=7)
+    data = DataChoice(source, columns, test_rate=0.3, seed=7)
     settings = FinetuneSettings(level="top", **settings)
     return TrainingRequest(DEFAULT_MODEL, data, settings, "letters")
 
@@ -235,7 +224,7 @@ def test_an_address_that_means_nothing_is_passed_over(open_step, step):
         ft_text="no such column",
         ft_encoding="klingon",
         ft_seed="-3",
-        ft_validation_rate="7",
+        ft_test_rate="7",
         ft_max_tokens="many",
         ft_level="best",
         ft_balance="magic",
@@ -249,42 +238,17 @@ def test_an_address_that_means_nothing_is_passed_over(open_step, step):
     )
     assert not app.error
     if step == "train":
-        assert app.number_input(key="ft_option_epochs").value == 15  # 21 steps each
+        assert app.number_input(key="ft_option_epochs").value == 17  # 18 steps each
         assert app.number_input(key="ft_option_patience").value == 3
 
 
-def test_a_bad_file_does_not_stay_on_the_disk(open_step, tuner, tmp_path):
+def test_a_bad_file_leads_back_to_the_table_before(open_step, tuner):
     app = open_step()
     app.file_uploader[0].set_value(("bad.csv", b"", "text/csv")).run()
     assert "empty" in app.error[0].value
-    assert len(list(workplace.tables_folder().iterdir())) == 1
     app.button(key="ft_table_back").click().run()
     assert not app.error
     assert address(app)["ft_table"] == SAMPLES["en"]
-    assert list(workplace.tables_folder().iterdir()) == []
-
-
-def seconds_left(table):
-    """Until nobody's table is removed."""
-    lease = workplace.tables_folder() / table.removeprefix("file:") / "lease"
-    return lease.stat().st_mtime + table_limits.lease_seconds() - time.time()
-
-
-@pytest.mark.parametrize("place", ["table", "validation"])
-def test_a_file_that_was_refused_is_kept_for_minutes(open_step, tuner, place):
-    app = open_step()
-    box = app.file_uploader[("table", "validation").index(place)]
-    box.set_value(("bad.csv", GB18030 + b"half\0,a\n", "text/csv")).run()
-    assert len(app.error) == 1
-    own = address(app)[f"ft_{place}"]
-    assert 0 < seconds_left(own) <= 600
-    # As long as the page is open it says so, and adds no hour to it.
-    before = tuner.count("keep_table_briefly")
-    app.session_state["ft_state"] = app.session_state["ft_state"]
-    app.run()
-    assert tuner.count("keep_table_briefly") >= before + 2  # the page, its keeper
-    assert ("renew_table", own) not in tuner.calls[-4:]
-    assert seconds_left(own) <= 600
 
 
 def test_a_file_that_was_mended_is_kept_like_any(open_step, tuner):
@@ -292,25 +256,19 @@ def test_a_file_that_was_mended_is_kept_like_any(open_step, tuner):
     app.file_uploader[0].set_value(("mine.csv", GB18030, "text/csv")).run()
     own = address(app)["ft_table"]
     assert app.file_uploader[0].value is None
-    assert tuner.count("keep_table") == 1
+    assert len(kept_tables()) == 1
     assert "The encoding is a guess: gb18030" in said_in(app.warning)
     app.selectbox(key="ft_field_encoding").set_value("utf-8").run()
     assert len(app.error) == 1
-    assert seconds_left(own) <= 600
     app.selectbox(key="ft_field_encoding").set_value("gb18030").run()
     assert not app.error
     assert not app.warning
     assert "文本" in app.selectbox(key="ft_field_text").options
-    assert seconds_left(own) > 3000
     app.button(key="ft_sample_en").click().run()
-    assert ("forget_table", own) not in tuner.calls
-    assert workplace.table_path(own).read_bytes() == GB18030
+    assert table_path(own).read_bytes() == GB18030
 
 
-def test_a_table_that_came_by_a_link_keeps_its_lease_or_is_gone(open_step, tuner):
-    linked = table_of(tuner, "text,label\na,1\nb\0,2\n")
-    assert len(open_step(ft_table=linked).error) == 1
-    assert seconds_left(linked) > 3000
+def test_a_table_that_is_gone_says_so(open_step, tuner):
     app = open_step(ft_table="file:" + "0" * 32)
     assert "Upload it again" in app.error[0].value
 
@@ -322,20 +280,21 @@ def test_a_file_that_the_engine_could_not_look_at_stays(open_step, tuner):
     assert len(app.error) == 1
     del tuner.broken["read_table"]
     app.button(key="ft_sample_en").click().run()
-    assert ("forget_table", own) not in tuner.calls
+    assert table_path(own)
 
 
 def test_another_table_takes_the_file_to_check_by_off_the_disk(open_step, tuner):
-    own, other, linked = (table_of(tuner, UNEQUAL) for _ in range(3))
-    app = open_step(ft_table=own, ft_validation=other)
-    app.session_state["ft_own_tables"] = (other,)  # as an upload leaves it
+    own, linked = (table_of(tuner, UNEQUAL) for _ in range(2))
+    app = open_step(ft_table=own)
+    box = app.file_uploader[1]
+    box.set_value(("other.csv", UNEQUAL.encode(), "text/csv")).run()
+    assert len(kept_tables()) == 3
     app.button(key="ft_sample_en").click().run()
     assert "ft_validation" not in address(app)
     # What came by a link is somebody else's as well.
     there = open_step(ft_table=own, ft_validation=linked)
     there.button(key="ft_sample_en").click().run()
-    left = {path.name for path in workplace.tables_folder().iterdir()}
-    assert left == {own.removeprefix("file:"), linked.removeprefix("file:")}
+    assert kept_tables() == {own.removeprefix("file:"), linked.removeprefix("file:")}
 
 
 # Those that are not even stored come first, beside a table that can be read.
@@ -348,7 +307,7 @@ FILES = {name: data for name, data, _ in MALFORMED}
 HAN = re.compile("[\u4e00-\u9fff]")
 
 
-def test_files_of_no_use_are_one_sentence_and_leave_nothing(open_step, tuner):
+def test_files_of_no_use_are_one_sentence(open_step, tuner):
     app = open_step(language="zh")
     for name in (*UNREADABLE, "one class"):
         app.file_uploader[0].set_value(("bad.csv", FILES[name], "text/csv")).run()
@@ -362,18 +321,16 @@ def test_files_of_no_use_are_one_sentence_and_leave_nothing(open_step, tuner):
     app.get_by_key("ft_step").set_value("data").run()
     app.button(key="ft_sample_en").click().run()
     assert not app.error
-    left = list(workplace.tables_folder().iterdir())
-    assert len(left) == 1  # the one that could be read
 
 
 def refusal_of(tuner, data):
     """Why a file cannot be trained on, on the way that it takes through the page."""
     try:
-        table = tuner.keep_table(data)
+        table = keep_table(data)
     except DatasetError as error:
         return error
     found = look(FineTuneState(model=DEFAULT_MODEL, table=table))
-    tuner.forget_table(table)
+    visitor_tables.forget_table(table)
     return found.problem
 
 
@@ -390,7 +347,7 @@ def test_every_bad_file_is_a_sentence_with_its_rows_and_leaves_nothing(
         assert language == "zh" or words in said, name
         for place in ("row", "rows", "line", "lines"):
             assert str(problem.details.get(place, "")) in said, name
-        assert list(workplace.tables_folder().iterdir()) == [], name
+        assert not kept_tables(), name
     assert refusal_of(tuner, UNEQUAL.encode()) is None
 
 
@@ -408,24 +365,23 @@ def test_a_box_lets_more_through_than_we_take_and_says_what_we_take(open_step):
 @pytest.mark.parametrize(
     ("name", "data", "language", "sentence"),
     [
-        ("book.xlsx", b"PK\x03\x04 not a table", "en", "not a table in text form"),
+        ("book.pdf", b"%PDF-1.7 not a table", "en", "not a table in text form"),
         ("long.csv", b"text,label\n" + b"a,b\n" * 30, "zh", "文件太大"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_in_the_readers_language(
     open_step, tuner, monkeypatch, name, data, language, sentence
 ):
-    monkeypatch.setattr(workplace, "DEFAULT_LIMITS", Limits(max_bytes=99))
+    monkeypatch.setattr(visitor_tables, "DEFAULT_LIMITS", Limits(max_bytes=99))
     app = open_step(language=language)
     app.file_uploader[0].set_value((name, data, "application/octet-stream")).run()
     assert len(app.error) == 1
     assert sentence in said_in(app.error)
-    assert list(workplace.tables_folder().iterdir()) == []
+    assert not kept_tables()
     assert address(app)["ft_table"] == SAMPLES["en"]
     assert app.file_uploader[0].value is None
     app.run()
     assert not app.error
-    assert tuner.count("keep_table") == 1
 
 
 ODD = "text,label\n" + "".join(f"word {row},{row % 2}\n" for row in range(40))
@@ -464,17 +420,17 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     handle = table_of(tuner, other)
     app = open_step("check", ft_table=table_of(tuner, UNEQUAL), ft_validation=handle)
     # Row 3 is in both tables, so it is not learnt from.
-    assert [metric.value for metric in app.metric[:3]] == ["65", "59", "6"]
+    assert [metric.value for metric in app.metric[:4]] == ["65", "59", "0", "6"]
     assert re.search(r"54\D+0\D+rare\D+5\D+6", said_in(app.caption))
     with pytest.raises(KeyError):
-        app.slider(key="ft_field_validation_rate")
+        app.slider(key="ft_field_test_rate")
     app.get_by_key("ft_step").set_value("data").run()
     app.button(key="ft_validation_remove").click().run()
     assert "ft_validation" not in address(app)
     # It came by a link, so it is somebody else's as well.
-    assert ("forget_table", handle) not in tuner.calls
+    assert table_path(handle)
     app.get_by_key("ft_step").set_value("check").run()
-    assert app.metric[2].value == "12"
+    assert app.metric[3].value == "12"
 
 
 def test_a_table_to_check_by_is_shown_with_what_it_loses(open_step, tuner):
@@ -495,9 +451,9 @@ def test_a_table_to_check_by_is_shown_with_what_it_loses(open_step, tuner):
 def test_the_table_to_check_by_can_be_read_differently(open_step, tuner):
     other = "文本,标签\n" + "新的书,好\n" * 4
     app = open_step(
-        ft_table=tuner.keep_table(GB18030),
+        ft_table=keep_table(GB18030),
         ft_encoding="gb18030",
-        ft_validation=tuner.keep_table(other.encode("gb18030")),
+        ft_validation=keep_table(other.encode("gb18030")),
         ft_validation_encoding="latin-1",
         ft_validation_name="判卷.csv",
     )
@@ -564,9 +520,9 @@ def test_the_share_that_is_cut_follows_the_slider_without_a_question(open_step, 
     for max_tokens in (8, 16):
         app.slider(key="ft_field_max_tokens").set_value(max_tokens).run()
         share = (lengths > max_tokens).mean()
-        assert app.metric[4].value == f"{share:.1%}"
+        assert app.metric[5].value == f"{share:.1%}"
     assert len(tuner.calls[asked:]) == sum(
-        call[0] in ("models", "training", "renew_table") for call in tuner.calls[asked:]
+        call[0] in ("models", "training", "renew") for call in tuner.calls[asked:]
     )
     assert address(app)["ft_max_tokens"] == "16"
 
@@ -598,14 +554,15 @@ def test_a_maximum_that_cuts_many_texts_is_a_warning_that_follows_it(open_step, 
 
 def test_another_share_draws_anew(open_step, tuner):
     app = open_step("check")
-    assert [metric.value for metric in app.metric[:3]] == ["406", "324", "82"]
-    train, check = traces_of(app, "fine_tune_balance")
-    assert (sum(train["x"]), sum(check["x"])) == (324, 82)
-    app.slider(key="ft_field_validation_rate").set_value(0.5).run()
+    assert [metric.value for metric in app.metric[:4]] == ["406", "283", "41", "82"]
+    parts = traces_of(app, "fine_tune_balance")
+    assert [sum(part["x"]) for part in parts] == [283, 41, 82]
+    app.slider(key="ft_field_test_rate").set_value(0.5).run()
     app.number_input(key="ft_field_seed").set_value(5).run()
-    assert [metric.value for metric in app.metric[1:3]] == ["203", "203"]
+    assert app.metric[3].value == "203"
+    assert address(app)["ft_test_rate"] == "0.5"
     last = [call for call in tuner.calls if call[0] == "check_data"][-1][2]
-    assert (last.validation_rate, last.seed) == (0.5, 5)
+    assert (last.test_rate, last.seed) == (0.5, 5)
 
 
 def test_rows_that_are_found_rare_further_down_are_not_nothing(open_step, tuner, shown):
@@ -773,7 +730,7 @@ def test_the_name_of_the_model_follows_the_table(open_step, tuner):
 
 
 @pytest.mark.parametrize(
-    ("name", "proposed"), [("epochs", 15), ("learning_rate", 1e-3)]
+    ("name", "proposed"), [("epochs", 17), ("learning_rate", 1e-3)]
 )
 def test_the_default_of_a_level_can_be_entered_where_another_is_proposed(
     open_step, tuner, name, proposed
@@ -795,8 +752,8 @@ def test_a_start_that_is_refused_keeps_the_settings_and_their_curve(open_step, t
     tuner.broken["start_training"] = TrainingError("No room. Try again.")
     app = open_step("train", ft_level="full", ft_options=["epochs:2"])
     (curve,) = traces_of(app, "fine_tune_schedule")
-    settings = FinetuneSettings.proposed(12, 324, level="full", epochs=2)
-    rates = learning_rates(settings, 324)
+    settings = FinetuneSettings.proposed(12, 283, level="full", epochs=2)
+    rates = learning_rates(settings, 283)
     np.testing.assert_allclose(curve["y"], rates, rtol=1e-6)
     app.button(key="ft_start").click().run()
     assert "No room" in app.error[0].value
@@ -830,7 +787,7 @@ def test_a_running_training_shows_what_it_told(open_run, shown):
     assert now["x"] == [14]
     assert now["y"] == [rates["y"][13]]
     assert "1:01" in shown(app)
-    assert "324" in shown(app)
+    assert "284" in shown(app)
 
 
 def test_the_curve_of_millions_of_steps_is_drawn_from_a_few(
@@ -891,16 +848,39 @@ def test_the_notice_of_a_restart_says_what_the_log_says(
     assert unsaid not in notice
 
 
-def test_only_what_can_be_left_out_is_offered_when_the_model_is_done(open_run):
-    """Of those who have stopped the training, nobody is asked again."""
-    for phase, ending, word in (
-        ("evaluate", "finished", "evaluation"), ("evaluate", "asked", None),
-        ("pack", "finished", None), ("compare", "finished", "comparison"),
-    ):  # fmt: skip
-        app = open_run("running", phase=phase, ending=ending)
-        labels = [button.label for button in app.button if button.key == "ft_stop"]
-        assert len(labels) == (word is not None)
-        assert all(word in label for label in labels)
+@pytest.mark.parametrize(
+    ("phase", "can_stop"),
+    [("compare", True), ("train", True), ("evaluate", False), ("pack", False)],
+)
+def test_nothing_can_be_stopped_when_the_steps_are_over(open_run, phase, can_stop):
+    app = open_run("running", phase=phase)
+    assert ("ft_stop" in {button.key for button in app.button}) is can_stop
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_the_bar_to_beat_is_shown_and_no_epoch_where_nothing_chooses(
+    open_step, tuner, shown, language
+):
+    bar = note(
+        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent} % of the test "
+        "rows right.",
+        chosen="C=10",
+        percent=81.7,
+    )
+    unknown = np.full(2, np.nan)
+    tuner.statuses[RUN] = status_of(
+        finished_request(), "running", bar=bar, metric_name="", best_epoch=2,
+        metrics=unknown, validation_losses=unknown,
+    )  # fmt: skip
+    app = open_step("train", language, ft_run_id=RUN)
+    assert not app.exception
+    (said,) = [info.value for info in app.info if "TF" in info.value]
+    assert "81.7" in said.replace("\\", "")
+    reason = {"en": "too few rows for validation", "zh": "没有验证集"}[language]
+    assert reason in shown(app)
+    assert len(app.metric) == 3
+    with pytest.raises(KeyError):
+        traces_of(app, "fine_tune_metric")
 
 
 def test_the_reason_that_the_system_gives_is_said_in_the_same_language(
@@ -957,11 +937,10 @@ def test_the_curves_of_a_broken_run_can_be_taken_away(
 
 def test_a_run_is_kept_from_another_page_and_found_again(open_run, tuner):
     app = open_run("interrupted")
-    assert tuner.calls.count(("renew_training", RUN)) == 1
+    held = ("renew", f"run:{RUN}", SAMPLES["en"])
     app.switch_page("pages/activations/activations.py").run()
     assert not app.exception
-    assert tuner.calls.count(("renew_training", RUN)) == 2
-    assert tuner.calls.count(("renew_table", SAMPLES["en"])) == 2
+    assert tuner.calls.count(held) == 1
     app.switch_page("pages/fine_tune/fine_tune.py").run()
     assert address(app)["ft_run_id"] == RUN
     assert app.metric
@@ -993,7 +972,6 @@ def test_a_run_that_left_a_model_stays_and_leads_on(open_run, tuner, ending):
     app = open_run("done", ending=ending, model=MODEL)
     assert app.get_by_key("ft_step").value == "train"
     assert app.success
-    assert ("renew_training", RUN) in tuner.calls
     app.button(key="ft_go_train").click().run()
     assert app.get_by_key("ft_step").value == "evaluate"
 

@@ -13,10 +13,9 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.data_check import DataRow
-from bertviz_core.finetune.evaluation import evaluate_classes
+from bertviz_core.finetune.evaluation import compare, evaluate_classes
 from bertviz_core.trace import TrainedInputs
 from pages.attention import difference
-from pages.fine_tune import baseline_scores
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import PANELS as TRY_PANELS
@@ -136,7 +135,12 @@ def with_outcome(client, monkeypatch):
         recipe = known(RUN).recipe | changes.pop("recipe", {})
 
         def outcome(run_id):
-            return dataclasses.replace(known(run_id), recipe=recipe, **changes)
+            found = dataclasses.replace(known(run_id), recipe=recipe, **changes)
+            comparisons = tuple(
+                compare(found.report, one.report, recipe["compared_by"])
+                for one in found.baselines
+            )
+            return dataclasses.replace(found, comparisons=comparisons)
 
         monkeypatch.setattr(client, "training_outcome", outcome)
         answers.forget_models()
@@ -208,26 +212,65 @@ def test_the_words_beside_the_chart_of_certainty_agree_with_it(
 
 
 @pytest.mark.parametrize(
-    ("is_regression", "name"),
-    [(True, "mean_difference_chance"), (False, "macro_f1_chance")],
-)
-def test_chances_are_drawn_once_for_a_run(
-    open_step, client, with_outcome, monkeypatch, is_regression, name
+    ("language", "tuned", "untuned"),
+    [("en", "in 3 folds: C=10, class_weight=balanced", "not tuned"),
+     ("zh", "3 折交叉验证选出来的：C=10", "没有调过参数")],
+)  # fmt: skip
+@pytest.mark.parametrize("is_regression", [False, True])
+def test_the_page_says_how_word_counts_were_tuned(
+    open_step, client, shown, language, tuned, untuned, is_regression
 ):
-    draw, drawn = getattr(baseline_scores, name), []
-
-    def noted(*arguments):
-        drawn.append(arguments)
-        return draw(*arguments)
-
     client.is_regression = is_regression
-    with_outcome(recipe={"compared_by": "macro_f1"})
-    monkeypatch.setattr(baseline_scores, name, noted)
-    app = open_step("evaluate")
-    num_baselines = len(client.training_outcome(RUN).baselines)
-    assert len(drawn) == num_baselines
-    app.run()
-    assert len(drawn) == num_baselines
+    said = shown(open_step("evaluate", language)).replace("\\", "")
+    assert (tuned in said) is not is_regression
+    client.chosen = {"C": 1.0, "class_weight": None, "folds": 0}
+    answers.forget_models()
+    said = shown(open_step("evaluate", language)).replace("\\", "")
+    assert (untuned in said) is not is_regression
+    client.chosen = {}  # a training of before
+    answers.forget_models()
+    said = shown(open_step("evaluate", language)).replace("\\", "")
+    assert untuned not in said
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ({}, "the best on the validation rows"),
+        ({"validation_rows": 0}, "the last one"),
+        ({"stopped_at_step": 9, "epochs_run": 0}, "stopped after step 9"),
+    ],
+)
+def test_the_page_says_why_the_weights_are_those_of_their_epoch(
+    open_step, with_outcome, shown, recipe, said
+):
+    with_outcome(recipe=recipe)
+    words = shown(open_step("evaluate"))
+    assert said in words
+    assert "they chose nothing" in words
+    if not recipe.get("epochs_run", 1):
+        assert "from epoch" not in words
+
+
+def test_a_training_of_before_says_that_its_rows_chose_the_epoch(
+    open_step, client, monkeypatch, shown
+):
+    known = client.training_outcome(RUN)
+    old = {"best_epoch": 4, "epochs_run": 7, "compared_by": "accuracy"}
+    outcome = dataclasses.replace(known, recipe=old)
+    monkeypatch.setattr(client, "training_outcome", lambda _: outcome)
+    answers.forget_models()
+    said = shown(open_step("evaluate"))
+    assert "They only chose the best epoch" in said
+    assert "they chose nothing" not in said
+
+
+def test_texts_that_stand_twice_are_told(open_step, with_outcome, shown):
+    report = class_report()
+    assert "texts that differ" not in shown(open_step("evaluate"))
+    copied = dataclasses.replace(report, texts=np.arange(11) // 2)
+    with_outcome(report=copied)
+    assert "Of the 11 rows, texts that differ: 6" in shown(open_step("evaluate"))
 
 
 OTHER = "cd" * 16
@@ -470,20 +513,6 @@ def test_two_texts_are_read_where_the_visitor_says_so(open_app, with_classes):
     assert asked[-1][2:4] == EXAMPLES["en"]
 
 
-@pytest.mark.parametrize(
-    ("language", "said"), [("en", "was stopped"), ("zh", "已被停止")]
-)
-def test_scores_of_a_reading_that_was_stopped_say_so(
-    open_step, with_outcome, language, said
-):
-    assert not open_step("evaluate", language).info
-    with_outcome(recipe={"read_again": False, "precision": "bfloat16"})
-    (notice,) = open_step("evaluate", language).info
-    assert said in notice.value
-    assert "bfloat16" in notice.value
-    assert "4" in notice.value
-
-
 @pytest.mark.parametrize("has_pairs", [True, False])
 def test_a_recipe_answers_whether_there_are_two_texts(
     open_app, with_classes, has_pairs, shown
@@ -640,9 +669,10 @@ def test_the_model_of_a_training_opens_on_other_pages(open_app, client):
     app = open_app("masked_word", open_model=MODEL)
     assert not app.exception
     assert not app.error
-    assert ("renew_training", RUN) in client.calls
     assert app.get_by_key("model").value == MODEL
     assert "open_model" not in app.query_params
+    app.run()
+    assert ("renew", MODEL) in client.calls
     app.get_by_key("model").set_value(DEFAULT_MODEL).run()
     assert app.get_by_key("model").value == DEFAULT_MODEL
     assert not app.error

@@ -17,9 +17,12 @@ def test_the_example_is_guessed_without_any_input(open_app, client):
     assert bars(app)[:2] == [("**lamp**  73.1%", 73), ("***star***  26.9%", 26)]
     assert r"\*star\*" in app.progress[1].text, "shown as text"
     assert len(bars(app)) == 5
+    assert min(value for _, value in bars(app)) == 1  # 0 would be drawn empty
     before = len(client.calls)
     app.run()
     assert len(client.calls) == before > 0, "a rerun asks the engine nothing"
+    # Nor does it take away what is being typed.
+    assert not app.text_input(key="home_text_en").proto.set_value
 
 
 def test_gaps_in_any_spelling_get_a_list_each_while_there_is_room(open_app):

@@ -20,6 +20,15 @@ from pages.shared.hosting import send_at_once
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture(autouse=True)
+def settings(monkeypatch):
+    """What an entry point sets in Streamlit; nothing of it stays, nor in the system."""
+    given = {}
+    monkeypatch.setattr(hosting.config, "set_option", given.__setitem__)
+    monkeypatch.setenv("BERTVIZ_MAX_SESSIONS", "")
+    return given
+
+
 def failing_script(template):
     import streamlit as st
 
@@ -104,8 +113,47 @@ def test_who_lets_others_in_has_to_say_what_they_may_open(monkeypatch, address, 
         runpy.run_path(str(ROOT / "app.py"))
 
 
-def test_a_blank_policy_is_the_strict_one_of_the_hosted_app(monkeypatch):
+def test_a_blank_policy_is_the_strict_one_of_the_hosted_app(monkeypatch, settings):
     monkeypatch.setenv("BERTVIZ_MODELS", " ")
     monkeypatch.setattr(st, "App", lambda *_, **__: None)
     runpy.run_path(str(ROOT / "server.py"))
     assert os.environ["BERTVIZ_MODELS"] == "listed"
+    assert os.environ["BERTVIZ_MAX_SESSIONS"] == "100"
+    assert settings == {}
+    monkeypatch.setenv("BERTVIZ_MAX_SESSIONS", "7")
+    runpy.run_path(str(ROOT / "server.py"))
+    assert os.environ["BERTVIZ_MAX_SESSIONS"] == "7"
+
+
+@pytest.mark.parametrize("address", [None, "127.0.0.1", "my-machine"])
+def test_the_app_of_this_machine_answers_by_its_addresses_and_takes_large_files(
+    monkeypatch, settings, address
+):
+    options = {"server.allowedHosts": [], "server.address": address}
+    monkeypatch.setattr(st, "get_option", options.get)
+    hosting.prepare_own_machine()
+    assert settings["server.maxUploadSize"] == 500
+    hosts = settings["server.allowedHosts"]
+    assert {"localhost", "127.0.0.1", address or "localhost"} <= {*hosts}
+    assert "0.0.0.0" not in hosts
+    assert "*" not in hosts
+
+
+@pytest.mark.parametrize("script", ["app.py", "server.py"])
+@pytest.mark.parametrize("name", ["BERTVIZ_MODELS", "BERTVIZ_MAX_SESSIONS"])
+def test_a_setting_that_makes_no_sense_ends_the_server_in_a_sentence(
+    monkeypatch, script, name
+):
+    monkeypatch.setenv("BERTVIZ_MODELS", "any")
+    monkeypatch.setenv(name, "many")
+    monkeypatch.setattr(st, "App", lambda *_, **__: None)
+    with pytest.raises(SystemExit, match=rf"{name} must be .* Received: many\."):
+        runpy.run_path(str(ROOT / script))
+
+
+def test_what_an_owner_has_set_stays(monkeypatch, settings):
+    options = {"server.allowedHosts": ["school.org"]}
+    monkeypatch.setattr(st, "get_option", options.get)
+    monkeypatch.setattr(hosting.config, "is_manually_set", lambda _: True)
+    hosting.prepare_own_machine()
+    assert settings == {}

@@ -22,9 +22,11 @@ from bertviz_core.analysis.small_networks import (
     output_signs,
 )
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.neurons import words_of_neuron, words_of_neuron_here
 from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import Texts
@@ -71,6 +73,24 @@ def test_the_residual_stream():
     found = client().ask(residual_stream)(DEFAULT_MODEL, Texts(TEXT, PAIR))
     shown = floats(output)[: len(found.residual_norms)]
     np.testing.assert_allclose(shown, found.residual_norms[:, MASK], rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["bert-mini-en", "bert-mini-zh"])
+def test_what_the_norms_do_to_the_sums_is_measured(model):
+    app = open_page("layers", layers_text=TEXT, model=model)
+    explorer = Explorer.open(model)
+    trace = explorer.trace(TEXT)
+    layers = range(explorer.config.num_hidden_layers)
+    values = [block_values(explorer, trace, layer) for layer in layers]
+    numbers = []
+    for kind in ("residual", "norm"):
+        names = (f"attention.{kind}", f"mlp.{kind}")
+        rows = [np.linalg.norm(one[name], axis=-1) for one in values for name in names]
+        numbers += [f"{np.min(rows):.1f}", f"{np.max(rows):.1f}"]
+    assert (
+        re.findall(r"\d+\.\d", said(finished(app)).split("the sums have")[1])[:4]
+        == numbers
+    )
 
 
 def test_similar_layers():

@@ -106,6 +106,8 @@ def test_pairs_come_out_of_the_program():
     shown = table(app)
     assert shown["First mask first"][0] == percent(np.exp(pairs.log_prob_forward[0]))
     assert shown["Second mask first"][0] == percent(np.exp(pairs.log_prob_backward[0]))
+    apart = np.abs(pairs.log_prob_forward - pairs.log_prob_backward).max()
+    assert f"a factor of up to {np.exp(apart):,.3g}." in said(app)
     app.text_area(key="masked_text").set_value("One [MASK].").run()
     assert "exactly two masks" in said(finished(app))
 

@@ -21,7 +21,7 @@ from pages.shared import answers
 from pages.shared.choices import LONGEST_IN_ADDRESS
 from pages.shared.engine import client
 from tests.app import real_pages
-from tests.app.real_pages import numbers, said
+from tests.app.real_pages import dense_word, numbers, said
 from tests.app.real_pages import specs as figures
 
 DEFAULT = EXAMPLES["en"][0]
@@ -325,7 +325,7 @@ def test_hidden_words_that_do_not_fit_the_text_are_left_out(hidden):
 
 
 def test_a_text_too_long_for_a_link_is_kept_and_said():
-    text = "A very long story about [MASK]. " * (LONGEST_IN_ADDRESS // 30 + 1)
+    text = f"A story about [MASK] and {dense_word(LONGEST_IN_ADDRESS)}."
     app = type_text(open_page(), text)
     assert text_of(app) == text
     assert "too long for a link" in said(app)

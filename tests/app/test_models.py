@@ -6,7 +6,7 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import CheckpointError
 from bertviz_core.trace import ModelEntry
-from pages.shared import answers
+from pages.shared import answers, models
 
 UNKNOWN = "someone/unknown-bert"
 
@@ -72,6 +72,54 @@ def test_a_model_that_cannot_be_opened_is_a_sentence_and_a_way_out(open_app):
     app.button[0].click().run()
     assert not app.error
     assert app.selectbox(key="model").value == DEFAULT_MODEL
+
+
+@pytest.fixture
+def open_link(open_app, client, monkeypatch, paths_open_unasked):
+    """Opens the app as a visitor does, whom a path in the address makes wonder."""
+    monkeypatch.setattr(models, "_require_click", paths_open_unasked)
+    listed = tuple(client.entries)
+    monkeypatch.setattr(client, "models", lambda: listed)
+    for model in ("/a/folder", f"upload:{'1' * 16}", f"run:{'2' * 32}"):
+        client.entries.append(ModelEntry(model, model, "folder"))
+    return open_app
+
+
+@pytest.mark.parametrize(
+    "link",
+    [{"model": "/a/folder"}, {"model": " /a/folder"}, {"open_model": "/a/folder"}],
+)
+def test_a_link_opens_a_path_only_after_a_click(open_link, client, link):
+    app = open_link("models", **link)
+    assert "/a/folder" in flat(app.warning[0].value)
+    assert ("info", "/a/folder") not in client.calls
+    app.run()
+    assert ("info", "/a/folder") not in client.calls
+    app.button(key="open_linked").click().run()
+    assert ("info", "/a/folder") in client.calls
+    assert not app.warning
+    assert not open_link("models", **link).warning  # a reload
+
+
+def test_a_path_of_a_link_can_be_declined(open_link, client):
+    app = open_link("models", model="/a/folder")
+    app.button[1].click().run()
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
+    assert ("info", "/a/folder") not in client.calls
+
+
+@pytest.mark.parametrize("model", ["small-zh", f"upload:{'1' * 16}", f"run:{'2' * 32}"])
+def test_a_link_to_what_is_no_path_asks_for_no_click(open_link, client, model):
+    assert not open_link("models", model=model).warning
+    assert ("info", model) in client.calls
+
+
+def test_a_path_that_a_visitor_types_asks_for_no_click(open_link, client):
+    app = open_link("models")
+    app.text_input(key="model_path").set_value("/a/folder").run()
+    app.button(key="add_path").click().run()
+    assert ("info", "/a/folder") in client.calls
+    assert not app.warning
 
 
 def test_a_server_for_strangers_opens_no_path_and_offers_uploads_only(

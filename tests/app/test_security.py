@@ -1,4 +1,4 @@
-"""Every response of the hosted app carries the security headers."""
+"""Every response carries the security headers, and other sites get none."""
 
 import asyncio
 
@@ -6,8 +6,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from streamlit import config
 
-from pages.shared.security import SecurityHeaders, security_headers
+from pages.shared.security import KnownHosts, SecurityHeaders, security_headers
 
 
 async def answer(request):
@@ -81,3 +82,70 @@ def test_a_host_may_let_pages_of_others_show_the_app(monkeypatch):
     assert "X-Frame-Options" not in headers
     policy = headers["Content-Security-Policy"]
     assert policy.endswith("frame-ancestors 'self' https://school.org")
+
+
+@pytest.fixture
+def options(monkeypatch):
+    """Settings of Streamlit, as `app.py` makes them."""
+    changed = {"server.allowedHosts": ["localhost", "127.0.0.1", "::1", "my-lan"]}
+    ask = config.get_option
+    monkeypatch.setattr(config, "get_option", lambda name: changed.get(name, ask(name)))
+    return changed
+
+
+def answer_to(kind, host, **asked):
+    """The first message that a request with this host gets."""
+    sent = []
+
+    async def passed(scope, receive, send):
+        await send({"type": "passed on"})
+
+    async def send(message):
+        sent.append(message)
+
+    headers = {"host": host, **asked}
+    pairs = [(k.encode(), v.encode()) for k, v in headers.items() if v is not None]
+    asyncio.run(KnownHosts(passed)({"type": kind, "headers": pairs}, None, send))
+    return sent
+
+
+OWN = ["localhost", "localhost:8501", "LOCALHOST:1", "127.0.0.1:8501", "[::1]:8501"]
+FOREIGN = ["evil.org", "evil.org:8501", "localhost.evil.org", "127.0.0.1.evil.org"]
+FOREIGN += ["evil.org@localhost", "localhost/x", "", None, "10.0.0.9:8501", "[::1"]
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_a_site_that_takes_this_machines_address_gets_no_answer(options, kind):
+    for host in [*OWN, "my-lan:8501"]:
+        assert answer_to(kind, host) == [{"type": "passed on"}], host
+    for host in FOREIGN:
+        first, *rest = answer_to(kind, host)
+        if kind == "websocket":
+            assert (first["type"], first["code"]) == ("websocket.close", 1008), host
+        else:
+            assert first["status"] == 400, host
+            said = rest[0]["body"].decode()
+            assert "STREAMLIT_SERVER_ALLOWED_HOSTS" in said
+            assert "不能访问" in said
+
+
+def test_a_server_for_others_answers_by_any_name(options):
+    options["server.allowedHosts"] = []
+    assert answer_to("http", "school.org") == [{"type": "passed on"}]
+
+
+def test_only_its_own_pages_open_a_socket(options):
+    host = "localhost:8501"
+    own, other = "http://localhost:8501", "http://localhost:3000"
+    for origin in (own, "https://localhost:8501", None):
+        assert answer_to("websocket", host, origin=origin)[0]["type"] == "passed on"
+    for origin in (
+        other,
+        "http://127.0.0.1:8501",
+        "null",
+        "http://[",
+        "http://evil.org",
+    ):
+        assert answer_to("websocket", host, origin=origin)[0]["code"] == 1008, origin
+    options["server.corsAllowedOrigins"] = [other]
+    assert answer_to("websocket", host, origin=other)[0]["type"] == "passed on"

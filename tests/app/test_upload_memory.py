@@ -4,7 +4,7 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.finetune import workplace
+from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.table_limits import Limits
 from pages.shared import engine
 from tests.app.fake_fine_tune import FineTuneClient
@@ -43,7 +43,7 @@ def test_a_table_is_let_go(open_app, client, monkeypatch, tmp_path, freed, most)
     fake = FineTuneClient()
     monkeypatch.setattr(engine, "_connected", lambda: fake)
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(workplace, "DEFAULT_LIMITS", Limits(max_bytes=most))
+    monkeypatch.setattr(visitor_tables, "DEFAULT_LIMITS", Limits(max_bytes=most))
     text = "text,label\n" + "good,a\nbad,b\n" * 20
     app = open_app("fine_tune")
     app.file_uploader[0].set_value(("mine.csv", text.encode(), "text/csv")).run()

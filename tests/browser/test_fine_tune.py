@@ -50,11 +50,11 @@ def come_to_training(visit):
     assert page.locator(".st-key-ft_field_text input").input_value() == "评论"
     go(page, "data")
     page.get_by_role("heading", name=words("zh")["check_title"]).wait_for()
-    cut_before = page.get_by_test_id("stMetricValue").nth(4).inner_text()
+    cut_before = page.get_by_test_id("stMetricValue").nth(5).inner_text()
     page.get_by_role("slider").nth(1).press("ArrowLeft")
     page.wait_for_url("**ft_max_tokens=*")
     page.wait_for_function(
-        "before => document.querySelectorAll('[data-testid=stMetricValue]')[4]"
+        "before => document.querySelectorAll('[data-testid=stMetricValue]')[5]"
         ".innerText !== before",
         arg=cut_before,
     )
@@ -157,7 +157,7 @@ def ask_again(page, text, answer):
 
 REFUSED = "a.csv"
 BAD = {
-    "a.csv": (b"PK\x03\x04 not a table", "zip"),
+    "a.csv": (b"%PDF-1.7 not a table", "pdf"),
     "b.csv": (b"text,label\na,1\nb\x00,2\n", "NUL"),
     "c.csv": (b"", "0"),
     "d.csv": (b"text,label\n" + b"one,same\n" * 20, "20"),

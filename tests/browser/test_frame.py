@@ -1,9 +1,12 @@
 """The frame in a real browser: deep links, language, reload, themes, phones."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import LOCALES, overflow, running_server, settle
+from tests.browser.test_models import take_from_list
 
 SENTENCE = "The cat drank a glass of [MASK]."
 CHINESE = "我每天早上[MASK]牛奶。"
@@ -112,6 +115,38 @@ def test_a_reload_keeps_language_and_sentence(visit):
     page.get_by_role("heading", name="试一试").wait_for()
     expect(page.locator(".st-key-home_text_zh input")).to_have_value(CHINESE)
     assert first_guess(page) == guess
+
+
+def test_a_page_is_one_step_of_the_way_back(visit):
+    """Though each writes its model into the address once it is open."""
+    page = visit("/", locale=LOCALES["zh"])
+    expect(page).to_have_url(re.compile(r"/\?model=bert-mini-zh$"))
+    names = ("masked_word", "attention")
+    links = page.locator(f"{SIDEBAR} {LINK}")
+    for name, link in zip(names, (links.nth(1), links.nth(2)), strict=True):
+        link.click()
+        expect(page).to_have_url(re.compile(rf"/{name}\?model=bert-mini-zh$"))
+        settle(page)
+    page.go_back()
+    heading(page, "猜被遮住的词").wait_for()
+    settle(page)
+    page.go_back()
+    heading(page, "BERT Explorer").wait_for()
+    settle(page)
+    page.evaluate("history.back()")
+    expect(page).to_have_url("about:blank")
+
+
+def test_back_brings_the_model_back(visit):
+    page = visit("/masked_word?model=bert-mini-en")
+    typed = page.locator(".st-key-masked_text textarea")
+    take_from_list(page, page.locator(".st-key-model input"), "bert-mini-zh")
+    expect(page).to_have_url(re.compile("model=bert-mini-zh"))
+    expect(typed).to_have_value(re.compile("足球"))
+    settle(page)
+    page.go_back()
+    expect(page).to_have_url(re.compile("model=bert-mini-en"))
+    expect(typed).to_have_value(re.compile("They"))
 
 
 def test_the_keyboard_reaches_all_and_nothing_covers_the_menu(visit):

@@ -1,20 +1,43 @@
-"""`server.py`: the app for others. Headers everywhere, no paths, nothing blocked."""
+"""`server.py`: the app for others. Headers everywhere, no paths, nothing blocked.
 
+And what both entry points refuse: other sites, too many files, too many visitors.
+"""
+
+import contextlib
+import time
+import urllib.error
 import urllib.request
 
 import psutil
 import pytest
 from playwright.sync_api import expect
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from pages.shared.security import security_headers
-from tests.browser.conftest import running_server, settle
+from tests.browser.conftest import running_server, said_after, settle
+
+MEGABYTE = 2**20
 
 
 @pytest.fixture(scope="module")
-def hosted(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hosted")
-    with running_server(folder / "cache", folder / "log.txt", "server.py") as server:
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("hosted") / "cache"
+
+
+@pytest.fixture(scope="module")
+def hosted(cache):
+    """For one visitor at a time."""
+    log = cache.parent / "log.txt"
+    with running_server(cache, log, "server.py", BERTVIZ_MAX_SESSIONS="1") as server:
         yield server
+
+
+@pytest.fixture
+def stranger(browser):
+    """A page of another visitor, who may meet refusals."""
+    with contextlib.closing(browser.new_context(locale="zh-CN")) as context:
+        yield context.new_page()
 
 
 def test_every_response_carries_the_headers(hosted):
@@ -42,3 +65,68 @@ def test_the_policy_blocks_nothing_the_pages_load_no_framework_and_open_no_folde
     files = "\n".join(mapped.path for mapped in maps)
     assert "python" in files
     assert not any(name in files for name in ("tensorflow", "libtorch", "tokenizers"))
+
+
+def test_the_server_says_when_its_workers_answer(hosted):
+    with urllib.request.urlopen(f"{hosted.url}/ready", timeout=30) as response:
+        assert response.read() == b"ready"
+
+
+def test_a_large_file_lies_on_the_disk_until_it_is_let_go(
+    hosted, visit, tmp_path, cache
+):
+    page = visit("/models", base=hosted.url)
+    process, large = psutil.Process(hosted.process.pid), tmp_path / "large.zip"
+    with large.open("wb") as file:  # a sparse file: nothing is written
+        file.truncate(60 * MEGABYTE)
+    before = process.memory_info().rss
+    page.locator("input[type=file]").set_input_files(large)
+    page.get_by_role("button", name="Add this model").wait_for()
+    settle(page)
+    assert process.memory_info().rss - before < 20 * MEGABYTE
+    (kept,) = (cache / "incoming").glob("*/file")
+    assert kept.stat().st_size == 60 * MEGABYTE
+    page.get_by_test_id("stFileChipDeleteBtn").get_by_role("button").click()
+    expect(page.get_by_role("button", name="Add this model")).to_have_count(0)
+    deadline = time.monotonic() + 10
+    while kept.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_file_for_which_there_is_no_room_is_refused_in_our_words(server, stranger):
+    stranger.goto(server.url + "/models")
+    settle(stranger)
+    stranger.route("**/upload_file/**", lambda route: route.fulfill(status=503))
+    file = {"name": "a.zip", "mimeType": "application/zip", "buffer": b"PK"}
+    stranger.locator("input[type=file]").set_input_files(file)
+    box = stranger.locator("[class*=st-key-zip_]")
+    box.locator("[aria-invalid=true]").wait_for()
+    assert "没有空间" in said_after(box)
+    expect(stranger.get_by_text("503").filter(visible=True)).to_have_count(0)
+
+
+def test_a_full_server_asks_a_newcomer_to_wait_and_keeps_who_is_in(
+    hosted, visit, stranger
+):
+    page = visit("/", base=hosted.url)
+    stranger.goto(hosted.url + "/models")
+    expect(stranger.get_by_role("heading")).to_have_text("现在使用的人太多了")
+    socket = hosted.url.replace("http", "ws") + "/_stcore/stream"
+    with pytest.raises(InvalidStatus), connect(socket):
+        pass
+    page.reload()
+    settle(page)
+    expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
+
+
+def test_a_page_of_another_site_cannot_drive_the_app_of_this_machine(server_url):
+    foreign = urllib.request.Request(server_url, headers={"Host": "evil.org"})
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(foreign, timeout=30)
+    socket = server_url.replace("http", "ws") + "/_stcore/stream"
+    for origin in ("http://localhost:3000", "http://evil.org"):
+        with pytest.raises(InvalidStatus), connect(socket, origin=origin):
+            pass
+    with connect(socket, origin=server_url) as opened:
+        assert opened.ping().wait(10)

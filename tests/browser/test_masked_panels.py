@@ -66,7 +66,7 @@ def test_masks_hidden_by_click_are_filled_step_by_step(visit, tmp_path):
     page.keyboard.press("Escape")
     # Exact pairs show both orders.
     choose(page, "masked_fill_mode", "exact pairs")
-    expect(page.get_by_text("The two orders disagree")).to_be_visible()
+    expect(page.get_by_text("the two orders differ by a factor")).to_be_visible()
     expect(page.locator(".st-key-masked_pairs_figure " + FIGURE)).to_be_visible()
 
 
@@ -176,6 +176,7 @@ def test_a_chinese_word_is_hidden_by_one_click_found_and_put_in(visit, tmp_path)
     page = visit(
         address(model=str(model), masked_text=text, masked_panel="whole", lang="中文")
     )
+    page.locator(".st-key-open_linked button").click()
     box = page.locator(".st-key-masked_text textarea")
     expect(box).to_have_value(text)
     choose(page, "masked_click_size", "2 个字")

@@ -99,7 +99,7 @@ def take_from_list(page, box, name):
     settle(page)
 
 
-def test_a_path_or_a_name_is_opened_and_a_wrong_one_offers_the_default(visit):
+def test_a_path_or_a_name_is_opened_and_a_wrong_one_offers_the_default(visit, tmp_path):
     page = visit("/models")
     page.get_by_role("tab", name="Folder or zip").click()
     page.locator(".st-key-model_path input").fill(str(TINY))
@@ -107,10 +107,16 @@ def test_a_path_or_a_name_is_opened_and_a_wrong_one_offers_the_default(visit):
     expect(title(page, TINY)).to_be_visible()
 
     page.goto(page.url.replace("hf_tiny", "nowhere"))
+    page.locator(".st-key-open_linked button").click()
     settle(page)
     page.get_by_test_id("stAlertContentError").wait_for()
     use_default_instead(page)
     assert f"model={DEFAULT_MODEL}" in page.url
+
+    # What the visitor types into the list asks for no click.
+    take_from_list(page, page.locator(".st-key-model input"), str(tmp_path))
+    page.get_by_test_id("stAlertContentError").wait_for()
+    use_default_instead(page)
 
     for name in ("bert-base-cased", "somebody/else"):
         page.get_by_role("tab", name="From the Hugging Face hub").click()

@@ -23,6 +23,7 @@ def test_an_error_shows_nasty_text_as_text(page, server_url):
     for text in NASTY:
         # A path, so that nobody takes it for the name of a model on the hub.
         page.goto(f"{server_url}/models?model={quote('/' + text, safe='')}")
+        page.get_by_role("button", name="Open it").click()
         settle(page)
         alert = page.locator("[data-testid=stAlertContentError] p").first
         alert.wait_for()

@@ -6,7 +6,13 @@ import time
 from pathlib import Path
 
 from bertviz_core.errors import TextError
-from bertviz_core.tasks import DOWNLOAD_RESOURCE, UPLOAD_RESOURCE, task
+from bertviz_core.free_memory import SHARE_VARIABLE
+from bertviz_core.tasks import (
+    DOWNLOAD_RESOURCE,
+    GRADIENT_RESOURCE,
+    UPLOAD_RESOURCE,
+    task,
+)
 
 
 @task()
@@ -60,6 +66,31 @@ def wait_for(path, started=None):
     while not Path(path).exists():
         time.sleep(0.01)
     return path
+
+
+@task()
+def hang(started):
+    Path(started).touch()
+    while True:
+        time.sleep(1)
+
+
+@task(is_kept=False)
+def hang_as_job(started, progress):
+    """One that never tells how far it is, and so never hears that it shall stop."""
+    return hang(started)
+
+
+@task()
+def memory_facts():
+    """How soon the kernel ends this process, and what it may take."""
+    score = int(Path("/proc/self/oom_score_adj").read_text())
+    return score, int(os.environ[SHARE_VARIABLE])
+
+
+@task(GRADIENT_RESOURCE)
+def memory_facts_of_trainer():
+    return memory_facts()
 
 
 @task(UPLOAD_RESOURCE)

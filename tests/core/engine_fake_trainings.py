@@ -3,14 +3,14 @@
 import os
 import signal
 
-from bertviz_core.finetune import workplace
 from bertviz_core.tasks import TRAIN_RESOURCE, task
+from bertviz_core.visitor_files import run_folder
 
 
 @task(TRAIN_RESOURCE)
 def train(run_id):
     """Dies as long as the run's folder lacks a file."""
-    folder = workplace.run_folder(run_id)
+    folder = run_folder(run_id)
     with (folder / "deaths").open("a") as deaths:
         deaths.write("x")
     if not (folder / "enough").exists():

@@ -11,11 +11,13 @@ import socket
 
 import huggingface_hub
 import pytest
+from click.testing import CliRunner
 from huggingface_hub import constants
 
 from bertviz_core.checkpoints import catalogue, hub
 from bertviz_core.checkpoints.hub import find_cached
 from bertviz_core.checkpoints.library import download, list_models, open_model
+from bertviz_core.cli import main
 from bertviz_core.errors import CheckpointError, ConfigError
 from tests.core import fake_hub
 from tests.core.checkpoint_copies import GOOGLE, HF
@@ -99,6 +101,27 @@ def test_shards_are_downloaded_with_their_index(server):
     )
     server.add(NAME, files | {shard: HF_FILES[WEIGHTS]})
     assert open_model(NAME).report.kind == "huggingface"
+
+
+def test_an_operators_download_is_in_the_list_for_visitors(server, monkeypatch):
+    server.add(NAME, HF_FILES, revision="v2")
+    done = CliRunner().invoke(main, ["download", f"{NAME}@v2"])
+    assert done.stdout == f"{NAME}@{COMMIT}\n"
+    assert done.stderr.startswith("download: ")
+    assert done.stderr.endswith("download: 100%\n")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    assert [entry.model_id for entry in downloads()] == [f"{NAME}@{COMMIT}"]
+    assert open_model(NAME).model_id == f"{NAME}@{COMMIT}"
+
+
+@pytest.mark.parametrize("name", ["some-owner/no-such-model", "../etc"])
+def test_an_operators_download_that_fails_ends_in_one_sentence(server, name):
+    done = CliRunner().invoke(main, ["download", name])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert name in done.stderr
+    assert downloads() == []
 
 
 def test_opening_a_second_time_asks_no_server(server, monkeypatch):

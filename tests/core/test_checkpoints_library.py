@@ -6,13 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bertviz_core import visitor_files
 from bertviz_core.cached_files import cache_folder
 from bertviz_core.checkpoints import catalogue
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
@@ -23,10 +23,10 @@ from bertviz_core.checkpoints.library import (
     open_model,
     remove_upload,
 )
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, StorageError
 from bertviz_core.experiments.stored_maps import find_map
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import workplace
+from bertviz_core.finetune.visitor_tables import keep_table
 from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
@@ -203,52 +203,43 @@ def test_a_zip_that_is_opened_where_it_lies_is_nobodys_upload(model_zip):
     assert entry.title == "model"
 
 
-def test_the_uploads_that_were_not_used_for_the_longest_time_go(tmp_path):
+def test_the_uploads_that_were_not_used_for_the_longest_time_go(tmp_path, monkeypatch):
     entries = []
     for index in range(3):
         folder = hf_copy(tmp_path, name=f"model{index}")
         entries.append(add_upload(zip_of(folder, tmp_path / f"{index}.zip")))
         made = catalogue.cached_uploads()[0].folder.parent
-        os.utime(made, (1000 + index, 1000 + index))
+        os.utime(made / "lease", (1000 + index, 1000 + index))
     size = sum(file.stat().st_size for file in made.rglob("*") if file.is_file())
-    catalogue.make_room_for_upload(needed_bytes=size, limit=4 * size)
-    assert len(list_uploads()) == 3
+    monkeypatch.setattr(visitor_files, "max_kept_bytes", lambda: 3 * size + 100)
     open_model(entries[0].model_id)  # is now the latest use
-    catalogue.make_room_for_upload(needed_bytes=size, limit=3 * size)
-    assert list_uploads() == (entries[0], entries[2])
+    add_upload(zip_of(hf_copy(tmp_path, name="new"), tmp_path / "new.zip"))
+    assert list_uploads()[1:] == (entries[0], entries[2])
 
 
-def left_over(name, num_bytes, age_seconds=0.0):
-    """What a process leaves that dies while it unpacks."""
-    folder = cache_folder(catalogue.UPLOADS) / name
-    (folder / "model").mkdir(parents=True)
-    (folder / "model" / "model.safetensors").write_bytes(b"x" * num_bytes)
-    for path in (*folder.rglob("*"), folder):
-        os.utime(path, (time.time() - age_seconds,) * 2)
-    return folder
+def test_an_upload_counts_unpacked_and_leaves_nothing_where_there_is_no_room(
+    tmp_path, monkeypatch
+):
+    path = zip_of(hf_copy(tmp_path, name="large"), tmp_path / "large.zip")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("large/tokenizer.json", "{}" + " " * 200_000)
+    monkeypatch.setattr(visitor_files, "max_kept_bytes", lambda: 150_000)
+    assert path.stat().st_size < 150_000
+    with pytest.raises(StorageError, match="no room"):
+        add_upload(path)
+    assert list(visitor_files.place_of(visitor_files.UPLOADS).glob("[!.]*")) == []
 
 
-def test_what_a_process_that_died_left_half_unpacked_goes_after_an_hour(model_zip):
-    entry = add_upload(model_zip)
-    gone = [left_over("unpack-old", 10, 3_700), left_over("f" * 64, 10, 3_700)]
-    at_work = left_over("unpack-young", 10, 3_500)
-    busy = left_over("unpack-busy", 10, 3_700)
-    os.utime(busy / "model" / "model.safetensors")
-    catalogue.make_room_for_upload(needed_bytes=1)
-    assert not any(folder.exists() for folder in gone)
-    assert at_work.is_dir()
-    assert busy.is_dir()
-    assert list_uploads() == (entry,)
-
-
-def test_what_is_being_unpacked_counts_against_the_room_for_uploads(model_zip):
-    entry = add_upload(model_zip)
-    limit = 3 * entry.size_bytes
-    catalogue.make_room_for_upload(entry.size_bytes, limit)
-    assert list_uploads() == (entry,)
-    left_over("unpack-young", 2 * entry.size_bytes)
-    catalogue.make_room_for_upload(entry.size_bytes, limit)
-    assert list_uploads() == ()
+def test_an_upload_of_two_visitors_goes_with_the_second(model_zip, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    entry = add_upload(model_zip, owner="ann")
+    assert add_upload(model_zip, owner="bob").model_id == entry.model_id
+    for owner in ("eve", "ann"):
+        remove_upload(entry.model_id, owner)
+        assert open_model(entry.model_id)
+    remove_upload(entry.model_id, "bob")
+    with pytest.raises(CheckpointError, match="no longer here"):
+        open_model(entry.model_id)
 
 
 def test_a_zip_whose_process_died_before_the_entry_gets_one(model_zip):
@@ -268,11 +259,11 @@ def test_where_nothing_can_be_written_models_are_listed_and_opened(
     assert list_uploads() == ()
     assert open_model(str(HF)).model.config.vocab_size == 61
     assert find_map(str(HF), "0" * 64, 2, 61) is None
-    workplace.sweep(lambda _: False)
+    visitor_files.sweep(visitor_files.RUNS)
     for write in (
         lambda: add_upload(model_zip),
         lambda: cache_folder(catalogue.HUB, "some--model"),
-        lambda: workplace.keep_table(b"a,b"),
+        lambda: keep_table(b"a,b"),
     ):
         with pytest.raises(CheckpointError, match="BERTVIZ_CACHE"):
             write()

@@ -3,31 +3,38 @@
 The tasks are small functions; `test_engine_models.py` runs the real ones.
 """
 
-import asyncio
+import contextlib
 import os
 import signal
 import socket
+import tempfile
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import distributed
 import psutil
 import pytest
-from distributed import worker_memory
 
-from bertviz_core.engine import lease_keeper, local_cluster
+from bertviz_core.engine import connection
+from bertviz_core.engine import engine as engines
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.jobs import LEASE_SECONDS
-from bertviz_core.engine.worker_specs import training_spec, worker_specs
 from bertviz_core.errors import EngineError, TextError
 from tests.core import engine_fake_tasks as tasks
 from tests.core.engine_waiting import ended, wait_until
 
 
 @pytest.fixture(scope="module")
-def engine():
-    engine = ClusterEngine()
-    yield engine
-    engine.close()
+def engine(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = str(tmp_path_factory.mktemp("temporary"))
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        engine = ClusterEngine()
+        yield engine
+        engine.close()
 
 
 def cluster_of(engine):
@@ -62,16 +69,61 @@ def test_a_defect_becomes_a_sentence(engine):
     assert caught.value.details == {"task": "break_on", "kind": "KeyError"}
 
 
-def test_the_cluster_listens_to_this_machine_only(engine):
-    engine.ask(tasks.process_id)()
-    listening = [
-        connection.laddr.ip
+def listening(engine):
+    """Hosts and ports of the cluster's processes."""
+    return [
+        connection.laddr
         for process in processes_of(engine)
         for connection in process.net_connections(kind="inet")
         if connection.status == psutil.CONN_LISTEN
     ]
-    assert listening
-    assert set(listening) == {"127.0.0.1"}
+
+
+def test_the_cluster_listens_to_this_machine_only(engine):
+    engine.ask(tasks.process_id)()
+    assert {address.ip for address in listening(engine)} == {"127.0.0.1"}
+
+
+def greeted(ports, security=None):
+    """Those where Dask greets who connects with such certificates; it speaks first."""
+
+    def is_greeted(port):
+        with contextlib.ExitStack() as stack:
+            wire = socket.create_connection(("127.0.0.1", port), timeout=2)
+            stack.enter_context(wire)
+            try:
+                if security is not None:
+                    context = security.get_connection_args("client")["ssl_context"]
+                    wire = stack.enter_context(context.wrap_socket(wire))
+                return bool(wire.recv(1))
+            except OSError:
+                return False
+
+    with ThreadPoolExecutor(len(ports)) as pool:
+        found = pool.map(is_greeted, ports)
+        return {port for port, is_so in zip(ports, found, strict=True) if is_so}
+
+
+def test_another_user_of_this_machine_can_talk_to_none_of_its_ports(engine):
+    engine.ask(tasks.process_id)()
+    ports = [address.port for address in listening(engine)]
+    own = greeted(ports, engine._connection().client.security)
+    assert len(own) == 3  # of scheduler, nanny and worker
+    assert greeted(ports) == set()
+    assert greeted(ports, distributed.Security.temporary()) == set()
+    for port in set(ports) - own:
+        for path in ("", "status", "metrics", "json/counts.json"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=2)
+
+
+def test_the_key_is_told_through_pipes_alone(engine, tmp_path):
+    engine.ask(tasks.process_id)()
+    secret = engine._connection().client.security.tls_client_key.splitlines()[1]
+    for process in (psutil.Process(), *processes_of(engine)):
+        assert secret not in " ".join([*process.cmdline(), *process.environ().values()])
+    files = [path for path in Path(tempfile.gettempdir()).rglob("*") if path.is_file()]
+    assert not [path for path in files if secret.encode() in path.read_bytes()]
 
 
 def test_a_worker_that_is_killed_comes_back_for_the_next_call(engine):
@@ -90,6 +142,70 @@ def test_a_call_that_kills_every_worker_ends_in_a_sentence(engine):
     with pytest.raises(EngineError, match="died repeatedly"):
         engine.ask(tasks.die)()
     assert engine.ask(tasks.echo)(value=7) == 7
+
+
+def test_a_call_that_hangs_gives_its_place_back_and_its_neighbour_is_answered(
+    engine, tmp_path, monkeypatch
+):
+    hangs, waits, gate = (tmp_path / name for name in ("hangs", "waits", "gate"))
+    before = engine.ask(tasks.process_id)()
+    with ThreadPoolExecutor() as pool:
+        monkeypatch.setattr(connection, "CALL_SECONDS", 2.0)
+        hung = pool.submit(engine.ask(tasks.hang), started=str(hangs))
+        wait_until(hangs.exists)
+        monkeypatch.undo()
+        wait_for = engine.ask(tasks.wait_for)
+        beside = pool.submit(wait_for, path=str(gate), started=str(waits))
+        wait_until(waits.exists)
+        with pytest.raises(EngineError, match="No answer came"):
+            hung.result(30)
+        wait_until(lambda: not psutil.pid_exists(before))
+        gate.touch()
+        assert beside.result(30) == str(gate)
+        both = [tmp_path / "first", tmp_path / "second"]
+        calls = [
+            pool.submit(wait_for, path=str(tmp_path / "all"), started=str(path))
+            for path in both
+        ]
+        wait_until(lambda: all(path.exists() for path in both))
+        (tmp_path / "all").touch()
+        assert {call.result(30) for call in calls} == {str(tmp_path / "all")}
+
+
+def test_a_call_that_has_waited_for_its_turn_too_long_harms_nobody(
+    engine, tmp_path, monkeypatch
+):
+    gate, never = tmp_path / "gate", tmp_path / "never"
+    began = [tmp_path / "first", tmp_path / "second"]
+    before = engine.ask(tasks.process_id)()
+    with ThreadPoolExecutor() as pool:
+        wait_for = engine.ask(tasks.wait_for)
+        calls = [
+            pool.submit(wait_for, path=str(gate), started=str(path)) for path in began
+        ]
+        wait_until(lambda: all(path.exists() for path in began))
+        monkeypatch.setattr(connection, "CALL_SECONDS", 0.2)
+        with pytest.raises(EngineError, match="No answer came"):
+            wait_for(path=str(never), started=str(never))
+        monkeypatch.undo()
+        scheduler = engine._connection().client
+        wait_until(lambda: sum(map(len, scheduler.processing().values())) == 2)
+        scheduler.run(os.getpid)  # by then the worker knows that it is forgotten, too
+        gate.touch()
+        assert {call.result(30) for call in calls} == {str(gate)}
+    assert engine.ask(tasks.process_id)() == before
+    assert not never.exists()
+
+
+def test_a_job_that_does_not_stop_gives_its_place_back(engine, tmp_path, monkeypatch):
+    started, gate = tmp_path / "started", tmp_path / "gate"
+    gate.touch()
+    job = engine.start(engine.ask(tasks.hang_as_job).about(started=str(started)))
+    wait_until(started.exists)
+    monkeypatch.setattr(connection, "CALL_SECONDS", 0.5)
+    engine.cancel(job)
+    waiting = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
+    assert ended(engine, waiting).result == 2
 
 
 def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
@@ -165,7 +281,7 @@ def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_p
 def test_a_job_of_a_closed_tab_gives_its_place_to_the_next_one(
     engine, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(engines, "LOOK_SECONDS", 0.05)
     started, stopped, gate = (tmp_path / name for name in ("started", "stopped", "go"))
     closed = engine.start(
         engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
@@ -237,25 +353,16 @@ def test_uploads_leave_both_places_to_the_questions_of_pages(engine, tmp_path):
         assert {call.result(60) for call in questions} == {str(tmp_path / "all")}
 
 
-def test_a_worker_may_use_the_memory_of_the_machine_however_many_cores_it_has(
-    monkeypatch,
-):
-    # Bound when Dask is imported: what it takes for the number of cores.
-    monkeypatch.setattr(worker_memory.parse_memory_limit, "__defaults__", (64,))
-
-    async def limits():
-        return [
-            local_cluster._nanny("tcp://127.0.0.1:9", spec).memory_manager.memory_limit
-            for spec in (*worker_specs(64), training_spec(64))
-        ]
-
-    found = asyncio.run(limits())
-    assert len(found) == 2
-    assert all(limit >= distributed.system.MEMORY_LIMIT for limit in found)
-
-
-def test_a_second_server_uses_the_same_cluster(engine, tmp_path):
-    address = engine._connection().client.scheduler.address
+def test_a_second_server_uses_the_same_cluster(engine, tmp_path, monkeypatch):
+    wire = engine._connection().client
+    address = wire.scheduler.address
+    for name, text in (
+        ("CA", wire.security.tls_ca_file),
+        ("CERT", wire.security.tls_client_cert),
+        ("KEY", wire.security.tls_client_key),
+    ):
+        (tmp_path / name).write_text(text)
+        monkeypatch.setenv(f"BERTVIZ_TLS_{name}", str(tmp_path / name))
     other = ClusterEngine(address)
     try:
         assert other.ask(tasks.process_id)() == engine.ask(tasks.process_id)()
@@ -324,3 +431,26 @@ def test_a_cluster_that_does_not_answer_is_a_sentence(monkeypatch):
             engine.ask(tasks.echo)(value=5)
         engine.close()
     assert caught.value.details == {"address": address}
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("tls://127.0.0.1:9", "needs certificates"),
+        ("tcp://192.0.2.1:8786", "must be reached with certificates"),
+        ("192.0.2.1:8786", "must be reached with certificates"),
+        ("tcp://scheduler.example:8786", "must be reached with certificates"),
+        ("ws://192.0.2.1:8786", "must be reached with certificates"),
+    ],
+)
+def test_a_cluster_elsewhere_is_never_asked_without_certificates(
+    address, said, monkeypatch, tmp_path
+):
+    def connect(*_, **__):
+        raise AssertionError("it was asked")
+
+    monkeypatch.setattr(distributed, "Client", connect)
+    monkeypatch.setenv("BERTVIZ_TLS_CA", str(tmp_path / "missing.pem"))
+    with pytest.raises(EngineError, match=said) as caught:
+        connection.Connection.to_scheduler(address)
+    assert caught.value.details["address"] == address

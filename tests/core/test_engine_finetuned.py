@@ -8,7 +8,7 @@ import pytest
 from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.engine import finetuned_tasks as tasks
 from bertviz_core.engine import memory, run_store, table_store
-from bertviz_core.finetune import workplace
+from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.command_data import options_of, training_rows
 from bertviz_core.finetune.nearest_rows import row_vectors
@@ -102,7 +102,7 @@ def test_layers_are_compared_for_the_reading_that_is_asked(run):
 def test_a_table_is_predicted_beside_itself(run, tmp_path, monkeypatch, models):
     path = tmp_path / "table"
     path.write_bytes(b"text,other\nthe cat,1\na mat,2\n")
-    monkeypatch.setattr(workplace, "table_path", lambda table: path)
+    monkeypatch.setattr(visitor_tables, "table_path", lambda table: path)
     source = TableSource("file:" + "0" * 32)
     found = tasks.predict_table(models[f"run:{RUN}"], source, "text", None, 8)
     assert tmp_path.joinpath(found.path).read_bytes().count(b"\n") == 3
@@ -118,12 +118,16 @@ def test_nothing_is_written_beside_the_projects_own_tables(run, models):
 def test_a_command_finds_the_rows_of_a_page_again():
     source = TableSource(SAMPLES["en"])
     columns = ColumnChoice("message", "topic")
-    choice = DataChoice(source, columns, validation_rate=0.3, seed=4)
-    data, path = table_store.prepared(choice).data, workplace.table_path(source.table)
+    choice = DataChoice(source, columns, None, 0.15, 4, 0.3)
+    data, path = (
+        table_store.prepared(choice).data,
+        visitor_tables.table_path(source.table),
+    )
     origin = data.origin
     assert origin.table_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (origin.text_column, origin.label_column) == ("message", "topic")
-    assert (origin.validation_rate, origin.split_seed) == (0.3, 4)
+    rates = (origin.validation_rate, origin.test_rate)
+    assert (*rates, origin.split_seed) == (0.15, 0.3, 4)
     assert DataOrigin.from_dict(origin.to_dict()) == origin
     again = training_rows(path, None, options_of(origin)).data
     assert again.fingerprint() == data.fingerprint()

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertviz_core.engine import lease_keeper
+from bertviz_core.engine import engine as engine_module
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.questions import Question
@@ -85,7 +85,7 @@ def test_a_cancelled_job_stops_even_where_exceptions_are_swallowed(
 
 
 def test_a_job_that_nobody_asks_for_is_stopped(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(engine_module, "LOOK_SECONDS", 0.01)
     started, stopped = tmp_path / "started", tmp_path / "stopped"
     job_id = engine.start(
         engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
@@ -102,8 +102,8 @@ def test_a_sleep_of_the_machine_renews_the_leases_of_jobs(
 ):
     clock = SimpleNamespace(now=time.time())
     clock.time = lambda: clock.now
-    monkeypatch.setattr(lease_keeper, "time", clock)
-    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(engine_module, "time", clock)
+    monkeypatch.setattr(engine_module, "LOOK_SECONDS", 0.01)
     job_id = engine.start(
         engine.ask(tasks.count).about(steps=2, gate=str(tmp_path / "gate"))
     )

@@ -1,9 +1,12 @@
 """Jobs on the caller's side: states, cancelling, forgetting."""
 
+import threading
+
 import pytest
 
 from bertviz_core.engine.jobs import Job, JobBoard
 from bertviz_core.errors import EngineError, TextError
+from bertviz_core.tasks import TRAIN_RESOURCE
 
 
 class Clock:
@@ -147,8 +150,48 @@ def test_all_can_be_cancelled_at_once(clock):
     board = JobBoard(clock=clock)
     running, done = board.add(), board.add()
     done.finish(3)
-    board.cancel_all()
+    board.close()
     assert (running.status.state, done.status.state) == ("cancelled", "done")
+    with pytest.raises(EngineError, match="closed"):
+        board.add()
+
+
+def test_an_owner_has_one_job_at_work_and_two_that_wait(clock):
+    board = JobBoard(clock=clock)
+    first, second, _ = (board.add("ann") for _ in range(3))
+    with pytest.raises(EngineError, match="asked for a lot already") as caught:
+        board.add("ann")
+    assert caught.value.details == {"number": 3}
+    board.add("bob")
+    board.add("ann", TRAIN_RESOURCE)  # of another kind
+    assert first.await_turn()
+    turns = []
+    waiting = threading.Thread(target=lambda: turns.append(second.await_turn()))
+    waiting.start()
+    assert not turns
+    first.finish(3)
+    waiting.join(10)
+    assert turns == [True]
+    board.add("ann")
+
+
+def test_a_job_that_is_cancelled_waits_for_no_turn(clock):
+    board = JobBoard(clock=clock)
+    board.add("ann")
+    second = board.add("ann")
+    second.cancel()
+    assert not second.await_turn()
+
+
+def test_those_that_wait_know_their_place(clock):
+    board = JobBoard(clock=clock)
+    first, other, second, third = (
+        board.add(kind=kind) for kind in ("job", "train", "job", "job")
+    )
+    first.report(0.1, "")
+    jobs = (first, other, second, third)
+    assert [board.place_of(job.job_id) for job in jobs] == [0, 1, 1, 2]
+    assert board.place_of("none") == 0
 
 
 def test_a_job_that_nobody_asks_for_is_stopped_and_says_why(board, clock):

@@ -26,6 +26,7 @@ from bertviz_core.finetune.evaluation import RegressionReport
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.row_prediction import read_text
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.visitor_tables import keep_table
 from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended, wait_until
@@ -64,7 +65,7 @@ def client(tmp_path_factory):
 @pytest.fixture(scope="module")
 def source(client):
     lines = ["sentence1,sentence2,score", *[",".join(row) for row in pairs()]]
-    return TableSource(client.keep_table("\n".join(lines).encode()))
+    return TableSource(keep_table("\n".join(lines).encode()))
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +74,15 @@ def done(client, source):
     data = DataChoice(source, client.ask(read_table)(source).guess)
     assert data.columns.is_regression
     assert data.columns.pair == "sentence2"
-    run_id = client.start_training(TrainingRequest(str(HF), data, SETTINGS, "Pairs"))
+    run_id = client.trainings.start(TrainingRequest(str(HF), data, SETTINGS, "Pairs"))
 
     def status():
-        found = client.training(run_id)
+        found = client.trainings.status(run_id)
         return found if found.is_finished else None
 
     found = wait_until(status, "the end of a training")
-    assert (found.state, found.error, found.metric_name) == ("done", None, "r2")
+    assert (found.state, found.error) == ("done", None)
+    assert found.metric_name == ""  # too few rows to choose an epoch by
     return found
 
 
@@ -159,7 +161,7 @@ def test_a_table_of_pairs_is_predicted_as_its_rows_are(client, done, source):
 
 
 def test_the_zip_comes_back_and_predicts_the_same_numbers(client, done):
-    entry = client.ask(add_upload)(client.training_bundle(done.run_id), "back")
+    entry = client.ask(add_upload)(client.trainings.bundle(done.run_id), "back")
     info = client.ask(Explorer.info)(entry.model_id)
     assert info.labels == ("score",)
     for first, second, _ in pairs()[:4]:

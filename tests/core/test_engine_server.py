@@ -69,15 +69,15 @@ class Noting(subprocess.Popen):
         begun.append([list(command), sorted(sys.modules)])
         super().__init__(command, **options)
 
-def note_address(cluster):
-    address = address_of(cluster)
+def note_listening(cluster):
+    listening = listening_of(cluster)
     begun.append(["listens", sorted(sys.modules)])
-    return address
+    return listening
 
 begun, subprocess.Popen = [], Noting
 from bertviz_core.engine import connect
 from bertviz_core.engine.local_cluster import LocalCluster
-address_of, LocalCluster.address = LocalCluster.address, note_address
+listening_of, LocalCluster.listening = LocalCluster.listening, note_listening
 from bertviz_core.errors import EngineError
 try:
     connect()._connection()

@@ -9,7 +9,8 @@ import numpy as np
 import psutil
 import pytest
 
-from bertviz_core.engine import lease_keeper, memory
+from bertviz_core import visitor_files
+from bertviz_core.engine import memory
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.finetune_tasks import (
     check_data,
@@ -24,10 +25,11 @@ from bertviz_core.engine.model_tasks import add_upload, forward_count
 from bertviz_core.engine.worker_specs import TRAIN_RESOURCE
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import run_files, workplace
+from bertviz_core.finetune import run_files
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run import weights_hash
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.visitor_tables import forget_table, keep_table
 from bertviz_core.trace import Texts, Trace
 from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
@@ -84,14 +86,14 @@ def cluster():
 
 
 def request_of(client, settings=SETTINGS, **options):
-    source = TableSource(client.keep_table(table_bytes()))
+    source = TableSource(keep_table(table_bytes()))
     data = DataChoice(source, client.ask(read_table)(source).guess)
     return TrainingRequest(MODEL, data, settings, **options)
 
 
 def finished(client, run_id):
     def status():
-        found = client.training(run_id)
+        found = client.trainings.status(run_id)
         return found if found.is_finished else None
 
     return wait_until(status, "the end of a training")
@@ -105,18 +107,19 @@ def done(inline):
         MODEL, Texts(TEXT), ("hidden_states",)
     ).hidden_states.copy()
     request = request_of(inline, title="Mine", tensorboard=True)
-    run_id = inline.start_training(request)
-    inline.forget_table(request.data.source.table)
+    run_id = inline.trainings.start(request)
+    forget_table(request.data.source.table)
     return finished(inline, run_id), before, answers
 
 
 def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
-    source = TableSource(inline.keep_table(table_bytes()))
+    source = TableSource(keep_table(table_bytes()))
     view = inline.ask(read_table)(source)
     assert (view.columns, view.num_rows) == (("text", "label"), 42)
     data = DataChoice(source, view.guess)
     check = inline.ask(check_data)(MODEL, data)
-    assert (check.train_counts + check.validation_counts).tolist() == [21, 21]
+    assert (check.train_counts + check.test_counts).tolist() == [21, 21]
+    assert check.num_validation == 0
     assert check.max_position_embeddings == 19
     # The number at the end of each text is in no vocabulary.
     assert check.lengths.num_rows.sum() == 42
@@ -128,25 +131,24 @@ def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
 
 
 def test_a_layout_of_ones_own_wins_over_the_guess(inline):
-    source = TableSource(inline.keep_table(table_bytes()), has_header=False)
+    source = TableSource(keep_table(table_bytes()), has_header=False)
     assert inline.ask(read_table)(source).num_rows == 43
 
 
 def test_a_table_that_is_gone_is_told_though_it_was_kept_in_memory(inline):
-    source = TableSource(inline.keep_table(table_bytes()))
+    source = TableSource(keep_table(table_bytes()))
     inline.ask(read_table)(source)
-    inline.forget_table(source.table)
+    forget_table(source.table)
     with pytest.raises(DatasetError, match="no longer here"):
         inline.ask(read_table)(source)
 
 
-def test_a_validation_file_is_read_with_the_same_columns(inline):
-    source = TableSource(inline.keep_table(table_bytes()))
-    other = TableSource(inline.keep_table(b"text,label\nab cab,yes\nab a,no\n"))
+def test_a_test_file_is_read_with_the_same_columns(inline):
+    source = TableSource(keep_table(table_bytes()))
+    other = TableSource(keep_table(b"text,label\nab cab,yes\nab a,no\n"))
     data = DataChoice(source, inline.ask(read_table)(source).guess, other)
     check = inline.ask(check_data)(MODEL, data)
-    assert (check.num_train, check.num_validation) == (42, 2)
-    assert check.finding("leakage") is None
+    assert (check.num_train, check.num_validation, check.num_test) == (42, 0, 2)
 
 
 def test_the_served_model_answers_as_before(inline, done):
@@ -172,20 +174,23 @@ def test_the_trained_model_opens_everywhere_under_its_own_id(inline, done):
 
 def test_the_zip_that_is_taken_away_gives_the_same_model_back(inline, done):
     status = done[0]
-    entry = inline.ask(add_upload)(inline.training_bundle(status.run_id), "back")
+    entry = inline.ask(add_upload)(inline.trainings.bundle(status.run_id), "back")
     own = inline.ask(Trace.only)(status.model.model_id, Texts(TEXT), ("class_logits",))
     back = inline.ask(Trace.only)(entry.model_id, Texts(TEXT), ("class_logits",))
     np.testing.assert_array_equal(back.class_logits, own.class_logits)
 
 
-def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_judged_by(inline, done):
+def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_tested_on(inline, done):
     status = done[0]
     outcome = inline.ask(training_outcome)(status.run_id)
     assert outcome.model_id == status.model.model_id
     assert outcome.labels == ("no", "yes")
     assert [baseline.name for baseline in outcome.baselines] == ["majority", "tfidf"]
-    best = status.metrics[status.best_epoch - 1]
-    assert outcome.report.accuracy == pytest.approx(best)
+    # So small a table has no rows to choose by.
+    assert np.isnan(status.metrics).all()
+    assert (status.metric_name, status.best_epoch) == ("", status.num_epochs)
+    assert outcome.baselines[1].chosen == outcome.recipe["word_counts"]
+    assert len(outcome.comparisons) == 2
     rows = inline.ask(validation_rows)(status.run_id, (0, 1, 999))
     assert [row.row for row in rows] == outcome.report.rows[:2].tolist()
     for index, row in enumerate(rows):
@@ -209,16 +214,17 @@ def test_a_request_can_be_asked_again_when_the_upload_is_gone(inline, done):
 
 
 def test_the_log_for_tensorboard_can_be_taken_away(inline, done):
-    path = inline.training_log(done[0].run_id)
+    path = inline.trainings.log(done[0].run_id)
     assert zipfile.ZipFile(path).namelist()
-    other = finished(inline, inline.start_training(request_of(inline)))
+    other = finished(inline, inline.trainings.start(request_of(inline)))
     assert other.state == "done"
     with pytest.raises(TrainingError, match="no such file"):
-        inline.training_log(other.run_id)
+        inline.trainings.log(other.run_id)
 
 
 def test_a_full_disk_is_told_of_a_log_and_gets_no_fuller(inline, monkeypatch):
-    folder = workplace.new_run_folder()
+    folder = run_files.create_run(request_of(inline), "0" * 32)
+    before = {path.name for path in folder.iterdir()}
     (folder / run_files.LOG_FOLDER).mkdir()
     (folder / run_files.LOG_FOLDER / "events").write_bytes(b"curves")
 
@@ -228,41 +234,43 @@ def test_a_full_disk_is_told_of_a_log_and_gets_no_fuller(inline, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "write", refuse)
         with pytest.raises(TrainingError, match="TensorBoard") as told:
-            inline.training_log(folder.name)
+            inline.trainings.log(folder.name)
     assert told.value.details == {"reason": os.strerror(errno.ENOSPC)}
-    assert {path.name for path in folder.iterdir()} == {"lease", run_files.LOG_FOLDER}
-    assert zipfile.ZipFile(inline.training_log(folder.name)).namelist()
+    after = {path.name for path in folder.iterdir()}
+    assert after == before | {run_files.LOG_FOLDER}
+    assert zipfile.ZipFile(inline.trainings.log(folder.name)).namelist()
 
 
-def test_a_page_that_is_open_keeps_its_table(inline):
-    table = inline.keep_table(table_bytes())
-    folder = workplace.table_path(table).parent
-    for path in (folder, *folder.iterdir()):
-        os.utime(path, (0, 0))
-    assert workplace.is_abandoned(folder)
-    assert inline.renew_table(table)
-    assert not workplace.is_abandoned(folder)
-    inline.forget_table(table)
-    assert not inline.renew_table(table)
+def test_a_page_that_is_open_keeps_its_table_and_its_run(inline, done):
+    table = keep_table(table_bytes())
+    folders = [
+        visitor_files.place_of(visitor_files.TABLES) / table.removeprefix("file:"),
+        visitor_files.run_folder(done[0].run_id),
+    ]
+    for folder in folders:
+        for path in (folder, *folder.iterdir()):
+            os.utime(path, (0, 0))
+        assert visitor_files.is_abandoned(folder)
+    inline.renew([table, f"run:{done[0].run_id}", "file:none", "0" * 32])
+    assert not any(map(visitor_files.is_abandoned, folders))
 
 
 def test_what_is_forgotten_is_gone(inline):
-    status = finished(inline, inline.start_training(request_of(inline)))
+    status = finished(inline, inline.trainings.start(request_of(inline)))
     inline.ask(training_outcome)(status.run_id)
-    inline.forget_training(status.run_id)
+    inline.trainings.remove(status.run_id)
     outcome = inline.ask(training_outcome)
-    for ask in (inline.training, outcome, inline.training_bundle):
+    for ask in (inline.trainings.status, outcome, inline.trainings.bundle):
         with pytest.raises(TrainingError, match="no longer here"):
             ask(status.run_id)
-    assert not inline.renew_training(status.run_id)
 
 
 def test_columns_that_cannot_be_trained_on_end_in_a_sentence(inline):
-    source = TableSource(inline.keep_table(b"text,label\n" + b"ab cab,yes\n" * 20))
+    source = TableSource(keep_table(b"text,label\n" + b"ab cab,yes\n" * 20))
     data = DataChoice(source, inline.ask(read_table)(source).guess)
     with pytest.raises(DatasetError, match="same label"):
         inline.ask(check_data)(MODEL, data)
-    status = finished(inline, inline.start_training(TrainingRequest(MODEL, data)))
+    status = finished(inline, inline.trainings.start(TrainingRequest(MODEL, data)))
     assert status.state == "failed"
     assert isinstance(status.error, DatasetError)
 
@@ -304,18 +312,20 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
         level="full", epochs=1000, batch_size=2, max_tokens=8, patience=0,
         precision="float32",
     )  # fmt: skip
-    run_id = cluster.start_training(request_of(cluster, settings))
-    waits = cluster.start_training(request_of(cluster))
+    run_id = cluster.trainings.start(request_of(cluster, settings))
     wait_until(lambda: _epochs(cluster, run_id) > 2, "an epoch that is kept")
-    assert cluster.training(waits).place == 1
+    waits = cluster.trainings.start(request_of(cluster))
+    assert cluster.trainings.status(waits).place == 1
     assert cluster.ask(forward_count)() == reading + 1
     process = training_process(cluster)
     process.send_signal(signal.SIGKILL)
-    wait_until(lambda: cluster.training(run_id).num_restarts == 1, "another process")
+    wait_until(
+        lambda: cluster.trainings.status(run_id).num_restarts == 1, "another process"
+    )
     before = _epochs(cluster, run_id)  # of the process that is gone
     wait_until(lambda: _epochs(cluster, run_id) > before, "another epoch")
     assert cluster.ask(forward_count)() == reading + 1  # the same process as before
-    cluster.stop_training(run_id)
+    cluster.trainings.stop(run_id)
     status = finished(cluster, run_id)
     assert (status.state, status.ending, status.error) == ("stopped", "asked", None)
     (told,) = [e for e in status.log if "goes on after" in e.sentence[0]]
@@ -326,31 +336,15 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
         == 2
     )
     assert finished(cluster, waits).state == "done"
-    _let_go(cluster)
 
 
 def _epochs(client, run_id):
-    return len(client.training(run_id).metrics)
-
-
-def _let_go(client):
-    """The worker that nobody needs any more gives its memory back."""
-    worker = client._connection().training_worker
-
-    def is_gone():
-        # Again and again: a run says that it has ended before its thread lets go.
-        worker.release(idle_seconds=0.0)
-        # By its address: a worker that is just ending answers no question.
-        return training_address(client) is None
-
-    wait_until(is_gone, "the end of the worker")
+    return len(client.trainings.status(run_id).metrics)
 
 
 def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
-    run_id = cluster.start_training(request_of(cluster))
-    assert workplace.run_folder(run_id).is_dir()
-    desk = cluster.trainings
-    os.utime(workplace.run_folder(run_id) / "lease", (1.0, 1.0))
-    desk.look()
-    wait_until(lambda: run_files.status_of(workplace.run_folder(run_id)).is_finished)
-    assert lease_keeper.LOOK_SECONDS < run_files.OWNER_SECONDS
+    run_id = cluster.trainings.start(request_of(cluster))
+    folder = visitor_files.run_folder(run_id)
+    os.utime(folder / "lease", (1.0, 1.0))
+    cluster.trainings.look()
+    wait_until(lambda: run_files.status_of(folder).is_finished)

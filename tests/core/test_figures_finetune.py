@@ -25,6 +25,7 @@ from bertviz_core.figures.finetune_progress import (
 
 TEXT_LENGTHS = np.random.default_rng(3).integers(4, 300, size=211)
 EDGES = np.array([0.0, 2.0, 4.0])
+PARTS = [np.array([5, 3]), np.array([2, 1]), np.array([1, 4])]
 LOSSES = np.random.default_rng(4).random(1307)
 
 
@@ -37,9 +38,9 @@ def all_figures(data, progress):
     rates = np.linspace(0.0, 3e-5, 41)
     epochs = np.array([0.5, 0.75, 0.625])
     return [
-        balance_figure(["a", "b"], np.array([5, 3]), np.array([2, 1]), data),
+        balance_figure(["a", "b"], PARTS, data),
         lengths_figure(bars, 37, data),
-        numbers_figure(EDGES, np.array([5, 3]), np.array([2, 1]), "stars", data),
+        numbers_figure(EDGES, PARTS, "stars", data),
         schedule_figure(rates, 11, 7, progress),
         loss_figure(np.arange(1, 5), LOSSES[:4], np.array([4]), epochs[:1], progress),
         metric_figure(epochs, 2, "zzmetric", progress),
@@ -63,17 +64,20 @@ def test_no_figure_speaks_english_to_a_reader_of_another_language():
         assert any("zz" in str(one) for one in said)
 
 
-def test_a_class_has_its_rows_of_both_sides_in_one_bar():
+def test_a_class_has_its_rows_of_all_parts_in_one_bar():
     names = ["<b>x</b>", "y", "z"]
-    drawn = balance_figure(names, np.array([7, 5, 0]), np.array([2, 1, 4]))
-    train, check = drawn.data
-    assert list(train.x) == [7, 5, 0]
-    assert list(check.x) == [2, 1, 4]
+    parts = [np.array([7, 5, 0]), np.array([2, 1, 4]), np.array([3, 0, 2])]
+    drawn = balance_figure(names, parts)
+    assert [list(bar.x) for bar in drawn.data] == [part.tolist() for part in parts]
     assert drawn.layout.barmode == "stack"
-    assert train.marker.pattern.shape != check.marker.pattern.shape
+    assert drawn.layout.xaxis.range[1] >= 12
+    assert len({bar.marker.pattern.shape for bar in drawn.data}) == 3
+    # A small table has no validation rows, and no word about them.
+    two = balance_figure(names, [parts[0], np.zeros(3, int), parts[2]])
+    assert [bar.name for bar in two.data] == ["training", "test"]
     assert "<b>" not in drawn.to_json().replace("\\u003c", "<")
     with pytest.raises(ValueError, match="one length"):
-        balance_figure(["x"], np.array([7, 5]), np.array([2]))
+        balance_figure(["x"], [np.array([7]), np.array([2, 5]), np.array([1])])
     with pytest.raises(ValueError, match="belongs to a step"):
         loss_figure(np.arange(3), np.ones(2), np.array([]), np.array([]))
 
@@ -106,10 +110,10 @@ def test_longer_texts_share_the_last_bar_and_it_says_so(longest_shown, has_rest)
 
 
 def test_numbers_to_predict_stand_between_their_bounds():
-    train, check = numbers_figure(EDGES, np.array([5, 3]), np.array([2, 1]), "s").data
-    assert list(train.x) == list(check.x) == [1.0, 3.0]
-    assert (list(train.y), list(check.y)) == ([5, 3], [2, 1])
-    assert train.customdata[1] == "2 – 4"
+    drawn = numbers_figure(EDGES, PARTS, "s").data
+    assert [list(bar.x) for bar in drawn] == [[1.0, 3.0]] * 3
+    assert [list(bar.y) for bar in drawn] == [part.tolist() for part in PARTS]
+    assert drawn[0].customdata[1] == "2 – 4"
 
 
 def test_the_schedule_is_drawn_as_it_is_used_with_the_step_that_is_done():

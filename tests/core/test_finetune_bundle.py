@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import tensorflow
 from click.testing import CliRunner
+from scipy.special import softmax
 
 from bertviz_core import __version__
 from bertviz_core.cells import safe_cell
@@ -29,11 +30,10 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.bundle import predictions_csv, write_bundle
 from bertviz_core.finetune.card import base_name, model_card
-from bertviz_core.finetune.card_words import CHINESE, ENGLISH
+from bertviz_core.finetune.card_words import CHINESE, ENGLISH, LANGUAGES
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.row_prediction import read_text
 from bertviz_core.finetune.run import finetune, weights_hash
-from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.pretrain import checkpoint
 from bertviz_core.tokenizer import BertTokenizer
@@ -111,10 +111,10 @@ def test_the_zip_opens_as_the_model_that_was_packed(bundle, result, cache):
     before, after = weights_of(result.loaded.model), weights_of(opened.model)
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
-    part, report = result.data.validation, result.report
+    part, report = result.data.test, result.report
     explorer = Explorer(opened)
     trace = explorer.trace(part.texts[4], part.pairs[4], cut=True)
-    shares = probabilities_of(trace.class_logits[None])[0]
+    shares = softmax(trace.class_logits[None], axis=1)[0]
     np.testing.assert_allclose(shares, report.probabilities[4], atol=1e-5)
     known = TrainedInputs(SETTINGS.max_tokens, has_pairs=True)
     assert explorer.info().trained_inputs == known
@@ -158,8 +158,10 @@ def test_the_metrics_stand_beside_the_simple_methods_and_on_both_cards(
 ):
     bundle = write_bundle(result, tmp_path / "named.zip", "my *books*")
     metrics = json.loads(read(bundle, "metrics.json"))
-    assert metrics["validation"]["accuracy"] == result.report.accuracy
+    assert metrics["test"]["accuracy"] == result.report.accuracy
     assert set(metrics["baselines"]) == {"majority", "tfidf"}
+    chosen = metrics["baselines"]["tfidf"]["chosen"]
+    assert chosen == json.loads(read(bundle, "recipe.json"))["word_counts"]
     assert len(metrics["epochs"]) == 2
     low, high = result.report.macro_f1_interval
     for words, head in ((ENGLISH, "How well it does"), (CHINESE, "它做得怎么样")):
@@ -169,6 +171,7 @@ def test_the_metrics_stand_beside_the_simple_methods_and_on_both_cards(
         assert f"{result.report.accuracy:.3f}" in card
         assert f"{low:.3f}–{high:.3f}" in card
         assert "--recipe recipe.json" in card
+        assert f"C={chosen['C']:g}" in card
     top = dataclasses.replace(SETTINGS, level="top", num_top_layers=3)
     card = model_card(dataclasses.replace(result, settings=top))
     assert card.startswith(f"# {result.base_model_id}, fine-tuned")
@@ -212,7 +215,7 @@ FORMULAS = ["=1+1", "+a", "-a", "@a", "＝1+1", "＋a", "－a", "＠a"]
 def test_no_cell_is_a_formula(result, text):
     part = result.data.validation
     bad = Examples((text,) * len(part), None, part.targets, part.rows)
-    data = dataclasses.replace(result.data, validation=bad)
+    data = dataclasses.replace(result.data, test=bad)
     packed = predictions_csv(dataclasses.replace(result, data=data))
     cells = [row["text"] for row in csv.DictReader(io.StringIO(packed, newline=""))]
     assert set(cells) == {f"'{text}"}
@@ -289,7 +292,7 @@ def test_a_pre_norm_model_gets_a_script_of_our_own(tmp_path, cache):
     explorer = Explorer(open_model(str(bundle)))
     read = read_text(explorer, text, None, settings.max_tokens)
     assert read.was_cut
-    whole = probabilities_of(explorer.trace(text, cut=True).class_logits[None])[0]
+    whole = softmax(explorer.trace(text, cut=True).class_logits)
     assert np.abs(whole - read.outputs).max() > 5e-4
     said = [float(shares[name]) for name in NAMES]
     np.testing.assert_allclose(said, read.outputs, atol=1e-4)
@@ -318,9 +321,9 @@ def chinese_samples(loaded, data):
         drawn = ("".join(rng.choice(list(characters), 7)) for _ in examples.texts)
         return dataclasses.replace(examples, texts=tuple(drawn))
 
-    data = dataclasses.replace(
-        data, train=part(data.train), validation=part(data.validation)
-    )
+    names = ("train", "validation", "test")
+    parts = {name: part(getattr(data, name)) for name in names}
+    data = dataclasses.replace(data, **parts)
     return dataclasses.replace(loaded, tokenizer=tokenizer), data
 
 
@@ -445,7 +448,8 @@ def test_a_disk_that_takes_no_epoch_is_told_with_json_too(
 
 FIRST = shlex.split(
     "--text-column 'my text' --label-column kind --separator ; --encoding utf-16 "
-    "--validation-rate 0.3 --split-seed 8 --level head --epochs 2 --seed 5 "
+    "--test-rate 0.3 --validation-rate 0.4 --split-seed 8 --level head --epochs 2 "
+    "--seed 5 "
     "--learning-rate 0.04 --warmup 0.3 --weight-decay 0.2 --clip-norm 0.5 "
     "--batch-size 7 --decay exponential --epoch-factor 0.6 --class-weights "
     "--tensorboard"
@@ -493,7 +497,7 @@ def without_times(metrics):
         {key: value for key, value in epoch.items() if key != "seconds"}
         for epoch in metrics["epochs"]
     ]
-    kept = ("validation", "baselines", "best_epoch", "compared_by")
+    kept = ("test", "baselines", "best_epoch", "compared_by")
     return {key: metrics[key] for key in kept} | {"epochs": epochs}
 
 
@@ -508,12 +512,15 @@ def test_a_recipe_repeats_a_run(repeated, table, tmp_path):
         "table_sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
         "encoding": "utf-16", "separator": ";", "has_header": True,
         "text_column": "my text", "label_column": "kind", "pair_column": None,
-        "is_regression": False, "validation_rate": 0.3, "split_seed": 8,
+        "is_regression": False, "validation_rate": 0.4, "split_seed": 8,
+        "test_rate": 0.3,
     } | dict.fromkeys(
         ("validation_sha256", "validation_encoding", "validation_separator",
          "validation_has_header")
     )  # fmt: skip
-    assert recipe["validation_rows"] == pytest.approx(0.3 * 60, abs=2)
+    assert recipe["test_rows"] == pytest.approx(0.3 * 60, abs=2)
+    assert recipe["validation_rows"] == pytest.approx(0.4 * 60, abs=2)
+    assert recipe["stopped_at_step"] is None
     assert recipe["versions"]["bertviz_core"] == __version__
     assert any((tmp_path / "first" / "log").iterdir())
     again, same, done = train("again", "--recipe", tmp_path / "first" / "model.zip")
@@ -523,6 +530,44 @@ def test_a_recipe_repeats_a_run(repeated, table, tmp_path):
     assert again["settings"] == settings
     assert same == recipe | {"settings": same["settings"]}
     assert "differ" not in done.stderr
+
+
+def test_a_run_that_was_stopped_is_repeated_as_far_as_it_went(
+    repeated, tmp_path, monkeypatch
+):
+    (_, recipe, _), train = repeated
+    path = tmp_path / "recipe.json"
+    for step in (2, 4):  # within the first epoch of three steps, and the second
+        stopped = recipe | {"stopped_at_step": step}
+        path.write_text(json.dumps(stopped), encoding="utf-8")
+        metrics, again, done = train(f"at {step}", "--recipe", path)
+        assert (metrics["ending"], again["stopped_at_step"]) == ("asked", step)
+        assert again["epochs_run"] == (step > 3)
+        assert ("before its first epoch was over" in done.stderr) is (step < 3)
+        card = read(tmp_path / f"at {step}" / "model.zip", "README.md")
+        assert f"stopped after step {step}." in card
+        assert ("1 epochs were run" in card) is (step > 3)
+    # Who asks for other epochs asks for another run.
+    metrics, again, _ = train("longer", "--recipe", path, "--epochs", 1)
+    assert (metrics["ending"], again["stopped_at_step"]) == ("finished", None)
+
+
+@pytest.mark.parametrize("words", LANGUAGES, ids=["en", "zh"])
+def test_the_card_says_why_the_weights_are_those_of_their_epoch(result, words):
+    part = result.data.test
+    few = dataclasses.replace(result.data, validation=part.select(np.array([], int)))
+    tuned = dataclasses.replace(result.baselines[1], chosen={"alpha": 1.0, "folds": 0})
+    changes = (
+        ({}, words.chosen),
+        ({"data": few}, words.last),
+        ({"ending": "asked", "steps": 7, "epochs_run": 0}, words.part),
+        ({"baselines": (tuned,)}, words.untuned),
+    )
+    places = {"rows": 13, "step": 7, "chosen": "alpha=1", "folds": 0}
+    places |= {"epochs": result.epochs_run, "best": result.best_epoch}
+    for change, said in changes:
+        card = model_card(dataclasses.replace(result, **change), words=words)
+        assert said.format(**places).strip() in card
 
 
 def test_what_is_given_counts_before_the_recipe_and_other_rows_and_weights_are_told(
@@ -564,7 +609,7 @@ ORIGIN = {
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ({"data": ORIGIN}, "--validation"),  # with a table to judge by
+        ({"data": ORIGIN}, "--test"),  # with a table to test on
         ({"base_model": "bert_L-2_H-8@sha256:ab"}, "--model"),  # which has no name
     ],
 )

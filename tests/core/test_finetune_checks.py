@@ -18,11 +18,10 @@ from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.findings import MAX_EXAMPLES
 from bertviz_core.finetune.lengths import measure_lengths
 from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.split import Split, split_dataset
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.text_checks import (
+    check_giveaways,
     check_label_words,
-    check_leakage,
     check_same_texts,
     check_spelling,
 )
@@ -133,13 +132,65 @@ def test_a_label_inside_its_text_is_found_where_it_is_a_word(names, texts, is_fo
     assert [found.kind for found in findings] == ["label_in_text"] * is_found
 
 
-def test_leakage_is_found_in_a_bad_split_and_not_in_ours():
-    dataset = dataset_of(["x", "y", "x ", "z", "w", "v", "u", "t"], [0, 1] * 4)
-    bad = Split(train=np.array([0, 1, 3]), validation=np.array([2, 4]))
-    found = check_leakage(dataset, bad)
-    assert (found.severity, found.rows) == ("warning", (4,))
-    assert "1 of 2" in in_english(found.message)
-    assert check_leakage(dataset, split_dataset(dataset, 0.4)).severity == "good"
+def marked(num_rows, marks, seed=0, share=1.0, words=("the", "book", "was", "long")):
+    """Texts of common words, each with the mark of its class, as a rule."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(num_rows) % len(marks)
+    texts = []
+    for label in labels:
+        mark = marks[label] if rng.random() < share else ""
+        texts.append(f"{mark} {' '.join(rng.choice(words, 5))} {rng.integers(10**6)}")
+    return dataset_of(texts, labels, tuple("ab"[: len(marks)]))
+
+
+@pytest.mark.parametrize(
+    ("marks", "tokens"),
+    [
+        (("[POSITIVE]", "[NEGATIVE]"), {"[ positive", "[ negative"}),
+        (("", "!!"), {"! !"}),
+        (
+            (
+                "【好评】这本书很厚",
+                "【差评】这本书很厚",
+            ),
+            {"【好", "【差"},
+        ),
+    ],
+)
+def test_a_token_that_gives_the_label_away_is_found_with_its_rows(marks, tokens):
+    words = ("了", "书", "我", "们") if "【" in marks[0] else ("the", "book", "was")
+    for share in (1.0, 0.9):
+        dataset = marked(400, marks, share=share, words=words)
+        found = check_giveaways(dataset)
+        assert {item.message[1]["token"] for item in found} == tokens
+        for item in found:
+            assert (item.kind, item.severity) == ("giveaway", "warning")
+            assert item.numbers["share"] == pytest.approx(share, abs=0.05)
+            label = dataset.label_names.index(item.message[1]["label"])
+            assert {(row - 2) % 2 for row in item.rows} == {label}
+            assert len(item.rows) == 20
+
+
+def test_what_often_goes_with_a_class_is_no_giveaway():
+    rng = np.random.default_rng(4)
+    # Half of a class, four times of five, or with a fifth of the others.
+    assert check_giveaways(marked(400, ("good", "bad"), share=0.5)) == []
+    texts = [f"{'fine' if rng.random() < 0.9 - 0.7 * (i % 2) else 'so'} {i}"
+             for i in range(400)]  # fmt: skip
+    assert check_giveaways(dataset_of(texts, np.arange(400) % 2, ("a", "b"))) == []
+    # Of ten texts nothing is known; copies of a text are one text.
+    few = marked(20, ("[A]", "[B]"))
+    assert check_giveaways(few) == []
+    assert check_giveaways(few.select(np.repeat(np.arange(20), 20))) == []
+    assert check_giveaways(dataset_of(["a", "b"] * 50, [1.5, 2.5] * 50, ())) == []
+    assert check_giveaways(dataset_of([" "] * 40, [0, 1] * 20, ("a", "b"))) == []
+
+
+@pytest.mark.parametrize("language", ["library_en", "reviews_zh"])
+def test_the_sample_tables_give_nothing_away(language):
+    table = read_table(SAMPLES / f"{language}.csv")
+    dataset = make_dataset(table, guess_columns(table))
+    assert check_giveaways(dataset) == []
 
 
 @pytest.mark.parametrize(

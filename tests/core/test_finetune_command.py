@@ -19,8 +19,8 @@ pytestmark = pytest.mark.tensorflow
 OPTIONS = dict.fromkeys(
     ("pair_column", "is_regression", "encoding", "separator", "has_header",
      "validation_encoding", "validation_separator", "validation_has_header")
-) | {"text_column": "text", "label_column": "score", "validation_rate": 0.25,
-     "split_seed": 1}  # fmt: skip
+) | {"text_column": "text", "label_column": "score", "validation_rate": 0.1,
+     "test_rate": 0.25, "split_seed": 1}  # fmt: skip
 
 
 @pytest.mark.parametrize("text_column", ["text", None])
@@ -70,7 +70,7 @@ def test_the_command_says_what_it_takes_numbers_for(tmp_path, labels, said):
     assert "The label is" not in told(False)
 
 
-def test_the_layout_of_a_table_to_judge_by_is_chosen_and_kept(scores, tmp_path):
+def test_the_layout_of_a_table_to_test_on_is_chosen_and_kept(scores, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("é;2.5\né encore;0.5\n", encoding="latin-1")
     chosen = {
@@ -83,7 +83,7 @@ def test_the_layout_of_a_table_to_judge_by_is_chosen_and_kept(scores, tmp_path):
     table.write_text(scores.read_text().partition("\n")[2])
     options = OPTIONS | named | {"has_header": False} | chosen
     rows = training_rows(table, other, options)
-    assert rows.data.validation.texts == ("é", "é encore")
+    assert rows.data.test.texts == ("é", "é encore")
     origin = rows.data.origin.to_dict()
     assert {name: origin[name] for name in chosen} == chosen
     again = training_rows(table, other, OPTIONS | options_of(rows.data.origin))
@@ -98,6 +98,28 @@ def test_a_recipe_that_does_not_say_how_the_other_table_lies_guesses_it():
     options = options_of(DataOrigin.from_dict(raw))
     assert options["validation_encoding"] is None
     assert options["validation_has_header"] is None
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_recipe_of_before_there_was_a_test_part_chooses_its_rows(
+    scores, tmp_path, is_file
+):
+    other = table_of(tmp_path / "other.csv", ["0.4", "1.0"]) if is_file else None
+    raw = training_rows(scores, other, OPTIONS).data.origin.to_dict()
+    del raw["test_rate"]
+    options = OPTIONS | options_of(DataOrigin.from_dict(raw | {"validation_rate": 0.2}))
+    data = training_rows(scores, other, options).data
+    assert data.validation is data.test
+    assert len(data.train) + len(data.test) == 24
+
+
+@pytest.mark.parametrize(
+    "rates", [(0.0, 0.2), (1.0, 0.2), (0.1, -0.1), (0.1, 1.0), (0.5, 0.5)]
+)
+def test_shares_that_leave_nothing_to_learn_from_are_refused(scores, rates):
+    options = OPTIONS | {"validation_rate": rates[0], "test_rate": rates[1]}
+    with pytest.raises(DatasetError, match="leave rows to learn from"):
+        training_rows(scores, None, options)
 
 
 def test_a_negative_seed_is_refused_by_name(scores, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.finetune.coverage import coverage_at
-from bertviz_core.finetune.prediction_file import write_predictions
+from bertviz_core.finetune.prediction_file import PredictedTable
 from bertviz_core.finetune.scores import wilson_interval
 
 SURE = np.array([0.5, 0.9, 0.7, 0.9, 0.6])
@@ -16,18 +16,25 @@ RIGHT = np.array([False, True, False, False, True])
 
 
 def test_a_threshold_answers_rows_that_are_at_least_so_sure():
-    found = coverage_at(SURE, RIGHT, np.array([0.0, 0.5, 0.6, 0.7, 0.9, 0.95]))
+    thresholds = np.array([0.0, 0.5, 0.6, 0.7, 0.9, 0.95])
+    found = coverage_at(SURE, RIGHT, thresholds, np.arange(5))
     np.testing.assert_allclose(found.coverage, [1, 1, 4 / 5, 3 / 5, 2 / 5, 0])
     np.testing.assert_allclose(
         found.accuracy, [2 / 5, 2 / 5, 2 / 4, 1 / 3, 1 / 2, np.nan]
     )
     np.testing.assert_allclose(found.intervals[2], wilson_interval(2, 4))
     np.testing.assert_allclose(found.intervals[5], [0, 1])
+    # Texts that stand three times count once.
+    texts = np.arange(15) // 3
+    copied = (np.repeat(part, 3) for part in (SURE, RIGHT))
+    again = coverage_at(*copied, thresholds, texts)
+    np.testing.assert_allclose(again.coverage, found.coverage)
+    np.testing.assert_allclose(again.intervals, found.intervals)
 
 
 def written(*arguments):
     file = io.StringIO(newline="")
-    write_predictions(file, *arguments)
+    PredictedTable(*arguments).write_csv(file)
     return list(csv.reader(io.StringIO(file.getvalue(), newline="")))
 
 

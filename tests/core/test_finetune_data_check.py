@@ -18,11 +18,10 @@ from bertviz_core.finetune.request import (
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.finetune.split import join_files, split_dataset
+from bertviz_core.finetune.split import split_beside_test, split_dataset
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.table_limits import Limits
 from bertviz_core.finetune.table_view import PREVIEW_CHARS, view_table
-from bertviz_core.finetune.text_checks import check_leakage
 from tests.core.finetune_samples import number_data, random_data
 
 ROWS = "".join(f"text number {i},{'abc'[i % 7 % 3]}\n" for i in range(42))
@@ -64,24 +63,22 @@ def checked():
     split = split_dataset(dataset, 0.25, seed=3)
     sizes = np.array([2 + len(text.split()) for text in dataset.texts], "int32")
     unknown = np.array([text.count("3") > 0 for text in dataset.texts], "int32")
-    lengths, leaks = Lengths(sizes, unknown, 2), (check_leakage(dataset, split),)
-    data = split.training_data(dataset)
-    return dataset, data_check.check_data(
-        dataset, data, lengths, 512, split.notes, leaks
-    )
+    lengths, data = Lengths(sizes, unknown, 2), split.training_data(dataset)
+    return dataset, data_check.check_data(dataset, data, lengths, 512, split.notes)
 
 
-def test_all_is_counted_on_both_sides_of_the_split():
+def test_all_is_counted_in_all_parts_of_the_split():
     dataset, found = checked()
     assert found.num_rows == 42
-    assert found.num_train + found.num_validation == 42
-    both = found.train_counts + found.validation_counts
+    assert found.num_train + found.num_test == 42
+    both = found.train_counts + found.test_counts
     assert both.tolist() == dataset.counts.tolist() == [18, 12, 12]
+    assert found.num_validation == found.validation_counts.sum() == 0
+    assert "too small" in found.notes[-1][0]
     assert found.by_size.tolist() == [0, 1, 2]
-    assert found.validation_counts.min() >= 1
+    assert found.test_counts.min() >= 1
     assert found.lengths.num_rows.sum() == 42
     assert found.default_max_tokens == 8
-    assert found.finding("leakage").severity == "good"
     assert found.finding("nothing of the kind") is None
     kinds = [item.severity for item in found.findings]
     assert kinds == sorted(kinds, key=("warning", "notice", "good").index)
@@ -97,7 +94,7 @@ def of_four(count):
     return Lengths(np.full(count, 4, "int32"), np.zeros(count, "int32"), 2)
 
 
-def test_a_table_to_judge_by_is_checked_with_the_rows_that_it_leaves():
+def test_a_table_to_test_on_is_checked_with_the_rows_that_it_leaves():
     rows = "".join(f"word number {i},a\nother number {i},b\n" for i in range(15))
     dataset = read(rows + "rare one,c\nrare two,c\n")
     # It takes ten of b and all of c, and says another label of two texts.
@@ -107,7 +104,8 @@ def test_a_table_to_judge_by_is_checked_with_the_rows_that_it_leaves():
         "twice,a\ntwice,b\n",
         dataset.label_names,
     )
-    data, notes, warnings = join_files(dataset, judged)
+    split, warnings = split_beside_test(dataset, judged)
+    data, notes = split.training_data(dataset, judged), split.notes
     rows = data_check.rows_in_use(dataset, data, judged)
     assert len(rows) == 20 + 15
     sizes = np.array([2 + len(text.split()) for text in rows.texts], "int32")
@@ -118,9 +116,9 @@ def test_a_table_to_judge_by_is_checked_with_the_rows_that_it_leaves():
     )  # fmt: skip
     assert found.warnings == warnings != ()
     assert found.train_counts.tolist() == [15, 5, 0]
-    assert found.validation_counts.tolist() == [3, 11, 1]
+    assert found.test_counts.tolist() == [3, 11, 1]
     # The rows of b and c that are in both tables are used once.
-    assert found.num_rows == found.num_train + found.num_validation == 20 + 15
+    assert found.num_rows == found.num_train + found.num_test == 20 + 15
     assert found.remedy == "weights"  # 15 : 5; before the removal it was 15 : 15
     assert found.finding("balance").numbers["ratio"] == 3
     assert found.finding("rare").message[1]["names"] == "b (5)"
@@ -142,30 +140,30 @@ def test_numbers_are_counted_in_ranges():
     assert found.is_regression
     assert found.label_names == ("label",)
     assert len(found.label_edges) == len(found.train_counts) + 1
-    both = found.train_counts + found.validation_counts
+    both = found.train_counts + found.test_counts
     assert both.tolist() == [2] * 20
     assert (found.remedy, found.num_oversampled) == ("none", found.num_train)
 
 
-def test_ranges_hold_the_numbers_of_a_table_to_judge_by_where_they_are():
+def test_ranges_hold_the_numbers_of_a_table_to_test_on_where_they_are():
     def priced(prices, names=None):
         rows = "".join(f"costs {price},{price}\n" for price in prices)
         return read(rows, names, is_regression=True)
 
     dataset, judged = priced(range(10)), priced([-90, 5.5, 110], ())
-    data, _, _ = join_files(dataset, judged)
+    data = split_beside_test(dataset, judged)[0].training_data(dataset, judged)
     found = data_check.check_data(dataset, data, of_four(13), 512, judged=judged)
     assert found.label_edges[[0, -1]].tolist() == [-90, 110]
     # The ten are within one range; of the three, each is in one of its own.
     assert found.train_counts.tolist() == [0] * 9 + [10] + [0] * 10
-    assert np.flatnonzero(found.validation_counts).tolist() == [0, 9, 19]
+    assert np.flatnonzero(found.test_counts).tolist() == [0, 9, 19]
 
 
 def test_the_largest_class_is_the_one_with_most_to_learn_from():
     rows = "".join(f"one {i},a\nother {i},b\nthird {i},c\n" for i in range(9))
     dataset = read(rows + "once more,b\n")
     judged = read("".join(f"new {i},c\n" for i in range(9)), dataset.label_names)
-    data, _, _ = join_files(dataset, judged)
+    data = split_beside_test(dataset, judged)[0].training_data(dataset, judged)
     found = data_check.check_data(dataset, data, of_four(37), 512, judged=judged)
     assert found.by_size.tolist() == [1, 2, 0]
     assert found.finding("balance").message[1]["largest"] == "b"
@@ -220,6 +218,10 @@ def test_a_request_survives_the_way_through_a_file():
     assert hash(data) == hash(dataclasses.replace(data))
     alone = dataclasses.replace(request, data=DataChoice(data.source, choice))
     assert TrainingRequest.from_dict(alone.to_dict()).data.validation is None
+    # Requests of before there was a test part say nothing of it.
+    raw = request.to_dict()
+    del raw["data"]["test_rate"]
+    assert TrainingRequest.from_dict(raw).data.test_rate == 0
 
 
 def test_a_wide_table_is_read_as_far_as_its_cells_allow():
@@ -245,4 +247,4 @@ def test_of_very_many_rows_some_are_measured_and_the_page_is_told():
     assert found.num_rows == whole.num_rows == 42
     assert found.lengths.num_rows.sum() == 11
     assert found.notes[-1][1] == {"count": 11, "total": 42}
-    assert not any("count" in details for _, details in whole.notes)
+    assert not any("total" in details for _, details in whole.notes)

@@ -38,25 +38,26 @@ def clock(tick):
 
 @pytest.fixture
 def nothing_around(monkeypatch):
-    """What comes before and after the epochs takes no time and no memory."""
-    monkeypatch.setattr(estimate, "counting_bytes", lambda _: 0)
+    """What comes before and after the epochs takes no time."""
     monkeypatch.setattr(estimate, "_time_reading", lambda *_: estimate._NO_TIME)
-    monkeypatch.setattr(estimate, "seconds_of_counting", lambda _: 0.0)
+    monkeypatch.setattr(estimate, "seconds_of_counting", lambda *_: 0.0)
     monkeypatch.setattr(estimate, "time", clock(lambda: 0.0))
 
 
 def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
     timed, monkeypatch
 ):
-    data, loaded = random_data(20, 10), shared_loaded(2)
+    both, loaded = random_data(20, 10), shared_loaded(2)
+    # As many again to test on, which no epoch reads.
+    data = dataclasses.replace(both, test=random_data(3, 10).validation)
     epochs = estimated(FULL, data, loaded)
     assert epochs.seconds_once == 0.0
-    monkeypatch.setattr(estimate, "seconds_of_counting", lambda _: 100.0)
+    monkeypatch.setattr(estimate, "seconds_of_counting", lambda *_: 100.0)
     counted = estimated(FULL, data, loaded)
     assert counted.seconds - epochs.seconds == pytest.approx(100.0)
     assert counted.seconds_once == 100.0
     # Four batches of five rows to learn from, two of them timed: half as many to
-    # judge by are one more reading of as many places.
+    # test on are one more reading of as many places.
     monkeypatch.setattr(estimate, "_time_reading", taking(8.0))
     read = estimated(FULL, data, loaded)
     assert read.seconds_once - counted.seconds_once == pytest.approx(8.0, rel=0.3)
@@ -95,15 +96,6 @@ def test_what_the_first_pass_takes_longer_is_for_compiling(monkeypatch):
     assert found == estimate._Timing(first=6.0, both=2.0)
 
 
-def test_counting_words_may_need_more_memory_than_the_training(timed, monkeypatch):
-    loaded = shared_loaded(2)
-    less = estimated(loaded=loaded).memory_bytes
-    monkeypatch.setattr(estimate, "counting_bytes", lambda _: less)
-    more = estimated(loaded=loaded).memory_bytes
-    num_weights = sum(w.size for w in weights_of(loaded.model).values())
-    assert less < more <= less + 4 * (num_weights + 3 * 43)
-
-
 def activations_of(config, tokens):
     """Bytes of a batch of five in two layers."""
     share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
@@ -127,14 +119,18 @@ def test_memory_counts_all_copies_of_what_learns(timed):
     assert full - least == pytest.approx(more, rel=0.02)
 
 
-def test_the_counting_of_words_is_timed_on_some_rows(monkeypatch):
-    data, seen = random_data(60, 10), []
+@pytest.mark.parametrize(("most_tuned", "times"), [(5000, 3.0), (20, 640 / 480)])
+def test_the_counting_of_words_is_timed_on_some_rows(monkeypatch, most_tuned, times):
+    data, seen = random_data(60, 15), []
     monkeypatch.setattr(baselines, "_MOST_TIMED_ROWS", 20)
-    monkeypatch.setattr(baselines, "count_words", seen.append)
+    monkeypatch.setattr(baselines, "_MOST_TUNED", most_tuned)
+    monkeypatch.setattr(baselines, "count_words", lambda *asked: seen.append(asked))
     ticks = iter([5.0, 7.0])
     monkeypatch.setattr(baselines, "time", clock(lambda: next(ticks)))
-    assert baselines.seconds_of_counting(data) == 2.0 * 60 / 20
-    assert len(seen[0].train) == 20
+    found = baselines.seconds_of_counting(data, "macro_f1")
+    assert found == pytest.approx(2.0 * times)
+    ((sample, metric),) = seen
+    assert (len(sample.train), len(sample.test), metric) == (20, 5, "macro_f1")
 
 
 def test_time_grows_with_epochs_and_rows(monkeypatch, nothing_around):

@@ -5,8 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
+from scipy.stats import binomtest
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
 
 from bertviz_core.finetune import baselines
 from bertviz_core.finetune.baselines import count_words, simplest
@@ -15,7 +19,6 @@ from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.scores import (
     calibrate,
     macro_f1,
-    probabilities_of,
     r_squared,
     wilson_interval,
 )
@@ -46,7 +49,7 @@ def test_scores_by_hand():
         np.testing.assert_allclose(scores, [3 / 4, 1 / 2, 1, math.nan])
     assert found.macro_f1 == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
     # A class that is never predicted: 2 and 2, all called 0.
-    assert macro_f1(np.array([2, 2]), np.array([0, 0]), 3) == 0.0
+    assert macro_f1(np.array([2, 2]), np.array([0, 0])) == 0.0
     assert found.rows[found.cell(0, 0)].tolist() == [10, 11, 16]
     assert found.rows[found.cell(1, 0)].tolist() == [14]
     assert found.cell(2, 0).tolist() == []
@@ -62,7 +65,7 @@ def test_scores_by_hand():
 def test_scores_are_those_of_scikit_learn():
     rng = np.random.default_rng(5)
     targets = rng.integers(0, 5, 83)
-    probabilities = probabilities_of(rng.normal(size=(83, 5)))
+    probabilities = softmax(rng.normal(size=(83, 5)), axis=1)
     found = evaluate_classes(tuple("abcde"), targets, probabilities, np.arange(83))
     predicted = probabilities.argmax(axis=1)
     theirs = metrics.precision_recall_fscore_support(targets, predicted)[:3]
@@ -87,6 +90,25 @@ def test_scores_are_those_of_scikit_learn():
 )
 def test_intervals_are_those_of_the_literature(right, total, low, high):
     np.testing.assert_allclose(wilson_interval(right, total), [low, high], atol=5e-5)
+    theirs = binomtest(right, total).proportion_ci(method="wilson")
+    np.testing.assert_allclose(wilson_interval(right, total), theirs)
+
+
+def test_a_text_that_stands_twice_counts_once_in_every_interval():
+    once = report()
+    texts = np.repeat(np.arange(7), 3)
+    twice = evaluate_classes(
+        LABELS,
+        np.repeat(TARGETS, 3),
+        np.repeat(once.probabilities, 3, axis=0),
+        np.arange(21),
+        texts,
+    )
+    assert twice.accuracy == once.accuracy
+    for name in ("accuracy_interval", "precision_intervals", "recall_intervals"):
+        np.testing.assert_allclose(getattr(twice, name), getattr(once, name))
+    np.testing.assert_allclose(twice.macro_f1_interval, once.macro_f1_interval)
+    assert twice.to_dict()["different_texts"] == 7
 
 
 def test_no_row_says_nothing():
@@ -104,13 +126,6 @@ def test_calibration_by_hand():
     expected = (2 * 0.15 + 1 * 0.5 + 2 * 0.475) / 5
     assert found.error == pytest.approx(expected)
     assert math.isnan(found.accuracy[0])
-
-
-def test_softmax_survives_large_logits():
-    found = probabilities_of(
-        np.array([[1000.0, 1000.0, -1000.0], [0.0, math.log(3), 0]])
-    )
-    np.testing.assert_allclose(found, [[0.5, 0.5, 0.0], [0.2, 0.6, 0.2]])
 
 
 def test_numbers_by_hand():
@@ -163,67 +178,106 @@ def test_texts_without_a_word_leave_the_majority():
     part = Examples(texts, None, np.array([0, 1, 0, 0], "int32"), np.arange(4))
     data = TrainingData(part, part, ("a", "b"))
     assert simplest(data).name == "majority"
-    assert count_words(data) == (None, "")
+    assert count_words(data, "accuracy") is None
 
 
-def test_words_are_counted_in_pieces_to_the_same_end(monkeypatch):
-    data = random_data(61, 29)
-    at_once = counted(data).report.probabilities
-    monkeypatch.setattr(baselines, "_ITERATIONS_AT_ONCE", 2)
-    told = []
-    in_pieces, _ = count_words(data, told.append)
-    assert len(told) > 3
-    assert told == sorted(told)
-    np.testing.assert_allclose(in_pieces.report.probabilities, at_once, atol=1e-3)
+def noisy(num_rows, seed, names=("a", "b", "c"), flip=0.2):
+    """Texts of many words, a tenth of which lean to a class; some labels are wrong."""
+    rng = np.random.default_rng(seed)
+    targets = rng.choice(len(names), num_rows, p=[0.7, 0.2, 0.1][: len(names)])
+    words = [[f"w{i}" for i in rng.zipf(1.3, 30) % 900] for _ in targets]
+    for row, target in zip(words, targets, strict=True):
+        row[:3] = [f"k{target}{i}" for i in rng.integers(0, 40, 3)]
+    texts = tuple(" ".join(row) for row in words)
+    wrong = rng.integers(0, len(names), num_rows)
+    said = np.where(rng.random(num_rows) < flip, wrong, targets).astype("int32")
+    return Examples(texts, None, said, np.arange(num_rows))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "macro_f1"])
+def test_word_counts_are_tuned_on_the_training_rows_alone(metric):
+    train, test = noisy(400, 1), noisy(300, 2)
+    data = TrainingData(train, noisy(50, 3), ("a", "b", "c"), test=test)
+    found = count_words(data, metric)
+    # The same search by scikit-learn's own hand.
+    vectors = baselines._vectorizer(data).fit_transform(train.joined)
+    grid = {
+        "estimator__class_weight": [None, "balanced"],
+        "estimator__C": list(baselines._INVERSE_PENALTIES),
+    }
+    model = LogisticRegression(solver="liblinear", dual=True, random_state=0)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    scoring = {"accuracy": "accuracy", "macro_f1": "f1_macro"}[metric]
+    search = GridSearchCV(OneVsRestClassifier(model), grid, scoring=scoring, cv=folds)
+    best = search.fit(vectors, train.targets).best_params_
+    expected = {name.removeprefix("estimator__"): best[name] for name in best}
+    assert found.chosen == expected | {"folds": 3}
+    assert len(found.report.targets) == 300
+    # Other rows to test on, or to choose by, change nothing about it.
+    other = TrainingData(train, noisy(9, 4), ("a", "b", "c"), test=noisy(20, 5))
+    again = count_words(other, metric)
+    assert again.chosen == found.chosen
+    assert count_words(data, metric).report.accuracy == found.report.accuracy
+
+
+def test_numbers_get_the_penalty_that_suits_them():
+    train = noisy(200, 1, flip=0.0)
+    numbers = (100 * train.targets).astype("float32")
+    part = Examples(train.texts, None, numbers, train.rows)
+    data = TrainingData(part, part, ("price",), is_regression=True)
+    found = count_words(data, "r2")
+    assert found.chosen["folds"] == 3
+    assert found.chosen["alpha"] in baselines._PENALTIES
+    assert found.report.r2 > 0.5
+
+
+def test_too_few_rows_for_folds_take_a_default():
+    part = random_data(6, 4).train  # two of each class
+    found = count_words(TrainingData(part, part, ("a", "b", "c")), "accuracy")
+    assert found.chosen == {"C": 10.0, "class_weight": None, "folds": 0}
+    # Copies of a text are one text.
+    copied = part.select(np.repeat(np.arange(6), 5))
+    found = count_words(TrainingData(copied, part, ("a", "b", "c")), "accuracy")
+    assert found.chosen["folds"] == 0
+    # One class of three that is rare is left out of the search, and learned all the
+    # same.
+    rare = random_data(61, 29).train.select(
+        np.array([*range(0, 60, 3), 1, *range(2, 60, 3)])
+    )
+    found = count_words(TrainingData(rare, part, ("a", "b", "c")), "accuracy")
+    assert found.chosen["folds"] == 3
+    assert found.report.probabilities.shape == (6, 3)
+    assert (found.report.probabilities[:, 1] > 0).all()
 
 
 def test_features_times_classes_have_a_bound(monkeypatch):
-    seen, fit = [], LogisticRegression.fit
-
-    def spy(self, x, y):
-        seen.append(x.shape[1])
-        return fit(self, x, y)
-
-    monkeypatch.setattr(LogisticRegression, "fit", spy)
     data = random_data(61, 29)
-    counted(data)
-    assert seen[0] > 11
-    whole = baselines.counting_bytes(data)
     monkeypatch.setattr(baselines, "_MAX_COEFFICIENTS", 35)
-    counted(data)
-    assert seen[-1] == 11  # 35 for three classes
-    assert baselines.counting_bytes(data) == 11 * 3 * 200 < whole
+    assert baselines._vectorizer(data).max_features == 11  # 35 for three classes
+    assert counted(data).report.accuracy > 0.5
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_a_stop_is_heard_while_texts_are_read_and_between_the_steps(count):
-    asked = []
+def test_how_far_it_is_is_told_and_what_the_caller_raises_is_raised(monkeypatch):
+    told = []
+    count_words(random_data(), "accuracy", told.append)
+    assert told == sorted(told)
+    assert (told[0], told[-1], len(told)) == (0, 1, 12)
 
-    def should_stop():
-        asked.append(0)
-        return len(asked) > count
-
-    found = count_words(random_data(61, 29), should_stop=should_stop)
-    assert found == (None, "stopped")
-    assert len(asked) == count + 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason"), [(MemoryError, "memory"), (FloatingPointError, "failed")]
-)
-def test_counting_that_fails_is_left_out_and_what_the_caller_raises_is_raised(
-    monkeypatch, kind, reason
-):
     def fail(*_):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        count_words(random_data(), "accuracy", fail)
+
+
+@pytest.mark.parametrize("kind", [MemoryError, FloatingPointError])
+def test_counting_that_fails_is_left_out(monkeypatch, kind):
+    def fail(*_, **__):
         raise kind
 
-    with pytest.raises(kind):
-        count_words(random_data(), fail)
-    monkeypatch.setattr(LogisticRegression, "fit", fail)
-    assert count_words(random_data()) == (None, reason)
+    monkeypatch.setattr(baselines, "_tuned", fail)
+    assert count_words(random_data(), "accuracy") is None
 
 
 def counted(data):
-    found, reason = count_words(data)
-    assert reason == ""
-    return found
+    return count_words(data, "r2" if data.is_regression else "accuracy")

@@ -1,5 +1,6 @@
 """Curves with a bound, and a log that tells each thing once."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -77,8 +78,60 @@ def test_the_last_reading_tells_its_share_and_its_time():
     history.take(TrainingEvent("judge", fraction=0.25, seconds_left=30.0))
     assert (history.fraction, history.seconds_left) == (0.25, 30.0)
     assert history.step == 41
-    history.take(TrainingEvent("unread", kept_epoch=1, reason="bfloat16"))
-    assert "after epoch 1, in bfloat16" in sentences(history)[-1]
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (
+            {"metric_name": "accuracy", "metric": 0.8126,
+             "chosen": {"C": 10.0, "class_weight": "balanced", "folds": 3}},
+            "(TF-IDF, C=10, class_weight=balanced) get 81.3 % of the test rows",
+        ),
+        (
+            {"metric_name": "r2", "metric": 0.25, "chosen": {"alpha": 0.1, "folds": 0}},
+            "(TF-IDF, alpha=0.1), with R² = 0.25",
+        ),
+        ({}, "could not be had"),
+    ],
+)  # fmt: skip
+def test_the_bar_to_beat_is_told_before_anything_learns(event, said):
+    history = RunHistory()
+    history.take(TrainingEvent("compare", fraction=0.5))
+    assert (history.phase, history.fraction, history.bar) == ("compare", 0.5, None)
+    history.take(TrainingEvent("compared", **event))
+    again = RunHistory(**json.loads(json.dumps(history.to_dict())))
+    assert said in in_english(again.bar)
+    assert said in sentences(history)[-1]
+    assert again.step == 0
+
+
+def test_where_nothing_chooses_an_epoch_none_is_called_the_best():
+    history = RunHistory(phase="train")
+    for number in (1, 2):
+        told = epoch(number, None, True, 10 * number, "")
+        history.take(dataclasses.replace(told, validation_loss=None))
+    ended = {"ending": "finished", "epoch": 2, "step": 20}
+    again = RunHistory(**json.loads(json.dumps(history.to_dict())))
+    again.take(TrainingEvent("resumed", epoch=2, step=20, num_steps=40))
+    assert again.best_epoch == 2
+    again.take(TrainingEvent("ended", **ended))
+    said = " ".join(sentences(again))
+    assert "Epoch 2 is done; its mean loss was 1.5" in said
+    assert "as it was after epoch 2" in said
+    assert "best" not in said
+
+
+def test_a_stop_within_the_first_epoch_is_told_as_one():
+    history = RunHistory(phase="train")
+    history.take(step(3, 1.0))
+    part = dataclasses.replace(epoch(1, 0.9, True, 3), is_whole=False)
+    history.take(part)
+    ended = {"ending": "asked", "step": 3, "is_whole": False}
+    history.take(TrainingEvent("ended", metric_name="accuracy", **ended))
+    assert (history.best_epoch, history.epochs) == (0, [])
+    assert "stopped after step 3, before its first epoch" in sentences(history)[-2]
+    assert not any("best" in text for text in sentences(history))
 
 
 def test_a_run_that_died_in_its_first_epoch_begins_anew():
@@ -158,7 +211,8 @@ def test_the_log_says_how_each_epoch_did(name, best, worse):
 )
 def test_the_log_says_why_a_run_ended(ending, part):
     history = RunHistory(phase="train", best_epoch=1, epochs=[[1.0] * 4] * 3)
-    history.take(TrainingEvent("ended", epoch=3, step=30, num_steps=40, ending=ending))
+    ended = {"ending": ending, "metric_name": "accuracy"}
+    history.take(TrainingEvent("ended", epoch=3, step=30, num_steps=40, **ended))
     assert part in sentences(history)[-2]
     assert (history.phase, history.ending) == ("evaluate", ending)
 

@@ -126,10 +126,16 @@ def test_free_memory_is_that_of_the_container_where_it_is_less(tmp_path):
     available = psutil.virtual_memory().available
     limit, used = tmp_path / "memory.max", tmp_path / "memory.current"
     groups = ((str(limit), str(used)),)
+    held = tmp_path / "memory.stat"
+    held.write_text("anon 900\ninactive_file 0\n")
     assert free_memory(groups) == pytest.approx(available, rel=0.5)
     limit.write_text("5000\n")
     used.write_text("1200\n")
     assert free_memory(groups) == 3800
+    held.write_text("anon 900\ninactive_file 700\n")
+    assert free_memory(groups) == 4500  # files that were read are no load
+    held.write_text("inactive_file 4\ntotal_inactive_file 800\n")
+    assert free_memory(groups) == 4600
     used.write_text("6000\n")
     assert free_memory(groups) == 0
     limit.write_text("max\n")

@@ -1,4 +1,7 @@
-"""The split: by chance, by class, with copies on one side."""
+"""The split: by chance, by class, with copies in one part."""
+
+import hashlib
+import json
 
 import numpy as np
 import pytest
@@ -6,7 +9,12 @@ import pytest
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.remedies import imbalance, oversample, propose_remedy
-from bertviz_core.finetune.split import join_files, split_dataset, text_keys
+from bertviz_core.finetune.split import (
+    MIN_VALIDATION,
+    split_beside_test,
+    split_dataset,
+    text_keys,
+)
 from tests.core.finetune_samples import dataset_of
 
 
@@ -16,18 +24,48 @@ def random_dataset(num_rows=211, num_texts=97, seed=3):
     return dataset_of(texts, rng.choice(3, num_rows, p=[0.7, 0.2, 0.1]))
 
 
-def test_every_row_is_on_exactly_one_side_as_the_seed_decides():
+def test_every_row_is_in_exactly_one_part_as_the_seed_decides():
     dataset = random_dataset()
     split, again = (split_dataset(dataset, seed=1) for _ in range(2))
-    both = np.sort(np.concatenate([split.train, split.validation]))
-    assert both.tolist() == list(range(len(dataset)))
-    assert split.validation.tolist() == again.validation.tolist()
+    parts = [split.train, split.validation, split.test]
+    assert np.sort(np.concatenate(parts)).tolist() == list(range(len(dataset)))
+    assert [len(part) for part in parts] == pytest.approx([148, 21, 42], abs=2)
     other = split_dataset(dataset, seed=5)
-    assert split.validation.tolist() != other.validation.tolist()
+    for name in ("validation", "test"):
+        drawn = getattr(split, name).tolist()
+        assert drawn == getattr(again, name).tolist() != getattr(other, name).tolist()
     data = split.training_data(dataset)
     assert data.labels == ("a", "b", "c")
-    assert data.train.rows.tolist() == dataset.row_numbers[split.train].tolist()
-    assert data.validation.texts == tuple(dataset.texts[i] for i in split.validation)
+    for part, rows in zip((data.train, data.validation, data.test), parts, strict=True):
+        assert part.rows.tolist() == dataset.row_numbers[rows].tolist()
+        assert part.texts == tuple(dataset.texts[i] for i in rows)
+
+
+def test_a_split_of_before_there_were_three_parts_is_made_again():
+    dataset = random_dataset()
+    old, new = split_dataset(dataset, 0.2, 1, 0.0), split_dataset(dataset, 0.1, 1, 0.2)
+    # What gave the report stays the same rows; there, it also chose the epoch.
+    assert old.test.tolist() == new.test.tolist()
+    data = old.training_data(dataset)
+    assert data.validation is data.test
+    assert len(data.train) + len(data.test) == len(dataset)
+    two, three = data.fingerprint(), new.training_data(dataset).fingerprint()
+    digest = hashlib.sha256(json.dumps(data.labels).encode())
+    for part in (data.train, data.validation):
+        digest.update(json.dumps([part.texts, part.pairs]).encode())
+        digest.update(part.targets.tobytes())
+    assert two == digest.hexdigest() != three
+
+
+@pytest.mark.parametrize(("num_rows", "expected"), [(199, 20), (180, 0)])
+def test_a_small_table_has_no_rows_to_choose_by_and_says_so(num_rows, expected):
+    labels = np.arange(num_rows) % 2
+    dataset = dataset_of([f"text {i}" for i in range(num_rows)], labels)
+    split = split_dataset(dataset, seed=3)
+    assert len(split.validation) == expected
+    assert len(split.train) + expected + len(split.test) == num_rows
+    said = " ".join(map(in_english, split.notes))
+    assert (f"fewer than {MIN_VALIDATION} choose" in said) is (expected == 0)
 
 
 def test_case_width_and_spacing_make_no_other_text_and_a_pair_does():
@@ -44,90 +82,113 @@ def test_no_text_is_on_both_sides_even_with_other_labels(seed):
     dataset = random_dataset(seed=seed)
     split = split_dataset(dataset, seed=seed)
     keys = np.array(text_keys(dataset))
-    assert not set(keys[split.train]) & set(keys[split.validation])
+    parts = [set(keys[part]) for part in (split.train, split.validation, split.test)]
+    assert sum(map(len, parts)) == len(set.union(*parts))
     assert len(split.validation)
+    assert len(split.test)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.25, 0.4])
 def test_every_class_gives_its_share(rate):
     labels = np.repeat([0, 1, 2], [200, 60, 20])
     dataset = dataset_of([f"text {i}" for i in range(280)], labels)
-    split = split_dataset(dataset, rate, seed=5)
+    split = split_dataset(dataset, rate, seed=5, test_rate=0.5)
     counts = np.bincount(dataset.labels[split.validation])
+    assert counts.tolist() == [round(rate * count) for count in (200, 60, 20)]
+    split = split_dataset(dataset, 0.1, seed=5, test_rate=rate)
+    counts = np.bincount(dataset.labels[split.test])
     assert counts.tolist() == [round(rate * count) for count in (200, 60, 20)]
 
 
 def test_a_small_class_is_on_both_sides_and_a_class_of_one_is_trained_on():
     labels = [0] * 20 + [1, 1] + [2]
     dataset = dataset_of([f"text {i}" for i in range(23)], labels)
-    split = split_dataset(dataset, 0.1, seed=2)
-    assert np.bincount(dataset.labels[split.validation], minlength=3)[1] == 1
+    split = split_dataset(dataset, 0.1, seed=2, test_rate=0.1)
+    assert np.bincount(dataset.labels[split.test], minlength=3)[1] == 1
     assert 22 in split.train
-    assert [in_english(each) for each in split.notes] == [
+    assert in_english(split.notes[0]) == (
         "Classes with a single text are trained on and cannot be checked: c (1 in "
         "all). Rows: 24."
-    ]
+    )
 
 
 def test_a_large_share_leaves_a_text_of_each_class_to_train_on():
     dataset = dataset_of([f"text {i}" for i in range(7)], [0, 0, 1, 1, 1, 2, 2])
-    split = split_dataset(dataset, 0.95, seed=0)
+    split = split_dataset(dataset, 0.04, seed=0, test_rate=0.95)
     assert np.bincount(dataset.labels[split.train]).tolist() == [1, 1, 1]
 
 
 def test_numbers_are_split_over_their_whole_range():
     rng = np.random.default_rng(0)
     values, texts = rng.lognormal(size=300), [f"text {i}" for i in range(300)]
-    split = split_dataset(dataset_of(texts, values, names=()), 0.2, seed=0)
+    split = split_dataset(dataset_of(texts, values, names=()), seed=0)
     edges = np.quantile(values, np.linspace(0, 1, 11)[1:-1])
-    counts = np.bincount(np.searchsorted(edges, values[split.validation]))
-    assert counts.tolist() == [6] * 10
+    for part, each in ((split.test, 6), (split.validation, 3)):
+        counts = np.bincount(np.searchsorted(edges, values[part]))
+        assert counts.tolist() == pytest.approx([each] * 10, abs=1)
     # Nearly all the same.
-    split = split_dataset(dataset_of(texts[:40], [0.0] * 39 + [5.0], ()), 0.2)
-    assert 6 <= len(split.validation) <= 10
+    split = split_dataset(dataset_of(texts[:40], [0.0] * 39 + [5.0], ()))
+    assert 6 <= len(split.test) <= 10
 
 
 def test_copies_do_not_swallow_a_class_and_one_text_everywhere_cannot_be_split():
     texts = ["copied"] * 30 + [f"text {i}" for i in range(10)]
-    split = split_dataset(dataset_of(texts, [0] * 40), 0.2, seed=0)
-    assert 1 <= len(split.validation) <= 9
+    split = split_dataset(dataset_of(texts, [0] * 40), seed=0)
+    assert 1 <= len(split.test) <= 9
     with pytest.raises(DatasetError, match="same text"):
         split_dataset(dataset_of(["one"] * 9, [0, 1, 2] * 3))
-    for rate in (0.0, 1.0):
+    for rates in ((0.0, 0.2), (1.0, 0.2), (0.1, 1.0)):
         with pytest.raises(ValueError, match="validation_rate"):
-            split_dataset(random_dataset(), rate)
+            split_dataset(random_dataset(), rates[0], test_rate=rates[1])
 
 
-def test_an_own_validation_file_takes_its_texts_out_of_training():
+def test_an_own_test_file_takes_its_texts_out_of_training():
     train = dataset_of(["One", "two", "three", "four"], [0, 1, 2, 0])
-    validation = dataset_of(["ONE ", "five"], [0, 1])
-    data, notes, warnings = join_files(train, validation)
+    test = dataset_of(["ONE ", "five"], [0, 1])
+    split, warnings = split_beside_test(train, test)
     assert warnings == ()
+    data = split.training_data(train, test)
     assert data.train.texts == ("two", "three", "four")
-    assert data.validation.texts == ("ONE ", "five")
-    assert "left out: 2 (1 in all)" in in_english(notes[0])
-    assert join_files(train, dataset_of(["new"], [1]))[1] == ()
+    assert (data.test.texts, len(data.validation)) == (("ONE ", "five"), 0)
+    assert "left out: 2 (1 in all)" in in_english(split.notes[0])
+    assert "too small" in in_english(split.notes[1])
+    (few,) = split_beside_test(train, dataset_of(["new"], [1]))[0].notes
+    assert "too small" in in_english(few)
 
 
-def test_a_class_that_loses_all_its_rows_to_a_validation_file_is_named():
+def test_beside_a_test_file_the_table_chooses_the_epoch():
+    dataset = random_dataset()
+    test = dataset_of(["text 7", "another"], [0, 1])
+    data = split_beside_test(dataset, test)[0].training_data(dataset, test)
+    assert data.test.texts == test.texts
+    assert MIN_VALIDATION <= len(data.validation) < len(data.train)
+    used = set(text_keys(data.train)) | set(text_keys(data.validation))
+    assert not used & set(text_keys(data.test))
+    # As it was before, that file did both.
+    old = split_beside_test(dataset, test, 0.0)[0].training_data(dataset, test)
+    assert old.validation is old.test
+    assert len(old.train) == len(data.train) + len(data.validation)
+
+
+def test_a_class_that_loses_all_its_rows_to_a_test_file_is_named():
     train = dataset_of(["one", "two", "three", "four", "THREE"], [0, 1, 2, 0, 2])
-    _, _, warnings = join_files(train, dataset_of(["three", "new"], [0, 1]))
+    _, warnings = split_beside_test(train, dataset_of(["three", "new"], [0, 1]))
     (sentence,) = map(in_english, warnings)
     assert "cannot be learned: c (1 in all)" in sentence
     assert "4, 6." in sentence
     numbers = dataset_of(["one", "two"], [0.5, 2], names=())
-    assert join_files(numbers, dataset_of(["two"], [2], names=()))[2] == ()
+    assert split_beside_test(numbers, dataset_of(["two"], [2], names=()))[1] == ()
 
 
 def test_files_that_do_not_go_together_are_refused():
     one_class = dataset_of(["one", "two", "x"], [0, 1, 0])
     with pytest.raises(DatasetError, match=r"single class .*b without .* rows 3\."):
-        join_files(one_class, dataset_of(["Two"], [1]))
+        split_beside_test(one_class, dataset_of(["Two"], [1]))
     train = dataset_of(["one", "two"], [0, 1])
     with pytest.raises(DatasetError, match="Every training row"):
-        join_files(train, dataset_of(["two", "one", "x"], [0, 1, 2]))
+        split_beside_test(train, dataset_of(["two", "one", "x"], [0, 1, 2]))
     with pytest.raises(DatasetError, match="One file has two texts"):
-        join_files(train, dataset_of(["x"], [0], pairs=("y",)))
+        split_beside_test(train, dataset_of(["x"], [0], pairs=("y",)))
 
 
 def test_oversampling_makes_classes_equal_and_keeps_every_row():

@@ -1,17 +1,19 @@
 """What learns, what stays, which epoch is kept, and going on after an accident."""
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import softmax
+from sklearn.metrics import r2_score
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune import inputs, learner
 from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import in_batches, tokenize
 from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.selection import EpochScore
 from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.model.compiled import CompiledForward
@@ -141,14 +143,14 @@ def test_the_fresh_head_has_the_spread_of_the_config_and_comes_from_the_seed():
 def test_what_the_best_epoch_said_is_what_the_network_says(request, kind):
     """Outputs of frozen layers were kept; what is handed out has all layers."""
     if kind == "numbers":
-        result = request.getfixturevalue("number_run")
-        np.testing.assert_allclose(
-            result.outputs, answers_of(result, number_data(), HEAD), rtol=1e-5
-        )
+        result, data = request.getfixturevalue("number_run"), number_data()
+        said = answers_of(result, data, HEAD)[:, 0]
+        best = result.points[result.best_epoch - 1]
+        r2 = r2_score(data.validation.targets, said)
+        assert best.metric == pytest.approx(r2, abs=1e-5)
         return
     result = request.getfixturevalue("head_run").result
-    shares = probabilities_of(answers_of(result, None, HEAD))
-    np.testing.assert_allclose(result.outputs, shares, rtol=1e-5)
+    shares = softmax(answers_of(result, None, HEAD), axis=1)
     best, targets = (
         result.points[result.best_epoch - 1],
         random_data().validation.targets,
@@ -281,12 +283,46 @@ def test_a_stop_is_heard_while_an_epoch_is_judged(monkeypatch, step):
     assert read.count(10) == (step == 10)
 
 
-def test_a_stop_in_the_first_epoch_keeps_what_there_is():
-    steps = []
-    tell = lambda event: steps.append(event.step)  # noqa: E731
-    result = trained(HEAD, tell=tell, should_stop=lambda: steps[-1] == 2).run()
-    assert (result.ending, result.best_epoch) == ("asked", 1)
-    assert max(steps) == 2
+@pytest.mark.parametrize("step", [2, 5])
+def test_a_stop_in_the_first_epoch_keeps_what_there_is(step):
+    events = []
+    stop = lambda: events[-1].step == step  # noqa: E731
+    result = trained(HEAD, tell=events.append, should_stop=stop).run()
+    assert (result.ending, result.best_epoch, result.steps) == ("asked", 1, step)
+    assert max(event.step for event in events) == step
+    # Five steps are a whole epoch; two are none that could be called the best.
+    assert result.epochs_run == (step == 5)
+    told = [e for e in events if e.kind in ("epoch", "ended")]
+    assert [event.is_whole for event in told] == [step == 5] * 2
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, HEAD, TOP], ids=["full", "head", "top"])
+def test_without_rows_to_choose_by_all_epochs_run_and_the_last_is_kept(settings):
+    test = random_data().validation
+    data = dataclasses.replace(
+        random_data(), validation=test.select(np.array([], int)), test=test
+    )
+    events = []
+    settings = dataclasses.replace(settings, patience=1)
+    result = trained(settings, data, tell=events.append).run()
+    assert (result.ending, result.best_epoch) == ("finished", settings.epochs)
+    assert len(result.points) == result.epochs_run == settings.epochs
+    assert np.isnan([[p.metric, p.validation_loss] for p in result.points]).all()
+    told = [event for event in events if event.kind == "epoch"]
+    assert {(e.metric, e.validation_loss, e.metric_name) for e in told} == {
+        (None, None, "")
+    }
+    # The rows that choose change nothing about what is learned until the last epoch.
+    chosen = dataclasses.replace(data, validation=test)
+    trainer = trained(dataclasses.replace(settings, patience=0), chosen)
+    trainer._judge = functools.partial(_latest, trainer)
+    assert np.array_equal(answers_of(result), answers_of(trainer.run()))
+
+
+def _latest(trainer, *args):
+    """Lets the last epoch be the best, whatever its rows say."""
+    trainer.best = None
+    Trainer._judge(trainer, *args)
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, HEAD], ids=["full", "head"])
@@ -305,7 +341,6 @@ def test_a_killed_run_goes_on_to_the_same_end(request, tmp_path, settings):
     assert [e.epoch for e in events if e.kind == "resumed"] == [2]
     assert next(e.epoch for e in events if e.kind == "epoch") == 3
     assert np.array_equal(answers_of(whole), answers_of(again))
-    assert np.array_equal(whole.outputs, again.outputs)
     assert whole.best_epoch == again.best_epoch
     assert [p.loss for p in whole.points] == [p.loss for p in again.points]
 
@@ -423,7 +458,7 @@ def test_large_numbers_have_a_finite_spread():
 def test_rows_that_do_not_fit_the_model_are_refused():
     with pytest.raises(TrainingError, match="11 positions"):
         trained(dataclasses.replace(SETTINGS, max_tokens=12))
-    with pytest.raises(TrainingError, match="0 validation rows"):
+    with pytest.raises(TrainingError, match="0 test rows"):
         trained(SETTINGS, random_data(num_validation=0))
     loaded = tiny_loaded(num_layers=1)
     loaded.model.config = dataclasses.replace(loaded.model.config, type_vocab_size=1)

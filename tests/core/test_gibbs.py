@@ -129,6 +129,12 @@ def test_what_changed_is_counted_after_burn_in(explorer):
     assert second.is_burn_in.tolist() == [True] * 2 + [False] * 7
     changed = second.old_ids[2:, 0] != second.new_ids[2:, 0]
     assert second.change_rate == pytest.approx(changed.sum() / 7)
+    both = first.then(second)
+    kept = (
+        both.sequences()[-1][:, start.open_positions]
+        == start.input_ids[:, start.open_positions]
+    )
+    assert both.share_kept == kept.mean() < 1
     with pytest.raises(ValueError, match=r"end.step=4, start.step=0"):
         first.then(first)
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.attribution import attribute
@@ -16,7 +17,6 @@ from bertviz_core.finetune.row_prediction import (
     predict_rows,
     read_text,
 )
-from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.model.bert import Bert
 from bertviz_core.trace import TrainedInputs
 from tests.core.random_models import CONFIG, agree, explorer_of, random_model
@@ -54,7 +54,7 @@ def test_rows_in_batches_are_predicted_as_each_one_alone(explorer, pairs):
     found = predict_rows(
         explorer, TEXTS, pairs, progress=lambda share, _: told.append(share)
     )
-    agree(found.outputs, probabilities_of(one_by_one(explorer, TEXTS, pairs)))
+    agree(found.outputs, softmax(one_by_one(explorer, TEXTS, pairs), axis=1))
     np.testing.assert_allclose(found.outputs.sum(axis=1), 1, rtol=1e-6)
     assert not found.is_regression
     assert found.labels == explorer.loaded.labels

@@ -3,13 +3,14 @@
 import csv
 import dataclasses
 import io
+import json
 
 import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import table_prediction
+from bertviz_core.finetune.prediction_file import PredictedTable
 from bertviz_core.finetune.row_prediction import predict_rows
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.table_prediction import NUM_FIRST, predict_table
@@ -53,6 +54,20 @@ def test_each_row_with_a_text_has_what_the_model_says_of_it(explorer, table, tmp
     np.testing.assert_allclose(values, expected.max(axis=1), atol=1e-6)
 
 
+def test_the_exact_texts_and_probabilities_lie_beside_it(explorer, table, tmp_path):
+    predicted(explorer, table, tmp_path)
+    lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
+    first, empty, formula, _ = map(json.loads, lines)
+    assert formula["said"] == "=e e"
+    labels = explorer.loaded.labels
+    (expected,) = predict_rows(explorer, [formula["said"]]).outputs
+    probabilities = [formula[f"p({label})"] for label in labels]
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-5)
+    assert formula["predicted"] == labels[expected.argmax()]
+    assert empty.keys() == first.keys()
+    assert {empty[name] for name in ("predicted", f"p({labels[0]})")} == {None}
+
+
 def test_classes_that_are_numbers_are_no_formulas(explorer, table, tmp_path):
     labels = tuple(f"{index - 5:+d}" for index in range(10))
     loaded = dataclasses.replace(explorer.loaded, labels=labels)
@@ -93,11 +108,11 @@ def test_predictions_that_do_not_fit_on_the_disk_leave_the_old_file(
     path = tmp_path / "out.csv"
     path.write_text("old")
 
-    def refuse(file, *_):
+    def refuse(_, file):
         file.write("half of it")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(table_prediction, "write_predictions", refuse)
+    monkeypatch.setattr(PredictedTable, "write_csv", refuse)
     with pytest.raises(TrainingError, match="No space left"):
         predicted(explorer, table, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["out.csv"]

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import shutil
+import uuid
 import zipfile
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from safetensors import SafetensorError
 from sklearn.linear_model import LogisticRegression
 
-from bertviz_core import whole_files
+from bertviz_core import visitor_files, whole_files
 from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.errors import CheckpointError, DatasetError, TrainingError
@@ -20,13 +21,13 @@ from bertviz_core.finetune import (
     json_files,
     run_files,
     training_run,
-    workplace,
 )
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.training_run import TrainingRun
+from bertviz_core.finetune.visitor_tables import keep_table
 from bertviz_core.pretrain import checkpoint
 from tests.core.finetune_samples import (
     HEAD,
@@ -42,6 +43,9 @@ ONE = dataclasses.replace(HEAD, epochs=1)
 DATA = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "topic"))
 
 
+CARE = []
+
+
 class Killed(BaseException):
     """The process is gone."""
 
@@ -54,8 +58,8 @@ def cache(tmp_path, monkeypatch):
 
 def new_run(settings=HEAD, **options):
     request = TrainingRequest("a-model", DATA, settings, **options)
-    folder = workplace.run_folder(run_files.create_run(request))
-    run_files.take_care(folder)
+    folder = run_files.create_run(request, uuid.uuid4().hex)
+    CARE.append(run_files.lock(folder, run_files.CARE))  # held by the server
     return folder
 
 
@@ -99,14 +103,14 @@ def sentences(status):
 
 
 def test_a_run_knows_the_table_that_it_was_asked_for_with():
-    table = workplace.keep_table(b"message,topic\na,b\n")
+    table = keep_table(b"message,topic\na,b\n")
     data = dataclasses.replace(DATA, source=TableSource(table))
     request = TrainingRequest("a-model", data, HEAD)
-    own = run_files.read_request(workplace.run_folder(run_files.create_run(request)))
+    own = run_files.read_request(run_files.create_run(request, uuid.uuid4().hex))
     assert own.data.source.table != table
     assert own.is_of(table)
     assert own.is_of(own.data.source.table)
-    assert not own.is_of(workplace.keep_table(b"message,topic\na,b\n"))
+    assert not own.is_of(keep_table(b"message,topic\na,b\n"))
 
 
 def test_a_run_leaves_what_training_without_a_folder_gives_and_no_scratch(whole):
@@ -120,7 +124,8 @@ def test_a_run_leaves_what_training_without_a_folder_gives_and_no_scratch(whole)
     assert len(status.validation_losses) == 3
     assert len(sentences(status)) >= 5
     assert files_of(folder) == {
-        "request.json", "progress.json", "lease", "owner", "outputs.npz", "model",
+        "request.json", "progress.json", "lease", "care.lock",
+        "owners", "outputs.npz", "model",
         "model.zip", run_files.LOG_BUNDLE,
     }  # fmt: skip
     names = zipfile.ZipFile(folder / "model.zip").namelist()
@@ -164,13 +169,13 @@ def test_a_failure_is_told_in_its_own_words(kind):
 
 def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
     folder = killed_run(tensorboard=True)
-    (folder / run_files.OWNER).unlink()
+    CARE.pop().release()
     broken = run_files.status_of(folder)
     assert (broken.state, broken.has_log) == ("interrupted", True)
     run_files.pack_log_of(folder)
     first = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
     assert len(first) == 1
-    run_files.take_care(folder)
+    CARE.append(run_files.lock(folder, run_files.CARE))
     run(folder)
     both = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
     assert len(both) == 2
@@ -180,13 +185,13 @@ def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
 
 def test_a_model_reads_the_language_of_the_one_that_it_began_with():
     request = TrainingRequest("some-model-zh", DATA, ONE)
-    first = workplace.run_folder(run_files.create_run(request))
+    first = run_files.create_run(request, uuid.uuid4().hex)
     own = run(first).model
     assert own.language == "zh"
     request = dataclasses.replace(request, model=own.model_id)
-    second = workplace.run_folder(run_files.create_run(request))
+    second = run_files.create_run(request, uuid.uuid4().hex)
     assert run(second).model.language == "zh"
-    workplace.remove_run(first.name)
+    visitor_files.remove(first)
     assert run_files.status_of(second).model.language == "zh"
 
 
@@ -247,7 +252,7 @@ def test_a_run_whose_owner_removed_it_ends():
     folder, seen = new_run(), []
 
     def remove():
-        workplace.remove_run(folder.name)
+        visitor_files.remove(folder)
         seen.append("removed")
 
     _wrap_take(folder, 3, remove)
@@ -345,59 +350,50 @@ def test_a_run_that_broke_off_with_its_model_in_place_ends_at_once(
     assert not {run_files.WORK, run_files.LOG_FOLDER} & files_of(folder)
 
 
-def test_a_run_that_dies_while_words_are_counted_has_kept_its_model(monkeypatch):
+def test_a_run_that_dies_while_words_are_counted_goes_on_without(monkeypatch):
     folder = new_run(ONE)
     with monkeypatch.context() as patch:
         patch.setattr(LogisticRegression, "fit", failing(Killed))
         with pytest.raises(Killed):
             run(folder)
-    # The report may still grow: nobody is to see it as whole.
-    assert not run_files.status_of(folder).has_model
-    # Nothing is left to train, and the same would kill again.
-    TrainingRun(folder).run(failing(ValueError), failing(ValueError))
-    status = run_files.status_of(folder)
+    assert run_files.read_progress(folder)["history"]["phase"] == "compare"
+    status = run(folder)  # the same would kill it again
     assert (status.state, status.has_model) == ("done", True)
-    assert "ended unexpectedly while it counted words" in sentences(status)[-1]
+    assert "could not be had" in in_english(status.bar)
     assert methods_of(folder) == {"model", "majority"}
 
 
-def stop_in(monkeypatch, kind):
-    """Has runs asked to stop when they tell this; how they stood then."""
-    take, seen = TrainingRun._take, []
+def test_a_run_that_dies_later_counts_words_again():
+    folder = killed_run(step=3)
+    status = run(folder)
+    assert methods_of(folder) == {"model", "majority", "tfidf"}
+    assert "The bar to beat" in in_english(status.bar)
+
+
+def test_the_bar_to_beat_is_told_before_the_first_step(whole):
+    _, status = whole
+    said = sentences(status)
+    assert said[1] == in_english(status.bar)
+    assert "The bar to beat: word counts (TF-IDF, C=" in said[1]
+    first_epoch = next(index for index, text in enumerate(said) if "Epoch 1" in text)
+    assert first_epoch > 1
+
+
+def test_a_stop_while_words_are_counted_ends_the_run(monkeypatch):
+    take, phases = TrainingRun._take, []
 
     def stop(self, event):
-        take(self, event)
-        if event.kind == kind:
-            seen.append(run_files.status_of(self.folder))
+        if event.kind == "compare" and event.fraction > 0:
             run_files.ask_to_stop(self.folder)
+        phases.append(event.kind)
+        take(self, event)
 
     monkeypatch.setattr(TrainingRun, "_take", stop)
-    return seen
-
-
-def test_counting_words_can_be_left_out_and_the_log_says_so(monkeypatch):
-    folder, seen = new_run(ONE), stop_in(monkeypatch, "compare")
+    folder = new_run(ONE)
     status = run(folder)
-    assert {status.phase for status in seen} == {"compare"}
-    assert (status.state, status.ending) == ("done", "finished")
-    assert "Counting words (TF-IDF) was stopped" in sentences(status)[-1]
-    assert methods_of(folder) == {"model", "majority"}
-
-
-def test_the_last_reading_can_be_left_out_and_everything_says_so(monkeypatch):
-    folder, seen = new_run(), stop_in(monkeypatch, "judge")
-    status = run(folder)
-    assert (status.state, status.ending, status.has_model) == ("done", "finished", True)
-    assert [status.phase for status in seen] == ["evaluate"]
-    assert "reads the validation rows once more" in sentences(seen[0])[-1]
-    told = f"said of them after epoch {status.best_epoch}, in float32"
-    assert told in sentences(status)[-2]
-    assert methods_of(folder) == {"model", "majority"}
-    raw = json.loads((folder / "model" / "recipe.json").read_text())
-    assert raw["read_again"] is False
-    with np.load(folder / "outputs.npz") as outputs:
-        accuracy = outputs["model"].argmax(1) == random_data().validation.targets
-    assert accuracy.mean() == status.metrics[status.best_epoch - 1]
+    assert (status.state, status.has_model) == ("stopped", False)
+    assert set(phases) == {"compare"}
+    assert "before its first step" in sentences(status)[-1]
 
 
 def test_too_little_memory_for_counting_words_costs_no_model(monkeypatch):
@@ -405,12 +401,12 @@ def test_too_little_memory_for_counting_words_costs_no_model(monkeypatch):
     folder = new_run(ONE)
     status = run(folder)
     assert (status.state, status.has_model) == ("done", True)
-    assert "too little memory for counting words" in sentences(status)[-1]
+    assert "could not be had" in in_english(status.bar)
     assert methods_of(folder) == {"model", "majority"}
 
 
 def failing(kind):
-    def fail(*_):
+    def fail(*_, **__):
         raise kind
 
     return fail
@@ -436,11 +432,11 @@ def test_a_stop_that_comes_after_an_accident_keeps_the_best_of_before():
     assert len(status.metrics) == 2
 
 
-def test_a_run_whose_owner_is_gone_is_interrupted(monkeypatch):
+def test_a_run_whose_server_is_gone_is_interrupted():
     folder = new_run()
     assert run_files.status_of(folder).state == "running"
     assert run_files.status_of(folder, place=2).state == "waiting"
-    monkeypatch.setattr(run_files, "OWNER_SECONDS", -1.0)
+    CARE.pop().release()
     assert run_files.status_of(folder).state == "interrupted"
     run_files.set_state(folder, "stopped")
     assert run_files.status_of(folder).state == "stopped"

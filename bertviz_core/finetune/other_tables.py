@@ -1,0 +1,160 @@
+"""Tables that are no text: spreadsheets, Parquet, JSON Lines; each as rows of text.
+
+They come from strangers and are packed: a small file may claim a billion cells. So a
+process of its own reads them, with a limit of memory and of time. Run as a program,
+this module is that process; it writes the rows as lines of JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SPREADSHEET, PARQUET, JSON = "spreadsheet", "parquet", "json"
+# How such files begin. The first is that of every zip file, the second of Office's
+# files before 2007.
+_BEGINNINGS = (
+    (b"PK\x03\x04", SPREADSHEET),
+    (b"\xd0\xcf\x11\xe0", SPREADSHEET),
+    (b"PAR1", PARQUET),
+)
+_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*(\"[^\"\n]*\"\s*:|\})")
+MAX_SECONDS = 60.0
+# Addresses, not memory in use: what libraries reserve counts, too.
+_MAX_ADDRESSES = 6 * 2**30
+
+
+def kind_of(start: bytes) -> str:
+    """What a file is, by its first bytes; "" for text in lines, or none of these."""
+    for beginning, kind in _BEGINNINGS:
+        if start.startswith(beginning):
+            return kind
+    return JSON if _JSON.match(start) else ""
+
+
+class OtherTable:
+    """The rows of such a file, read while they are asked for.
+
+    Args:
+        path: of the file.
+        kind: of `kind_of`.
+
+    Attributes:
+        sheet: name of the sheet that is read; "" where there are none.
+        num_sheets: that hold something.
+    """
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", __file__, str(path), kind],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._timer = threading.Timer(MAX_SECONDS, self._process.kill)
+        self._timer.daemon = True
+        self._timer.start()
+        self.sheet, self.num_sheets = "", 0
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Row number and cells of each row, the names of the columns first.
+
+        Rows are numbered as a spreadsheet program or an editor does, from 1; names
+        that are not in a row of their own are row 0.
+
+        Raises:
+            ValueError: the file cannot be read, or not within the limits.
+        """
+        lines = self._process.stdout
+        try:
+            for line in lines or ():
+                number, cells = json.loads(line)
+                if number < 0:
+                    self.sheet, self.num_sheets = cells
+                else:
+                    yield number, cells
+            if self._process.wait():
+                raise ValueError(f"Exit status {self._process.returncode}.")
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Ends the process, which may have more to say."""
+        self._timer.cancel()
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def _spreadsheet(path: str) -> Iterator[tuple[int, list[Any]]]:
+    from python_calamine import CalamineWorkbook
+
+    # By what it holds, not by the end of its name.
+    with open(path, "rb") as file, CalamineWorkbook.from_filelike(file) as book:
+        sheets = [book.get_sheet_by_name(name) for name in book.sheet_names]
+        full = [sheet for sheet in sheets if sheet.height]
+        if full:
+            yield -1, [full[0].name, len(full)]
+            yield from enumerate(full[0].to_python(skip_empty_area=False), start=1)
+
+
+def _parquet(path: str) -> Iterator[tuple[int, list[Any]]]:
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(path)
+    names = file.schema_arrow.names
+    yield 0, names
+    number = 0
+    for batch in file.iter_batches(batch_size=1024):
+        columns = [column.to_pylist() for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            number += 1
+            yield number, list(row)
+
+
+def _json_rows(path: str) -> Iterator[tuple[int, list[Any]]]:
+    text = Path(path).read_text(encoding="utf-8-sig")
+    if text.lstrip().startswith("["):
+        found = list(enumerate(json.loads(text), start=1))
+    else:
+        lines = enumerate(text.split("\n"), start=1)
+        found = [(number, json.loads(line)) for number, line in lines if line.strip()]
+    names = dict.fromkeys(name for _, row in found for name in row)
+    yield 0, list(names)
+    for number, row in found:
+        yield number, [row.get(name) for name in names]
+
+
+_READERS = {SPREADSHEET: _spreadsheet, PARQUET: _parquet, JSON: _json_rows}
+
+
+def _as_text(value: Any) -> str:
+    """A cell as a person would type it."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def _write_rows(path: str, kind: str) -> None:
+    with contextlib.suppress(ImportError):  # Windows has no such limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_ADDRESSES, _MAX_ADDRESSES))
+    for number, row in _READERS[kind](path):
+        cells = row if number < 0 else [_as_text(value) for value in row]
+        sys.stdout.write(json.dumps([number, cells]) + "\n")
+
+
+if __name__ == "__main__":
+    _write_rows(*sys.argv[1:])

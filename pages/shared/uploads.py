@@ -1,0 +1,264 @@
+"""Where visitors' files go: to the disk in pieces, and no more of them than fit.
+
+Streamlit's own route reads a file into the memory of the server and keeps it there,
+as many as a visitor sends. The one here keeps it in the cache folder, and hands
+Streamlit what looks like its bytes.
+
+Source: streamlit 1.67, `starlette_routes.py`, `create_upload_routes`; RFC 7578.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import streamlit as st
+from anyio import to_thread
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.web.server.server_util import is_xsrf_enabled
+from streamlit.web.server.starlette.starlette_app_utils import validate_xsrf_token
+from streamlit.web.server.starlette.starlette_server_config import XSRF_COOKIE_NAME
+
+from bertviz_core.cached_files import cache_folder
+from bertviz_core.errors import BertVizError
+
+if TYPE_CHECKING:
+    from streamlit.runtime.memory_uploaded_file_manager import (
+        MemoryUploadedFileManager,
+    )
+    from streamlit.runtime.scriptrunner_utils.script_run_context import (
+        ScriptRunContext,
+    )
+    from streamlit.typing import UploadedFile
+
+# How many files of the largest size may lie here: of one visitor, whose next file
+# comes before the last one goes, and of all.
+_PER_SESSION, _IN_ALL = 2, 8
+_LEAST_BYTES = 2**16  # that a file counts for, as countless small ones take room, too
+_FRAME_BYTES = 2**16  # of a request around its file, at most
+
+
+def largest_megabytes() -> int:
+    """Of a file: Streamlit's `server.maxUploadSize`."""
+    return int(st.get_option("server.maxUploadSize"))
+
+
+class Upload:
+    """A file that a visitor has sent.
+
+    Args:
+        file: as Streamlit gives it, which has the name but not always the bytes.
+    """
+
+    def __init__(self, file: UploadedFile) -> None:
+        self._file = file
+        self.name = file.name
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """The file, to be read from its beginning."""
+        context = _context()
+        file_ids = [self._file.file_id]
+        found = context.uploaded_file_mgr.get_files(context.session_id, file_ids)
+        if found and isinstance(found[0].data, _OnDisk):
+            with found[0].data.stored.path.open("rb") as source:
+                yield source
+        else:  # a test gave Streamlit the bytes themselves
+            self._file.seek(0)
+            yield self._file
+
+    def let_go(self) -> None:
+        """Removes a file that is stored elsewhere by now.
+
+        Streamlit keeps it until five minutes after the tab was closed, however many
+        came. The file's box must have another key from the next run on.
+        """
+        context = _context()
+        manager = cast("MemoryUploadedFileManager", context.uploaded_file_mgr)
+        manager.remove_file(context.session_id, self._file.file_id)
+        self._file.truncate(0)
+
+
+class _Stored:
+    """A file in the cache folder that goes when nobody holds this any more."""
+
+    def __init__(self, session: str) -> None:
+        # What a killed server leaves there is swept, see `incoming_file`.
+        folder = tempfile.mkdtemp(dir=cache_folder("incoming"))
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.session, self.path, self.num_bytes = session, Path(folder, "file"), 0
+        _ALL.add(self)
+
+    def remove(self) -> None:
+        """Removes it now: an exception may hold it for long."""
+        _ALL.discard(self)
+        self._remove()
+
+    @property
+    def weight(self) -> int:
+        """The bytes that it counts for."""
+        return max(self.num_bytes, _LEAST_BYTES)
+
+
+# Those that arrive and those that have arrived.
+_ALL: weakref.WeakSet[_Stored] = weakref.WeakSet()
+
+
+class _OnDisk(bytes):
+    """No bytes, for Streamlit to hold, and as long as the file that it stands for."""
+
+    stored: _Stored
+
+    @classmethod
+    def of(cls, stored: _Stored) -> _OnDisk:
+        made = cls()
+        made.stored = stored
+        return made
+
+    def __len__(self) -> int:
+        return self.stored.num_bytes
+
+
+class _Body:
+    """Writes the one file of a request's body, as the body comes.
+
+    Args:
+        content_type: of the body.
+        target: where the file goes.
+
+    Raises:
+        FormParserError: the body is no form, or holds no file or several; from its
+            methods, too.
+    """
+
+    def __init__(self, content_type: str, target: BinaryIO) -> None:
+        boundary = parse_options_header(content_type)[1].get(b"boundary")
+        if not boundary:
+            raise FormParserError("The body is no form.")
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._field = self._value = b""
+        self._num_parts, self._is_whole = 0, False
+        self._write = target.write
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin,
+                "on_header_field": self._on_field,
+                "on_header_value": self._on_value,
+                "on_header_end": self._on_header_end,
+                "on_part_data": self._on_data,
+                "on_end": self._on_end,
+            },
+        )
+        self.take = self._parser.write
+
+    def finish(self) -> tuple[str, str]:
+        """The name and the type of the file, which is whole now."""
+        self._parser.finalize()
+        headers = dict(self._headers)
+        said = parse_options_header(headers.get(b"content-disposition", b""))[1]
+        if b"filename" not in said or not self._is_whole:
+            raise FormParserError("The body holds no whole file.")
+        kind = headers.get(b"content-type", b"application/octet-stream")
+        return said[b"filename"].decode(errors="replace"), kind.decode("latin-1")
+
+    def _begin(self) -> None:
+        self._num_parts += 1
+        if self._num_parts > 1:
+            raise FormParserError("The body holds several files.")
+
+    def _on_field(self, data: bytes, start: int, end: int) -> None:
+        self._field += data[start:end]
+
+    def _on_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        self._headers.append((self._field.lower(), self._value))
+        self._field = self._value = b""
+
+    def _on_data(self, data: bytes, start: int, end: int) -> None:
+        self._write(data[start:end])
+
+    def _on_end(self) -> None:
+        self._is_whole = True
+
+
+async def _put(request: Request) -> Response:
+    """Takes a file. Where it is refused, the box says so, see `upload_box`.
+
+    Raises:
+        HTTPException: 403, 400 as Streamlit's own; 413 where this is too much for
+            one visitor, 503 where there is no room for it now.
+    """
+    session, file_id = request.path_params["session"], request.path_params["file"]
+    token = request.headers.get("X-Xsrftoken")
+    if is_xsrf_enabled() and not validate_xsrf_token(
+        token, request.cookies.get(XSRF_COOKIE_NAME)
+    ):
+        raise HTTPException(403)
+    runtime = st.runtime.get_instance()
+    if not runtime.is_active_session(session):
+        raise HTTPException(400)
+    declared = request.headers.get("content-length", "")
+    _require_room(session, int(declared) if declared.isdecimal() else 0)
+    try:
+        with ExitStack() as on_error:
+            stored = _Stored(session)
+            on_error.callback(stored.remove)
+            name, kind = await _receive(request, stored)
+            on_error.pop_all()
+    except (FormParserError, ClientDisconnect) as error:
+        raise HTTPException(400) from error
+    except (OSError, BertVizError) as error:  # the disk is full
+        raise HTTPException(503) from error
+    record = UploadedFileRec(file_id, name, kind, _OnDisk.of(stored))
+    manager = cast("MemoryUploadedFileManager", runtime.uploaded_file_mgr)
+    manager.add_file(session, record)
+    return Response(status_code=204)
+
+
+async def _receive(request: Request, stored: _Stored) -> tuple[str, str]:
+    with stored.path.open("wb") as target:
+        body = _Body(request.headers.get("content-type", ""), target)
+        async for chunk in request.stream():
+            _require_room(stored.session, stored.num_bytes + len(chunk), stored)
+            stored.num_bytes += len(chunk)
+            await to_thread.run_sync(body.take, chunk)
+        said = body.finish()
+    stored.num_bytes = stored.path.stat().st_size
+    return said
+
+
+def _require_room(session: str, num_sent: int, own: _Stored | None = None) -> None:
+    """Refuses a request of `num_sent` bytes where other files leave no room for it."""
+    size, most = num_sent - _FRAME_BYTES, largest_megabytes() * 2**20
+    others = [one for one in _ALL if one is not own]
+    of_session = [one.weight for one in others if one.session == session]
+    if size > most or sum(of_session) + size > _PER_SESSION * most:
+        raise HTTPException(413)
+    if sum(one.weight for one in others) + size > _IN_ALL * most:
+        raise HTTPException(503)
+
+
+def _context() -> ScriptRunContext:
+    context = get_script_run_ctx()
+    if context is None:
+        raise RuntimeError("Files belong to the session of a page.")
+    return context
+
+
+# `st.App` takes no route below "/_stcore", which is Streamlit's own.
+ROUTES = [Route("/{core:path}/upload_file/{session}/{file}", _put, methods=["PUT"])]

@@ -1,0 +1,182 @@
+"""What pages say of models in general holds on both bundled ones.
+
+Each test names the text (file and key under `assets/locales`) that says so.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.dying_neurons import train
+from bertviz_core.analysis.head_profiles import (
+    HEAD_NAMES,
+    LEAST_ROWS,
+    RELATIONS,
+    telling_head,
+)
+from bertviz_core.analysis.logit_rows import softmax_rows
+from bertviz_core.experiments.attention_matrix import profile_heads
+from bertviz_core.experiments.chain_results import GibbsSettings
+from bertviz_core.experiments.every_position import predict_every_position
+from bertviz_core.experiments.gelu_switch import switch_gelu
+from bertviz_core.experiments.gibbs import run_chain, start_chain
+from bertviz_core.experiments.layer_steps import block_values
+from bertviz_core.experiments.next_sentence import predict_next_sentence
+from bertviz_core.experiments.word_vectors import solve_analogy, word_vectors
+from bertviz_core.explorer import Explorer
+from bertviz_core.sentence_splitting import neighbouring_sentences
+from bertviz_core.sentences import bundled_passages
+
+# Short and long, with no mask, one and two.
+TEXTS = {
+    "en": (
+        "No.",
+        "The cat sat on the mat.",
+        "Paris is the capital of [MASK].",
+        "She opened the [MASK] and looked at the [MASK].",
+        bundled_passages("en")[:400],
+    ),
+    "zh": (
+        "好。",
+        "猫坐在垫子上。",
+        "他会说英[MASK]和法语。",
+        "她打开了[MASK]，看了看[MASK]。",
+        bundled_passages("zh")[:120],
+    ),
+}
+ANALOGIES = {
+    "en": [
+        ("king", "man", "woman", "queen"),
+        ("paris", "france", "italy", "rome"),
+        ("bigger", "big", "small", "smaller"),
+        ("brother", "man", "woman", "sister"),
+    ],
+    "zh": [
+        ("父", "男", "女", "母"),
+        ("兄", "男", "女", "妹"),
+        ("夏", "热", "冷", "冬"),
+        ("爸", "男", "女", "妈"),
+    ],
+}
+LASTING = {"en": "The sun is shining and the sky is blue.", "zh": "我非常喜欢音乐。"}
+
+opened = functools.cache(Explorer.open)
+both = pytest.mark.parametrize("language", ["en", "zh"])
+
+
+def model(language: str) -> Explorer:
+    return opened(f"bert-mini-{language}")
+
+
+@both
+def test_many_heads_look_at_special_tokens_more_than_evenly(language):
+    """attention.hide_special_help, glossary.special_tokens_meaning"""
+    for text in TEXTS[language]:
+        trace = model(language).trace(text)
+        tokens = np.array(trace.tokenized.tokens)
+        to_each = trace.attention_probs.mean(axis=2)  # [L, N, K]
+        special = np.isin(tokens, ["[CLS]", "[SEP]"])
+        more = to_each[..., special].sum(axis=-1) > special.mean()
+        assert more.mean() > 0.5, text
+        if len(tokens) < 20:
+            assert (to_each[..., tokens == "[SEP]"].sum(axis=-1) > 0.5).any(), text
+
+
+@both
+def test_no_head_gives_more_to_a_neighbour_or_the_same_word(language):
+    """attention.opens_previous_token and the two beside it"""
+    for text in TEXTS[language]:
+        found = profile_heads(model(language), model(language).trace(text))
+        first = telling_head(found.names())
+        if first is None:
+            assert len(model(language).tokenize(text).tokens) <= LEAST_ROWS, text
+            continue
+        shares = [found.profile.of(HEAD_NAMES[name]) for name in RELATIONS]
+        assert first.score == np.nanmax(shares), text
+
+
+@both
+def test_the_other_gelu_changes_answers_a_little(language):
+    """activations.gelu_on_model_intro"""
+    found = switch_gelu(model(language), TEXTS[language][2])
+    assert 0 < found.divergence_bits.max() < 0.01
+
+
+@both
+def test_without_the_root_of_d_one_token_gets_more(language):
+    """layer_steps.about_attention_scores"""
+    explorer = model(language)
+    trace = explorer.trace(TEXTS[language][2])
+    config = explorer.config
+    root = np.sqrt(config.hidden_size // config.num_attention_heads)
+    for layer in range(config.num_hidden_layers):
+        scores = block_values(explorer, trace, layer)["attention.scores"]
+        divided, whole = (softmax_rows(x).max(axis=-1) for x in (scores, scores * root))
+        assert whole.mean() > divided.mean() + 0.1
+
+
+@both
+def test_a_seen_word_is_mostly_the_best_guess(language):
+    """masked_panels.positions_seen_help, layer_steps.about_mlm_transform"""
+    for text in TEXTS[language]:
+        found = predict_every_position(model(language), text, masked=False, cut=True)
+        ranks = found.ranks[found.ranks > 0]
+        assert (ranks == 1).mean() > 0.5, text
+
+
+@both
+def test_the_nearest_entry_of_an_analogy_is_often_one_of_its_words(language):
+    """embeddings.rank_told_help"""
+    explorer = model(language)
+    vectors = word_vectors(explorer)
+    found = [
+        solve_analogy(explorer, vectors, inputs, expected).nearest.words[0] in inputs
+        for *inputs, expected in ANALOGIES[language]
+    ]
+    assert np.mean(found) > 0.5
+
+
+@both
+def test_next_sentences_go_by_topic(language):
+    """masked_panels.next_lesson, masked_panels.shuffled_lesson"""
+    groups = [neighbouring_sentences(x) for x in bundled_passages(language).split("\n")]
+    groups = [pairs for pairs in groups if pairs]
+    explorer = model(language)
+    asked = [predict_next_sentence(explorer, *pair) for g in groups for pair in g]
+    high = [min(one.probability, one.probability_swapped) > 0.5 for one in asked]
+    assert np.mean(high) > 0.5
+    # A second text of the same passage, and of another one: "no" is right.
+    said_no = []
+    for step in (0, 1):
+        seconds = [{*sum(pairs, ())} for pairs in groups[step:] + groups[:step]]
+        asked = [
+            predict_next_sentence(explorer, first, second)
+            for pairs, others in zip(groups, seconds, strict=True)
+            for first, follows in pairs
+            for second in others - {first, follows}
+        ]
+        said_no.append(np.mean([one.probability <= 0.5 for one in asked]))
+    assert said_no[0] < said_no[1] - 0.2
+
+
+@both
+def test_a_word_may_stay_for_hundreds_of_steps(language):
+    """masked_panels.share_kept_help"""
+    state = start_chain(model(language), LASTING[language], GibbsSettings(seed=1))
+    assert run_chain(model(language), state, 300).share_kept > 0
+
+
+def test_large_steps_kill_more_neurons_on_average():
+    """activations.learning_rate_help"""
+    run = functools.partial(train, "relu", num_steps=300)
+    small, large = (
+        sum(
+            int((run(learning_rate=rate, seed=seed).died_at() >= 0).sum())
+            for seed in range(40)
+        )
+        for rate in (0.05, 1.0)
+    )
+    assert large > small
