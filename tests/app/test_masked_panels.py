@@ -188,7 +188,8 @@ class ChainUnderWay:
     def call(self, question):
         return client().call(question)
 
-    def start(self, question):
+    def start(self, question, owner):
+        assert owner
         _, state, num_steps = question.args
         self.started.append((state.step, num_steps))
         self.run = result(follow_chain, state=state, num_steps=self.num_steps)

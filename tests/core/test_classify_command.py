@@ -96,7 +96,7 @@ IN_OUT = ("--table", "in.csv", "--out", "out.csv")
     [
         (("--table", "none.csv", "--out", "out.csv"), "none.csv"),
         ((*IN_OUT, "--encoding", "x"), "encoding=x"),
-        ((*IN_OUT, "--separator", "|"), "separator=|"),
+        ((*IN_OUT, "--separator", "x"), "separator=x"),
         ((*IN_OUT, "--text-column", "no"), "no"),
         ((), "TEXT or --table"),
         (("a", *IN_OUT), "TEXT or --table"),
