@@ -10,6 +10,7 @@ they are on several machines, `BERTVIZ_CACHE` must be shared between these.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import shutil
@@ -35,7 +36,7 @@ OWN_SHARE = 0.25
 _LEASE, _OWNERS = "lease", "owners"
 _ID = re.compile(r"[0-9a-f]{32}")
 _NAME = re.compile(r"(run|file|upload):([0-9a-f]{32})")
-_KINDS = {"run": RUNS, "file": TABLES, "upload": UPLOADS}
+_KINDS = {"file": TABLES, "upload": UPLOADS}
 # What has no lease is being written, or was left by a process that died over it.
 _UNFINISHED_SECONDS = 3600.0
 
@@ -137,7 +138,11 @@ def renew_named(name: str) -> None:
     Args:
         name: what pages call it: "run:…", "file:…" or "upload:…".
     """
-    if match := _NAME.match(name):
+    match = _NAME.match(name)
+    if match and match[1] == "run":
+        with contextlib.suppress(TrainingError):
+            renew(run_folder(match[2]))
+    elif match:
         for folder in (cache_path() / _KINDS[match[1]]).glob(f"{match[2]}*"):
             renew(folder)
 
@@ -216,17 +221,43 @@ def require_room(num_bytes: int, owner: str = "", but: Path | None = None) -> No
         )
 
 
+def reading_name(run_id: str) -> str:
+    """Another name of a run, from which nobody can tell its id: to read it by alone."""
+    return hashlib.sha256(f"read {run_id}".encode()).hexdigest()[:32]
+
+
 def run_folder(run_id: str) -> Path:
     """The folder of a run.
+
+    Args:
+        run_id: its name is that, or what `reading_name` makes of its name.
 
     Raises:
         TrainingError: no such run, or it was not asked for in a long time.
     """
     folder = place_of(RUNS) / run_id
+    if _ID.fullmatch(run_id) and not folder.exists():
+        named = (each for each in _kept(RUNS) if reading_name(each.name) == run_id)
+        folder = next(named, folder)
     if not _ID.fullmatch(run_id) or not (folder / REQUEST).is_file():
         raise TrainingError(
             "This training is no longer here: a training and its model are removed "
             "when nobody has looked at them for a while. Start it again."
+        )
+    return folder
+
+
+def own_run_folder(run_id: str) -> Path:
+    """The same, for who may stop, resume and remove it.
+
+    Raises:
+        TrainingError: see `run_folder`; or this is the name to read it by.
+    """
+    folder = run_folder(run_id)
+    if folder.name != run_id:
+        raise TrainingError(
+            "This link to a training is for reading only. Ask whoever trains for the "
+            "other one, or start a training of your own."
         )
     return folder
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from bertviz_core.checkpoints.documents import CARD_FILE, NOTICE_FILE
 from bertviz_core.checkpoints.google import DATA_FILE, checkpoint_prefixes, open_google
 from bertviz_core.checkpoints.huggingface import (
     INDEX_FILE,
@@ -107,7 +108,7 @@ def is_weights(name: str) -> bool:
 
 def is_read(name: str) -> bool:
     """Whether a checkpoint may be read from a file of this name, among others."""
-    is_text = name in (*TEXT_FILES, RECIPE_FILE)
+    is_text = name in (*TEXT_FILES, RECIPE_FILE, CARD_FILE, NOTICE_FILE)
     return is_text or is_weights(name) or bool(_LISTED_WEIGHTS.fullmatch(name))
 
 

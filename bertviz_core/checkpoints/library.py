@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from bertviz_core import visitor_files
 from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
+from bertviz_core.checkpoints.documents import Documents, read_documents
 from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
@@ -56,6 +57,7 @@ class LoadedModel:
         labels: class names of the classifier head, by class index.
         report: what became of every weight.
         trained_inputs: what the classifier head learned from.
+        documents: of the checkpoint that the weights come from.
     """
 
     model_id: str
@@ -64,6 +66,7 @@ class LoadedModel:
     labels: tuple[str, ...]
     report: LoadReport
     trained_inputs: TrainedInputs = field(default_factory=TrainedInputs)
+    documents: Documents = field(default_factory=Documents)
 
 
 def list_models() -> tuple[ModelEntry, ...]:
@@ -117,6 +120,7 @@ def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
         labels if has_classes else (),
         report,
         read_trained_inputs(folder) if has_classes else TrainedInputs(),
+        read_documents(folder),
     )
 
 

@@ -23,7 +23,7 @@ from bertviz_core.finetune import run_files
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.training_status import RESUMABLE, TrainingStatus
 from bertviz_core.tasks import TRAIN_RESOURCE
-from bertviz_core.visitor_files import RUNS, TABLES, run_folder
+from bertviz_core.visitor_files import RUNS, TABLES, own_run_folder, run_folder
 
 # How often the disk is looked at.
 SWEEP_SECONDS = 60.0
@@ -89,7 +89,7 @@ class Trainings:
             TrainingError: no such run, or it has not broken off.
             EngineError: too many trainings wait already.
         """
-        folder = run_folder(run_id)
+        folder = own_run_folder(run_id)
         _require_one_of(RESUMABLE, run_files.status_of(folder).state)
         care = run_files.lock(folder, run_files.CARE)
         try:
@@ -114,7 +114,8 @@ class Trainings:
         """
         folder = run_folder(run_id)
         visitor_files.renew(folder)
-        found = run_files.status_of(folder, self._jobs.place_of(run_id))
+        place = self._jobs.place_of(folder.name)
+        found = run_files.status_of(folder, place, run_id)
         if found.state == "interrupted" and found.num_restarts < MAX_RESTARTS:
             with contextlib.suppress(BertVizError):  # it can be asked to, all the same
                 self.resume(run_id)
@@ -130,7 +131,7 @@ class Trainings:
         Raises:
             TrainingError: no such training, or nobody asked for it in a long time.
         """
-        folder = run_folder(run_id)
+        folder = own_run_folder(run_id)
         run_files.ask_to_stop(folder, why)
         job = self._jobs.find(run_id)
         if job is not None and job.status.state == "waiting":
@@ -146,7 +147,7 @@ class Trainings:
         if job is not None:
             job.cancel()
         with contextlib.suppress(TrainingError):
-            visitor_files.remove(run_folder(run_id))
+            visitor_files.remove(own_run_folder(run_id))
 
     def bundle(self, run_id: str) -> str:
         """Path of the zip file to take away; `add_upload` takes it back.

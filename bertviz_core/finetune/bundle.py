@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.cells import safe_cell
+from bertviz_core.checkpoints.documents import NOTICE_FILE
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.card import metrics, model_card, recipe, script
+from bertviz_core.finetune.card import metrics, model_card, notice, recipe, script
 from bertviz_core.finetune.card_words import LANGUAGES
 from bertviz_core.finetune.evaluation import ClassificationReport
-from bertviz_core.numbers import number_text
+from bertviz_core.finetune.prediction_file import PredictedTable
 from bertviz_core.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
 
     In the zip, in a folder `model`: config, weights (safetensors), vocabulary,
     `labels.json`, `metrics.json`, `recipe.json`, `predictions.csv` of the
-    test rows, `predict.py` and the model card, `README.md` in English and
-    `README.zh.md` in Chinese.
+    test rows and the same as `predictions.jsonl`, `predict.py`, the licence in
+    `NOTICE`, and the model card, `README.md` in English and `README.zh.md` in
+    Chinese.
 
     Args:
         result: of a run.
@@ -87,12 +88,18 @@ def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") ->
         CheckpointError: see `save_model`.
     """
     save_model(result.loaded, folder)
+    predicted = predicted_rows(result)
+    safe, exact = io.StringIO(newline=""), io.StringIO()
+    predicted.write_csv(safe)
+    predicted.write_json_lines(exact)
     texts = {
         "labels.json": _json(list(result.data.labels)),
         "metrics.json": _json(metrics(result)),
         "recipe.json": _json(recipe(result)),
-        "predictions.csv": predictions_csv(result),
+        "predictions.csv": safe.getvalue(),
+        "predictions.jsonl": exact.getvalue(),
         "predict.py": script(result),
+        NOTICE_FILE: notice(result),
     }
     for words in LANGUAGES:
         texts[words.file_name] = model_card(result, title, words)
@@ -102,34 +109,21 @@ def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") ->
         write_whole(folder / name, text, encoding)
 
 
-def predictions_csv(result: FinetuneResult) -> str:
-    """The test rows with what the model says, as CSV with safe cells."""
-    part, report = result.data.test, result.report
-    has_classes = isinstance(report, ClassificationReport)
-    names = [f"p({label})" for label in result.data.labels] if has_classes else []
-    pair = ["pair"] if part.pairs is not None else []
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
-    header = ["row", "text", *pair, "target", "predicted", *names]
-    writer.writerow([safe_cell(name) for name in header])
-    for index in range(len(part)):
-        texts = [part.texts[index]]
-        if part.pairs is not None:
-            texts.append(part.pairs[index])
-        cells = [safe_cell(text) for text in texts]
-        writer.writerow([int(part.rows[index]), *cells, *_said(result, index)])
-    return file.getvalue()
-
-
-def _said(result: FinetuneResult, index: int) -> list[Any]:
-    report = result.report
-    if not isinstance(report, ClassificationReport):
-        both = report.targets[index], report.predicted[index]
-        return [number_text(value) for value in both]
-    labels = result.data.labels
-    chosen = (report.targets[index], report.predicted[index])
-    names = [safe_cell(labels[int(label)]) for label in chosen]
-    return names + [f"{value:.6f}" for value in report.probabilities[index]]
+def predicted_rows(result: FinetuneResult) -> PredictedTable:
+    """The test rows with what the model says."""
+    part, report, labels = result.data.test, result.report, result.data.labels
+    columns: dict[str, Sequence[Any]] = {"row": part.rows.tolist(), "text": part.texts}
+    if part.pairs is not None:
+        columns["pair"] = part.pairs
+    if isinstance(report, ClassificationReport):
+        columns["target"] = [labels[int(target)] for target in report.targets]
+        outputs = report.probabilities
+    else:
+        columns["target"] = report.targets.tolist()
+        outputs = report.predicted[:, None]
+    cells = np.array(list(columns.values()), object).T
+    is_regression = result.data.is_regression
+    return PredictedTable(tuple(columns), cells, labels, outputs, is_regression)
 
 
 def pack_model(folder: Path, path: Path) -> None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import math
 import platform
+import re
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core import __version__
+from bertviz_core.checkpoints.catalogue import language_of
 from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.card_words import ENGLISH, CardWords
+from bertviz_core.finetune.card_words import ENGLISH, LANGUAGES, CardWords
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
 from bertviz_core.finetune.run_sentences import chosen_text
 
 if TYPE_CHECKING:
     import numpy as np
+    from huggingface_hub import EvalResult, ModelCardData
 
     from bertviz_core.finetune.run import FinetuneResult
 
@@ -24,20 +28,33 @@ if TYPE_CHECKING:
 _PRIVATE = ("run:", "upload:")
 # In the name of a model that cannot be found by it.
 UNNAMED = "@sha256:"
+# An id that pins a model of the hub.
+_ON_HUB = re.compile(r"[^:@]+@[0-9a-f]{40}")
 _HASH_DIGITS = 12
 _PACKAGES = ("keras", "tensorflow", "numpy", "tokenizers", "scikit-learn")
 # By what other name a package may have been installed; see `requirements.txt`.
 _OTHER_BUILDS = {"tensorflow": "tensorflow-cpu"}
 
-SCRIPT = '''"""Predicts: python predict.py "a text" ["its second text"]."""
+# Said before any library is loaded.
+_CHECKS = '''"""Usage: python predict.py "a text" ["its second text"]."""
 import sys
 from pathlib import Path
 
+folder = Path(__file__).parent
+wrong = "" if len(sys.argv) in (2, 3) else __doc__
+for name in ("config.json", "model.safetensors", "vocab.txt"):
+    if not (folder / name).is_file():
+        wrong = f"{{name}} is missing: predict.py belongs beside the files of the zip."
+if wrong:
+    print(wrong, file=sys.stderr)
+    sys.exit(2)
+'''
+
+SCRIPT = """
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, logging
 
 logging.set_verbosity_error()  # the word head in the file is not needed here
-folder = Path(__file__).parent
 cut = {{"truncation": True, "max_length": {max_tokens}}}
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
@@ -46,21 +63,18 @@ with torch.no_grad():
     logits = model(**texts).logits[0]
 for index, value in enumerate(logits if len(logits) == 1 else logits.softmax(-1)):
     print(f"{{model.config.id2label[index]}}\\t{{value:.4f}}")
-'''
+"""
 
 # A model with layers of our own is loaded by this project alone.
-OWN_SCRIPT = '''"""Predicts: python predict.py "a text" ["its second text"]."""
-import sys
-from pathlib import Path
-
+OWN_SCRIPT = """
 from bertviz_core.finetune.row_prediction import read_text
 from bertviz_core.explorer import Explorer
 
-explorer = Explorer.open(str(Path(__file__).parent))
+explorer = Explorer.open(str(folder))
 found = read_text(explorer, *sys.argv[1:3], max_tokens={max_tokens})
 for label, value in zip(found.labels, found.outputs):
     print(f"{{label}}\\t{{value:.4f}}")
-'''
+"""
 
 
 def metrics(result: FinetuneResult) -> dict[str, Any]:
@@ -135,7 +149,7 @@ def base_name(result: FinetuneResult) -> str:
 def script(result: FinetuneResult) -> str:
     """The text of `predict.py`."""
     own = result.loaded.model.config.own_fields
-    template = OWN_SCRIPT if own else SCRIPT
+    template = _CHECKS + (OWN_SCRIPT if own else SCRIPT)
     return template.format(max_tokens=result.settings.max_tokens)
 
 
@@ -148,6 +162,9 @@ def model_card(
         result: of a run.
         title: what its owner calls the model; "" names the model that it began with.
         words: the language.
+
+    Returns:
+        The card, with metadata for the Hugging Face hub at its head.
     """
     settings, data, base = result.settings, result.data, _plain(base_name(result))
     about = words.number if data.is_regression else words.classes
@@ -162,6 +179,7 @@ def model_card(
         rows=len(data.train),
     )
     parts = (
+        f"---\n{_metadata(result, title).to_yaml()}\n---",
         f"# {_plain(title) or words.untitled.format(base=base)}",
         about.format(labels=words.between.join(map(_plain, data.labels))),
         f"## {words.made_title}",
@@ -172,8 +190,106 @@ def model_card(
         *_of_words(result, words),
         f"## {words.mind_title}",
         words.mind,
+        f"## {words.licence_title}",
+        _licence(result, words, _plain),
     )
     return "\n\n".join(parts) + "\n"
+
+
+def notice(result: FinetuneResult) -> str:
+    """The licence of the weights, and what has to be handed on with them."""
+    base = result.loaded.documents
+    said = [_licence(result, words) for words in LANGUAGES]
+    # The notice of a model that was trained here holds those of all before it.
+    handed_on = base.notice or base.card
+    return "\n\n".join([*said, *(["---", handed_on] if handed_on else [])]) + "\n"
+
+
+def _licence(
+    result: FinetuneResult, words: CardWords, escaped: Callable[[str], str] = str
+) -> str:
+    name = base_name(result)
+    licence = _licence_name(result.loaded.documents.metadata())
+    if licence:
+        return words.licence.format(base=escaped(name), licence=escaped(licence))
+    place = words.origin
+    if _ON_HUB.fullmatch(result.base_model_id):
+        place = words.hub_page.format(name=name.split("@")[0])
+    return words.no_licence.format(base=escaped(name), place=place)
+
+
+def _licence_name(known: Mapping[str, Any]) -> str:
+    """As people read it; "" where a card names none."""
+    name, link = known.get("license"), known.get("license_link")
+    if name == "other":
+        name = known.get("license_name")
+    if not isinstance(name, str) or name in ("", "unknown", "other"):
+        return ""
+    return f"{name} ({link})" if isinstance(link, str) else name
+
+
+def _metadata(result: FinetuneResult, title: str) -> ModelCardData:
+    """What the hub reads of a card."""
+    from huggingface_hub import ModelCardData
+
+    known, base = result.loaded.documents.metadata(), result.base_model_id
+    licence = {
+        name: known[name]
+        for name in ("license", "license_name", "license_link")
+        if _licence_name(known) and isinstance(known.get(name), str)
+    }
+    own = result.loaded.model.config.own_fields
+    return ModelCardData(
+        language=_languages(known) or language_of(base) or None,
+        **licence,
+        base_model=_repo_id(base_name(result)),
+        pipeline_tag="text-classification",
+        library_name=None if own else "transformers",
+        model_name=title or ENGLISH.untitled.format(base=base_name(result)),
+        eval_results=_scores(result.report),
+    )
+
+
+def _languages(known: Mapping[str, Any]) -> str | list[str]:
+    found = known.get("language")
+    if isinstance(found, list):
+        return [name for name in found if isinstance(name, str)]
+    return found if isinstance(found, str) else ""
+
+
+def _repo_id(name: str) -> str | None:
+    """The name that a model may have on the hub."""
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    with contextlib.suppress(HFValidationError):
+        if UNNAMED not in name:
+            repo = name.split("@")[0]
+            validate_repo_id(repo)
+            return repo
+    return None
+
+
+def _scores(report: Report) -> list[EvalResult]:
+    from huggingface_hub import EvalResult
+
+    if isinstance(report, ClassificationReport):
+        found = {"accuracy": report.accuracy, "f1": report.macro_f1}
+    else:
+        found = {"mae": report.mae, "r_squared": report.r2}
+    names = {"f1": "Macro F1", "mae": "MAE", "r_squared": "R²"}
+    return [
+        EvalResult(
+            task_type="text-classification",
+            dataset_type="private",
+            dataset_name="Test rows of the table it was trained on",
+            dataset_split="test",
+            metric_type=kind,
+            metric_name=names.get(kind),
+            metric_value=float(value),
+        )
+        for kind, value in found.items()
+        if math.isfinite(value)
+    ]
 
 
 def _of_words(result: FinetuneResult, words: CardWords) -> list[str]:

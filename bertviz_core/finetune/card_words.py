@@ -35,6 +35,11 @@ class CardWords:
     mae: str
     mind_title: str
     mind: str
+    licence_title: str
+    licence: str
+    no_licence: str
+    hub_page: str
+    origin: str
     levels: Mapping[str, str] = field(default_factory=dict)
     methods: Mapping[str, str] = field(default_factory=dict)
 
@@ -85,8 +90,21 @@ ENGLISH = CardWords(
     mind_title="What to keep in mind",
     mind=(
         "It knows the kind of text that it was trained on, and repeats the mistakes "
-        "and prejudices of its labels. Look at `predictions.csv` before you trust it."
+        "and prejudices of its labels. Look at `predictions.csv` before you trust it; "
+        "`predictions.jsonl` holds the same rows with exact texts and probabilities."
     ),
+    licence_title="Licence",
+    licence=(
+        "These weights were made from {base}, whose licence is {licence}, and inherit "
+        "it. Whoever passes them on keeps that licence and the file `NOTICE`, which "
+        "holds the words of that model's authors."
+    ),
+    no_licence=(
+        "The licence of {base}, from which these weights were made, is not known here. "
+        "They inherit it: before you pass them on, look for it {place}."
+    ),
+    hub_page="on https://huggingface.co/{name}",
+    origin="where that model came from",
     methods={
         "model": "this model",
         "majority": "always the commonest (majority)",
@@ -135,8 +153,20 @@ CHINESE = CardWords(
     mind_title="使用时请注意",
     mind=(
         "它只了解训练时见过的那类文本，也会重复标签里的错误和偏见。"
-        "在信任它之前，请先看看 `predictions.csv`。"
+        "在信任它之前，请先看看 `predictions.csv`；"
+        "`predictions.jsonl` 里是同样的行，文本和概率都原样保存。"
     ),
+    licence_title="许可证",
+    licence=(
+        "这些权重由 {base} 训练而来，它的许可证是 {licence}，这些权重也沿用这个许可证。"
+        "再分发时请保留这个许可证，并附上 `NOTICE` 文件，里面有原模型作者的说明。"
+    ),
+    no_licence=(
+        "这些权重由 {base} 训练而来，这里不知道它的许可证，而这些权重要沿用它。"
+        "再分发之前，请先到{place}查明。"
+    ),
+    hub_page=" https://huggingface.co/{name} ",
+    origin="该模型的来源处",
     methods={
         "model": "这个模型",
         "majority": "永远回答最常见的类别",

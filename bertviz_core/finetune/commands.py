@@ -100,7 +100,11 @@ _LOG = "log"
     show_default=True,
     help="For --level top.",
 )
-@click.option("--epochs", default=0, help="Default: by level and number of rows.")
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help="Default: by level and number of rows.",
+)
 @click.option("--batch-size", default=16, show_default=True)
 @click.option(
     "--learning-rate", default=0.0, help="Default: by level and size of the model."
@@ -224,6 +228,7 @@ def _run(
     from bertviz_core.finetune.card import metrics
     from bertviz_core.finetune.command_recipe import differences
     from bertviz_core.finetune.lengths import measure_lengths
+    from bertviz_core.finetune.remedies import num_rows_seen
     from bertviz_core.finetune.run import finetune
     from bertviz_core.pretrain.commands import stop_on_signal
 
@@ -236,7 +241,7 @@ def _run(
         options,
         lengths.default_max_tokens(positions),
         loaded.model.config.hidden_size,
-        len(rows.data.train),
+        num_rows_seen(rows.data, options["oversample"]),
     )
     work, steps = out / ".work", 0
     last = None if recipe is None else recipe.stopped_at
@@ -264,6 +269,8 @@ def _settings(
 ) -> FinetuneSettings:
     from bertviz_core.finetune.settings import FinetuneSettings
 
+    if options["epochs"] is None:
+        options = options | {"epochs": -1}
     names = {field.name for field in dataclasses.fields(FinetuneSettings)}
     chosen = {name: value for name, value in options.items() if name in names}
     chosen["max_tokens"] = options["max_tokens"] or default_max_tokens

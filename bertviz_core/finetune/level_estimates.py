@@ -10,6 +10,7 @@ import numpy as np
 
 from bertviz_core.finetune.estimate import COPIES_OF_LEARNING, estimate_run
 from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.remedies import num_rows_seen
 from bertviz_core.finetune.run_estimate import (
     LevelEstimate,
     RunEstimate,
@@ -49,7 +50,8 @@ def estimate_levels(
     """
     free = free_memory() if free_bytes is None else free_bytes
     found = []
-    hidden_size, num_rows = loaded.model.config.hidden_size, len(data.train)
+    hidden_size = loaded.model.config.hidden_size
+    num_rows = num_rows_seen(data, settings.oversample)
     for index, level in enumerate(LEVELS):
         progress(index / len(LEVELS), level)
         chosen = settings
@@ -77,7 +79,7 @@ def of_level(
 ) -> FinetuneSettings:
     """The same settings for another level, with what is proposed for that level."""
     chosen = settings.to_dict() | {
-        "level": level, "epochs": 0, "learning_rate": 0.0, "patience": -1
+        "level": level, "epochs": -1, "learning_rate": 0.0, "patience": -1
     }  # fmt: skip
     return FinetuneSettings.proposed(hidden_size, num_rows, **chosen)
 

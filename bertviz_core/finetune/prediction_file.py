@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -25,7 +25,8 @@ class PredictedTable:
 
     Args:
         columns: names of the table.
-        cells: str objects `[R, num_columns]`.
+        cells: objects `[R, num_columns]`: str, int, or float where a number of
+            float32 precision is meant.
         labels: C class names, or the name of the number.
         outputs: float `[R, C]`, probabilities or numbers; a row of NaN has no
             prediction.
@@ -51,7 +52,7 @@ class PredictedTable:
             shown = [number_text(v) if self.is_regression else f"{v:.6f}" for v in said]
             best = [] if self.is_regression else [safe_cell(self._best(said))]
             found = [*best, *shown] if said else [""] * self._num_added
-            writer.writerow([*map(safe_cell, row), *found])
+            writer.writerow([*map(_cell, row), *found])
 
     def write_json_lines(self, file: TextIO) -> None:
         """Writes an object a line, with all texts and numbers as they are."""
@@ -79,6 +80,12 @@ class PredictedTable:
 
     def _best(self, said: list[float]) -> str:
         return self.labels[int(np.argmax(said))] if said else ""
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return number_text(value)
+    return safe_cell(value) if isinstance(value, str) else value
 
 
 def _free_names(taken: Sequence[str], wanted: Sequence[str]) -> list[str]:

@@ -76,6 +76,13 @@ def num_oversampled(counts: np.ndarray) -> int:
     return int(counts.max() * np.count_nonzero(counts))
 
 
+def num_rows_seen(data: TrainingData, oversample: bool) -> int:
+    """Training rows of an epoch, repeated ones included."""
+    if data.is_regression or not oversample:
+        return len(data.train)
+    return num_oversampled(np.bincount(data.train.targets))
+
+
 def oversampled(data: TrainingData, seed: int) -> TrainingData:
     """The same data with training rows repeated; numbers stay as they are.
 

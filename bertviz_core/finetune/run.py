@@ -185,5 +185,10 @@ def _as_loaded(
     # A hub name's own slashes and revision would read like a place.
     name = Path(loaded.model_id.split("@")[0]).name or "model"
     return LoadedModel(
-        f"{name}-fine-tuned", model, loaded.tokenizer, data.labels, report
+        f"{name}-fine-tuned",
+        model,
+        loaded.tokenizer,
+        data.labels,
+        report,
+        documents=loaded.documents,
     )

@@ -7,6 +7,7 @@ trains writes the rest. Files appear under their names when they are whole.
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import uuid
 import zipfile
@@ -207,13 +208,16 @@ def has_care(folder: Path) -> bool:
     return False
 
 
-def status_of(folder: Path, place: int = 0) -> TrainingStatus:
+def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
     """Puts together what a page sees.
 
     Args:
         folder: of the run.
         place: in the queue, from 1; 0 where it does not wait.
+        name: that it was asked by; who reads by `visitor_files.reading_name` is told
+            the run's id nowhere.
     """
+    name = name or folder.name
     is_cared_for = has_care(folder)  # asked first: what is read then is the last word
     raw = read_progress(folder)
     state = "waiting" if place else raw.get("state", "running")
@@ -221,8 +225,11 @@ def status_of(folder: Path, place: int = 0) -> TrainingStatus:
         state = "interrupted"
     history = RunHistory(**raw["history"]) if raw else RunHistory()
     request = read_request(folder)
+    if name != folder.name:
+        said = json.dumps(request.to_dict()).replace(folder.name, name)
+        request = TrainingRequest.from_dict(json.loads(said) | {"asked_table": ""})
     return TrainingStatus(
-        run_id=folder.name,
+        run_id=name,
         state=state,
         request=request,
         place=place,
@@ -235,9 +242,10 @@ def status_of(folder: Path, place: int = 0) -> TrainingStatus:
         # While it runs, the report of a model that is kept may still grow.
         model=None
         if state in ("waiting", "running")
-        else _entry(folder, request, history.language),
+        else _entry(folder, name, request, history.language),
         has_log=_has_log(folder, state),
         has_epoch=has_epoch(folder),
+        is_own=name == folder.name,
         **{name: getattr(history, name) for name in _SAME},
         **_curves(history),
     )
@@ -257,7 +265,9 @@ _SAME = (
 )
 
 
-def _entry(folder: Path, request: TrainingRequest, language: str) -> ModelEntry | None:
+def _entry(
+    folder: Path, name: str, request: TrainingRequest, language: str
+) -> ModelEntry | None:
     weights = folder / MODEL / "model.safetensors"
     if not weights.is_file():
         return None
@@ -266,7 +276,7 @@ def _entry(folder: Path, request: TrainingRequest, language: str) -> ModelEntry 
         or f"{Path(request.model.split('@')[0]).name}-fine-tuned"
     )
     return ModelEntry(
-        f"{RUN_PREFIX}{folder.name}",
+        f"{RUN_PREFIX}{name}",
         title,
         "trained",
         language=language,

@@ -39,7 +39,7 @@ class FinetuneSettings:
     Args:
         level: one of `LEVELS`.
         num_top_layers: layers that learn at level "top".
-        epochs: times that every row is seen, at most `MAX_EPOCHS`; 0 takes the
+        epochs: times that every row is seen, at most `MAX_EPOCHS`; -1 takes the
             level's default.
         batch_size: rows per optimiser step.
         learning_rate: per optimiser step, after warm-up; 0 takes the level's
@@ -67,7 +67,7 @@ class FinetuneSettings:
 
     level: str = "full"
     num_top_layers: int = 2
-    epochs: int = 0
+    epochs: int = -1
     batch_size: int = 16
     learning_rate: float = 0.0
     warmup_rate: float = 0.1
@@ -85,7 +85,7 @@ class FinetuneSettings:
     def __post_init__(self) -> None:
         self._require_bounds()
         # What is not chosen is written down, so that a recipe says all.
-        if self.epochs == 0:
+        if self.epochs == -1:
             object.__setattr__(self, "epochs", DEFAULT_EPOCHS[self.level])
         if self.patience == -1:
             object.__setattr__(self, "patience", DEFAULT_PATIENCE[self.level])
@@ -107,7 +107,7 @@ class FinetuneSettings:
         Args:
             hidden_size: of the model.
             num_rows: to learn from in an epoch.
-            chosen: fields; 0 for `epochs` and `learning_rate` proposes one.
+            chosen: fields; -1 for `epochs` and 0 for `learning_rate` propose one.
 
         Raises:
             TrainingError: see the class.
@@ -120,7 +120,7 @@ class FinetuneSettings:
             narrow = (_USUAL_SIZE / hidden_size) ** 2
             rate = min(settings.learning_rate * narrow, _LARGEST_RATE)
             proposed["learning_rate"] = float(f"{rate:.1e}")
-        if not chosen.get("epochs"):
+        if chosen.get("epochs", -1) == -1:
             in_epoch = max(steps_per_epoch(num_rows, settings.batch_size), 1)
             enough = min(math.ceil(_FEWEST_STEPS / in_epoch), _MOST_EPOCHS)
             proposed["epochs"] = max(settings.epochs, enough)
@@ -153,8 +153,8 @@ class FinetuneSettings:
         for name in ("num_top_layers", "batch_size"):
             fits = 1 <= getattr(self, name) <= _LARGEST
             self._require(name, fits, f"≥ 1, ≤ {_LARGEST}")
-        fits = 0 <= self.epochs <= MAX_EPOCHS
-        self._require("epochs", fits, f"≥ 0, ≤ {MAX_EPOCHS}")
+        fits = self.epochs == -1 or 1 <= self.epochs <= MAX_EPOCHS
+        self._require("epochs", fits, f"≥ 1, ≤ {MAX_EPOCHS}")
         self._require("seed", 0 <= self.seed <= _LARGEST, f"≥ 0, ≤ {_LARGEST}")
         fits = -1 <= self.patience <= _LARGEST
         self._require("patience", fits, f"≥ -1, ≤ {_LARGEST}")

@@ -83,6 +83,8 @@ class TrainingStatus(FrozenArrays):
         error: why it failed.
         model: the trained model, to be opened on every page; `None` before.
         has_log: whether there is a log for TensorBoard to take away.
+        is_own: whether it was asked for by its id, so that it can be stopped; false by
+            `visitor_files.reading_name`.
         has_epoch: whether one is on the disk, for a run that broke off to go on from.
     """
 
@@ -116,6 +118,7 @@ class TrainingStatus(FrozenArrays):
     model: ModelEntry | None = None
     has_log: bool = False
     has_epoch: bool = False
+    is_own: bool = True
 
     @property
     def is_finished(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bertviz_core import visitor_files
-from bertviz_core.errors import DatasetError
+from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune.table_encoding import refuse_other_formats
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
-from bertviz_core.visitor_files import RUNS, TABLES, place_of
+from bertviz_core.visitor_files import TABLES, place_of, run_folder
 
 _SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "datasets"
 _SAMPLE = re.compile(r"sample:([a-z_]{1,40})")
@@ -67,14 +68,14 @@ def table_path(table: str) -> Path:
     Raises:
         DatasetError: no such table, or it was not asked for in a long time.
     """
+    path = Path()
     if match := _SAMPLE.fullmatch(table):
         path = _SAMPLE_FOLDER / f"{match[1]}.csv"
     elif match := _TABLE.fullmatch(table):
         path = place_of(TABLES) / match[1] / _TABLE_FILE
     elif match := _RUN_TABLE.fullmatch(table):
-        path = place_of(RUNS) / match[1] / match[2]
-    else:
-        path = Path()
+        with contextlib.suppress(TrainingError):
+            path = run_folder(match[1]) / match[2]
     if not path.is_file():
         raise DatasetError(
             "This table is no longer here: tables are removed when nobody has used "

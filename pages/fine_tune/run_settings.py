@@ -18,6 +18,7 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.run_estimate import TrainingEstimate
+from bertviz_core.finetune.schedule import count_steps
 from bertviz_core.finetune.settings import FinetuneSettings
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.wording import duration, memory
@@ -39,10 +40,8 @@ _PLACE = "ft_estimate"
 _BYTES_UNKNOWN = 0
 
 
-def settings_of(
-    state: FineTuneState, check: DataCheck, recommended: str = FIRST_LEVEL
-) -> FinetuneSettings:
-    """The settings of the run; `recommended` is the level where none was chosen.
+def settings_of(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
+    """The settings of the run.
 
     Raises:
         TrainingError: a value that cannot be.
@@ -53,7 +52,7 @@ def settings_of(
     return FinetuneSettings.proposed(
         size,
         num_rows_seen(check, balance == "oversample"),
-        level=state.level or recommended,
+        level=state.level or FIRST_LEVEL,
         max_tokens=max_tokens_of(state, check),
         class_weights=balance == "weights",
         oversample=balance == "oversample",
@@ -130,7 +129,19 @@ def _start(question: Question[Any]) -> str:
     return client().start(question, owner())
 
 
-def show_estimate(state: FineTuneState) -> None:
+def time_of(
+    estimate: TrainingEstimate, state: FineTuneState, check: DataCheck, level: str
+) -> str:
+    """How long the run would take at a level, with what the visitor chose."""
+    run = estimate.level(level).run
+    if run is None:
+        return plain("fine_tune.not_timed")
+    settings = settings_of(dataclasses.replace(state, level=level), check)
+    num_rows = num_rows_seen(check, settings.oversample)
+    return duration(run.seconds_of(count_steps(settings, num_rows)))
+
+
+def show_estimate(state: FineTuneState, check: DataCheck) -> None:
     """Draws the question, then a table of the levels and the recommended one."""
     st.markdown(t("fine_tune.estimate_explained"))
     estimate = ask_estimate(state)
@@ -139,7 +150,7 @@ def show_estimate(state: FineTuneState) -> None:
     rows = [
         [
             plain(f"fine_tune.level_{one.level}"),
-            duration(one.run.seconds) if one.run else plain("fine_tune.not_timed"),
+            time_of(estimate, state, check, one.level),
             memory(one.memory_bytes),
             plain(f"fine_tune.fits_{'yes' if one.fits else 'no'}"),
         ]

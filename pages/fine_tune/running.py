@@ -18,6 +18,7 @@ from bertviz_core.figures.finetune_progress import (
 from bertviz_core.finetune.schedule import count_steps, learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.finetune.training_status import RESUMABLE, TrainingStatus
+from bertviz_core.visitor_files import reading_name
 from pages.fine_tune.state import FineTuneState, change, go_to
 from pages.fine_tune.steps import offer_step, peek_step
 from pages.fine_tune.widgets import button, draw_figure
@@ -51,15 +52,30 @@ def show_run(state: FineTuneState) -> None:
         st.info(t("fine_tune.other_table", title=title), icon=":material/info:")
         _offer_another(t("fine_tune.train_this_table"))
     if not status.is_finished:
-        st.markdown(t("fine_tune.run_goes_on", time=lease()))
+        if status.is_own:
+            st.markdown(t("fine_tune.run_goes_on", time=lease()))
+        _share(status)
         _watch(status.run_id)
         return
     _show_ending(status)
+    _share(status)
     _show_results(status)
     if status.has_model:
         offer_step("evaluate", "train")
     if not is_of_other:
         _offer_another(t("fine_tune.train_again"))
+
+
+def _share(status: TrainingStatus) -> None:
+    """Offers a link by which others see all and change nothing, or says it is one."""
+    if not status.is_own:
+        st.caption(t("fine_tune.reading_only"))
+        return
+    with st.popover(t("fine_tune.share"), icon=":material/share:"):
+        st.markdown(t("fine_tune.share_explained", time=lease()))
+        step = "try" if status.has_model else "train"
+        link = f"?ft_run_id={reading_name(status.run_id)}&ft_step={step}"
+        st.code(f"{st.context.url or ''}{link}", language=None, wrap_lines=True)
 
 
 @st.fragment(run_every=_POLL_SECONDS)
@@ -70,7 +86,8 @@ def _watch(run_id: str) -> None:
     if status.is_finished:
         st.rerun()
     _show_place(status)
-    if status.phase not in ("evaluate", "pack"):  # the steps are over
+    are_steps_over = status.phase in ("evaluate", "pack")
+    if status.is_own and not are_steps_over:
         _offer_stop(status)
     _show_results(status)
 
@@ -160,7 +177,8 @@ def _show_ending(status: TrainingStatus) -> None:
     if status.error is not None:
         st.markdown(sentence(status.error.template, status.error.details))
     label = t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew")
-    if status.state in RESUMABLE and button(label, "ft_resume", "resume"):
+    is_offered = status.is_own and status.state in RESUMABLE
+    if is_offered and button(label, "ft_resume", "resume"):
         with shown_to_user(stop=False):
             client().trainings.resume(status.run_id)
             st.rerun()
@@ -295,7 +313,7 @@ def _show_settings(settings: FinetuneSettings) -> None:
         level = plain(f"fine_tune.level_{settings.level}")
         rows = [[plain("fine_tune.column_level"), level]]
         rows += [
-            [plain(f"fine_tune.option_{name}"), _value(name, value)]
+            [plain(f"fine_tune.option_{name}"), setting_value(name, value)]
             for name, value in settings.to_dict().items()
             if name not in _NOT_SHOWN
         ]
@@ -303,7 +321,8 @@ def _show_settings(settings: FinetuneSettings) -> None:
         st.markdown(table(header, rows))
 
 
-def _value(name: str, value: object) -> str:
+def setting_value(name: str, value: object) -> str:
+    """A setting of a run for a reader, as plain text."""
     if isinstance(value, str):
         return choice_name(name, value)
     if isinstance(value, bool):

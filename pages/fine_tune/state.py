@@ -3,7 +3,8 @@
 Everything that a visitor chose is part of the address, so that a reload, a closed tab
 or a link finds it again; the session holds the same while other pages are looked at.
 A choice stands there as "ft_" and its name, unless it is what a first visitor has. An
-address that somebody wrote by hand may hold anything: what does not fit is left.
+address that somebody wrote by hand may hold anything: what does not fit is left, a
+setting that a run would refuse with a sentence.
 The engine holds tables, runs and models: the page keeps their names alone.
 """
 
@@ -29,6 +30,7 @@ from bertviz_core.finetune.table_layout import SEPARATORS
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.shared.choices import put_into_address
+from pages.shared.errors import sentence
 from pages.shared.visitor import hold
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
@@ -225,7 +227,10 @@ def _read_option(written: str) -> list[tuple[str, Any]]:
     try:
         value = json.loads(said[:_LONGEST])
         FinetuneSettings.from_dict({name: value})
-    except (ValueError, BertVizError):
+    except ValueError:
+        return []
+    except BertVizError as error:
+        st.toast(sentence(error.template, error.details), duration=30)
         return []
     is_infinite = isinstance(value, float) and not math.isfinite(value)
     return [] if is_infinite else [(name, value)]

@@ -87,7 +87,7 @@ def show(state: FineTuneState) -> None:
     if too_long is not None and too_long.severity == "warning":
         _show_finding(too_long, data)
     st.subheader(t("fine_tune.estimate_title"), anchor=False)
-    show_estimate(state)
+    show_estimate(state, check)
     offer_step("train", "check")
 
 

@@ -31,12 +31,21 @@ _LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")
 _KEPT = "ft_take_kept"
 # By the language of the interface.
 CARDS = {"en": ENGLISH, "zh": CHINESE}
-# What stands in the zip, each with a line on the page.
-_CONTENTS = (
-    *("model.safetensors", "config.json", "vocab.txt", "labels.json", "metrics.json"),
-    *("recipe.json", "predictions.csv", "predict.py"),
-    *(words.file_name for words in CARDS.values()),
-)
+# What stands in the zip, and the end of the key of its line on the page.
+_CONTENTS = {
+    "model.safetensors": "model",
+    "config.json": "config",
+    "vocab.txt": "vocab",
+    "labels.json": "labels",
+    "metrics.json": "metrics",
+    "recipe.json": "recipe",
+    "predictions.csv": "predictions",
+    "predictions.jsonl": "exact_predictions",
+    "predict.py": "predict",
+    "NOTICE": "notice",
+    ENGLISH.file_name: "readme",
+    CHINESE.file_name: "readme_zh",
+}
 
 
 def show(state: FineTuneState) -> None:
@@ -95,8 +104,7 @@ def _show_contents(path: Path) -> None:
     with zipfile.ZipFile(path) as packed:
         sizes = {Path(e.filename).name: e.file_size for e in packed.infolist()}
     names = [name for name in _CONTENTS if name in sizes]
-    stems = [name.rsplit(".", 1)[0].lower().replace(".", "_") for name in names]
-    what = [plain(f"fine_tune_results.file_{stem}") for stem in stems]
+    what = [plain(f"fine_tune_results.file_{_CONTENTS[name]}") for name in names]
     columns = {
         "fine_tune_results.file": names,
         "fine_tune_results.what_it_is": what,

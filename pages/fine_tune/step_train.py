@@ -12,7 +12,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.run_estimate import TrainingEstimate
-from bertviz_core.finetune.schedule import count_steps
 from bertviz_core.finetune.settings import (
     DECAYS,
     LEVELS,
@@ -25,16 +24,18 @@ from pages.fine_tune.run_settings import (
     explain_estimate,
     num_rows_seen,
     settings_of,
+    time_of,
 )
-from pages.fine_tune.running import show_run, show_schedule
+from pages.fine_tune.running import setting_value, show_run, show_schedule
 from pages.fine_tune.state import MAX_SEED, TITLE, FineTuneState, change, remember
 from pages.fine_tune.step_data import table_name
 from pages.fine_tune.widgets import button, draw_field
-from pages.fine_tune.wording import choice_name, duration, lease, memory
+from pages.fine_tune.wording import choice_name, lease, memory
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.language import in_a_row, plain, t
+from pages.shared.language import in_a_row, listed, plain, t
+from pages.shared.markdown import Markdown, escape
 from pages.shared.visitor import owner
 
 _MOST_CHARACTERS = 60
@@ -44,8 +45,6 @@ _ICONS = {
     "top": ":material/layers:",
     "full": ":material/deployed_code:",
 }
-# Each level has defaults of its own for these.
-_OF_A_LEVEL = ("epochs", "learning_rate", "patience", "num_top_layers")
 # What `FinetuneSettings.proposed` makes of the table and the model.
 _PROPOSED = ("epochs", "learning_rate")
 _BOUNDS: dict[str, dict[str, float]] = {
@@ -73,23 +72,28 @@ def show(state: FineTuneState) -> None:
         return
     st.markdown(t("fine_tune.train_intro", model=state.model))
     estimate = ask_estimate(state, at_once=True)
-    level = _choose_level(state, estimate)
-    settings = settings_of(state, check, level)
+    state = _choose_level(state, check, estimate)
+    settings = settings_of(state, check)
     num_rows = num_rows_seen(check, settings.oversample)
     st.subheader(t("fine_tune.settings_title"), anchor=False)
     _choose_options(state, settings, check)
     st.subheader(t("fine_tune.schedule_title"), anchor=False)
     show_schedule(settings, num_rows)
     st.subheader(t("fine_tune.start_title"), anchor=False)
-    _expect(estimate, settings, num_rows)
+    _expect(state, check, estimate, settings)
     _offer_start(state, settings)
     _offer_earlier()
 
 
-def _choose_level(state: FineTuneState, estimate: TrainingEstimate | None) -> str:
-    """Draws a card for each of `LEVELS`; the chosen or recommended one."""
+def _choose_level(
+    state: FineTuneState, check: DataCheck, estimate: TrainingEstimate | None
+) -> FineTuneState:
+    """Draws a card for each of `LEVELS`; the state with one of them."""
     recommended = estimate.recommended if estimate else FIRST_LEVEL
-    chosen = state.level or recommended
+    if not state.level:
+        # Settings that somebody looks at do not change when the timing ends.
+        remember(level=recommended)
+        state = dataclasses.replace(state, level=recommended)
     for box, level in zip(st.columns(3, border=True), LEVELS, strict=True):
         with box:
             name = t(f"fine_tune.level_{level}")
@@ -98,31 +102,25 @@ def _choose_level(state: FineTuneState, estimate: TrainingEstimate | None) -> st
                 st.markdown(t("fine_tune.recommended"))
             st.markdown(t(f"fine_tune.level_{level}_explained"))
             if estimate is not None:
-                st.caption(_needs(estimate, level))
-            is_chosen = level == chosen
+                time = time_of(estimate, state, check, level)
+                st.caption(_needs(estimate, level, time))
+            is_chosen = level == state.level
             button(
                 t("fine_tune.level_chosen" if is_chosen else "fine_tune.choose"),
                 f"ft_level_{level}",
                 "check" if is_chosen else "",
-                _take_level,
-                level,
+                change,
+                kwargs={"level": level},
                 disabled=is_chosen,
                 width="stretch",
             )
-    return chosen
+    return state
 
 
-def _needs(estimate: TrainingEstimate, level: str) -> str:
+def _needs(estimate: TrainingEstimate, level: str, time: str) -> str:
     one = estimate.level(level)
-    time = duration(one.run.seconds) if one.run else t("fine_tune.not_timed")
     said = t("fine_tune.level_needs", time=time, memory=memory(one.memory_bytes))
     return said if one.fits else in_a_row([said, t("fine_tune.does_not_fit")])
-
-
-def _take_level(level: str) -> None:
-    options = remember().options
-    kept = tuple((key, value) for key, value in options if key not in _OF_A_LEVEL)
-    remember(level=level, options=kept)
 
 
 def _choose_options(
@@ -148,6 +146,7 @@ def _choose_options(
         boxes.enter(third.number_input, "weight_decay", format="%.3f")
         boxes.enter(third.number_input, "clip_norm")
         boxes.draw(third.selectbox, "precision", PRECISIONS)
+    boxes.explain()
     if state.options:
         label = t("fine_tune.reset_settings")
         button(label, "ft_reset", "restart_alt", change, kwargs={"options": ()})
@@ -165,7 +164,7 @@ def _usual(
     for name in _PROPOSED:
         others = tuple(pair for pair in state.options if pair[0] != name)
         without = dataclasses.replace(state, options=others)
-        usual[name] = getattr(settings_of(without, check, settings.level), name)
+        usual[name] = getattr(settings_of(without, check), name)
     return usual
 
 
@@ -175,6 +174,7 @@ class _Boxes:
 
     settings: FinetuneSettings
     usual: Mapping[str, Any]
+    edited: list[str] = dataclasses.field(default_factory=list)
 
     def enter(self, widget: Any, name: str, **arguments: Any) -> None:
         """Draws a number."""
@@ -188,6 +188,8 @@ class _Boxes:
         self, widget: Any, name: str, options: Any = None, **arguments: Any
     ) -> None:
         """Draws a number or a choice."""
+        if getattr(self.settings, name) != self.usual[name]:
+            self.edited.append(name)
         draw_field(
             widget,
             f"fine_tune.option_{name}",
@@ -195,28 +197,46 @@ class _Boxes:
             options,
             key=f"ft_option_{name}",
             take=_take_option,
-            args=(name, self.settings.level, self.usual[name]),
+            args=(name, self.usual[name]),
             say=lambda option: choice_name(name, option),
             **arguments,
         )
 
+    def explain(self) -> None:
+        """Says which of the settings are other than proposed."""
+        said = [
+            plain(
+                "fine_tune.edited_setting",
+                name=plain(f"fine_tune.option_{name}"),
+                value=setting_value(name, getattr(self.settings, name)),
+                proposed=setting_value(name, self.usual[name]),
+            )
+            for name in self.edited
+        ]
+        if said:
+            edited = Markdown(listed(map(escape, said)))
+            st.caption(t("fine_tune.edited_settings", settings=edited))
 
-def _take_option(name: str, level: str, usual: Any) -> None:
-    """Keeps a setting with the level that it was made for, unless it is usual."""
+
+def _take_option(name: str, usual: Any) -> None:
+    """Keeps a setting, unless it is usual."""
     value = st.session_state[f"ft_option_{name}"]
     others = tuple((key, old) for key, old in remember().options if key != name)
     changed = others if value == usual else (*others, (name, value))
-    remember(level=level, options=changed)
+    remember(options=changed)
 
 
 def _expect(
-    estimate: TrainingEstimate | None, settings: FinetuneSettings, num_rows: int
+    state: FineTuneState,
+    check: DataCheck,
+    estimate: TrainingEstimate | None,
+    settings: FinetuneSettings,
 ) -> None:
     said = [
         t(
             "fine_tune.about_to_train",
             level=plain(f"fine_tune.level_{settings.level}"),
-            count=num_rows,
+            count=num_rows_seen(check, settings.oversample),
             epochs=settings.epochs,
             max_tokens=settings.max_tokens,
         )
@@ -226,8 +246,8 @@ def _expect(
         return
     one = estimate.level(settings.level)
     if one.run is not None:
-        seconds = one.run.seconds_of(count_steps(settings, num_rows))
-        said.append(t("fine_tune.may_take", time=duration(seconds)))
+        time = time_of(estimate, state, check, settings.level)
+        said.append(t("fine_tune.may_take", time=time))
     if not one.fits:
         st.warning(t("fine_tune.may_not_fit"), icon=":material/memory:")
     st.markdown(in_a_row(said))

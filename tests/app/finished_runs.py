@@ -264,7 +264,9 @@ def _write_zip(path):
         "metrics.json": "{}",
         "recipe.json": json.dumps({"seed": 1}),
         "predictions.csv": "row,text\r\n2,'=1+1\r\n",
+        "predictions.jsonl": '{"row": 2, "text": "=1+1"}\n',
         "predict.py": "print('predicted')",
+        "NOTICE": "a licence",
         "README.md": "# my card",
         "README.zh.md": "# 我的模型卡",
     }

@@ -29,7 +29,12 @@ from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
 from bertviz_core.finetune.table_view import view_table
 from bertviz_core.finetune.visitor_tables import keep_table, table_path
-from bertviz_core.visitor_files import LEASE_VARIABLE, TABLES, place_of
+from bertviz_core.visitor_files import (
+    LEASE_VARIABLE,
+    TABLES,
+    place_of,
+    reading_name,
+)
 from pages.fine_tune import running, step_check
 from pages.fine_tune.answers import choose_columns, look
 from pages.fine_tune.state import FineTuneState
@@ -618,7 +623,7 @@ def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tune
     del tuner.broken["start"]
     app.button(key="job_ft_estimate_start").click().run()
     assert not app.error
-    assert app.button(key="ft_level_top").disabled
+    assert "About 19 seconds" in said_in(app.caption)
     app.button(key="ft_start").click().run()
     assert tuner.requests
 
@@ -660,8 +665,8 @@ def test_another_maximum_asks_for_a_measurement_of_its_own(open_step, tuner):
     app = open_step("check", ft_table=table_of(tuner, LONG))
     app.button(key="job_ft_estimate_start").click().run()
     assert "Standard" in app.success[-1].value
-    assert "20 seconds" in said_in(app.markdown)
-    assert "1.9 hours" in said_in(app.markdown)
+    assert "| 60 seconds |" in said_in(app.markdown)
+    assert "| 3.1 hours |" in said_in(app.markdown)
     with pytest.raises(KeyError):
         app.button(key="job_ft_estimate_start")
     app.slider(key="ft_field_max_tokens").set_value(8).run()
@@ -704,15 +709,75 @@ def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
     assert request.data.source.table == SAMPLES["en"]
 
 
-def test_another_level_takes_its_own_defaults(open_step):
+def test_another_level_keeps_what_was_edited_and_proposes_the_rest(open_step, tuner):
     app = open_step("train", ft_level="full")
     app.number_input(key="ft_option_epochs").set_value(7).run()
     app.number_input(key="ft_option_batch_size").set_value(9).run()
     app.button(key="ft_level_head").click().run()
-    assert app.number_input(key="ft_option_epochs").value == 30
+    assert app.number_input(key="ft_option_epochs").value == 7
     assert app.number_input(key="ft_option_batch_size").value == 9
+    assert app.number_input(key="ft_option_learning_rate").value == 1e-3
+    assert app.number_input(key="ft_option_patience").value == 10
+    assert "Epochs: 7 (proposed: 30)" in said_in(app.caption)
+    assert "Batch size: 9 (proposed: 16)" in said_in(app.caption)
+    app.number_input(key="ft_option_epochs").set_value(30).run()
+    assert "Epochs:" not in said_in(app.caption)
     app.button(key="ft_reset").click().run()
     assert app.number_input(key="ft_option_batch_size").value == 16
+    assert "(proposed:" not in said_in(app.caption)
+
+
+def test_what_is_edited_to_be_what_a_level_proposes_is_kept_all_the_same(open_step):
+    app = open_step("train", ft_level="full", ft_options=["epochs:30"])
+    app.button(key="ft_level_head").click().run()
+    assert "(proposed:" not in said_in(app.caption)
+    app.button(key="ft_level_full").click().run()
+    assert "Epochs: 30 (proposed: 17)" in said_in(app.caption)
+
+
+@pytest.mark.parametrize("options", [[], ["epochs:7"]])
+def test_a_level_that_is_looked_at_stays_when_the_timing_ends(
+    open_step, tuner, monkeypatch, options
+):
+    running = JobStatus("job-1", "running", 0.4)
+    monkeypatch.setattr(
+        tuner,
+        "start",
+        lambda *_, **__: tuner.jobs.update({"job-1": running}) or "job-1",
+    )
+    app = open_step("train", ft_options=options)
+    assert app.button(key="ft_level_head").disabled
+    tuner.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
+    app.run()
+    assert said_in(app.markdown).count("Recommended") == 1
+    assert app.button(key="ft_level_head").disabled
+    app.button(key="ft_level_top").click().run()
+    assert app.button(key="ft_level_top").disabled
+
+
+@pytest.mark.parametrize("balance", ["none", "oversample"])
+def test_a_run_has_one_time_wherever_it_is_said(open_step, tuner, balance):
+    table = table_of(tuner, UNEQUAL)
+    chosen = {"ft_table": table, "ft_balance": balance, "ft_level": "top"}
+    app = open_step("check", **chosen)
+    app.button(key="job_ft_estimate_start").click().run()
+    rows = "\n".join(line for line in said_in(app.markdown).split("\n") if "|" in line)
+    (before,) = re.findall(r"Standard.*?\| ([^|]+?) \|", rows)
+    app = open_step("train", **chosen)
+    for epochs in (None, 90):
+        if epochs:
+            app.number_input(key="ft_option_epochs").set_value(epochs).run()
+        cards = re.findall(r"About (.*?), 200", said_in(app.caption))
+        (line,) = re.findall(r"It may take (.*?)\.", said_in(app.markdown))
+        assert cards == [line]
+        assert (line == before) == (epochs is None)
+
+
+def test_no_epochs_in_an_address_are_refused_in_a_sentence(open_step):
+    app = open_step("train", ft_level="head", ft_options=["epochs:0", "patience:3"])
+    assert "epochs is out of bounds" in said_in(app.toast)
+    assert app.number_input(key="ft_option_epochs").value == 30
+    assert app.number_input(key="ft_option_patience").value == 3
 
 
 def test_the_name_of_the_model_follows_the_table(open_step, tuner):
@@ -944,6 +1009,21 @@ def test_a_run_is_kept_from_another_page_and_found_again(open_run, tuner):
     app.switch_page("pages/fine_tune/fine_tune.py").run()
     assert address(app)["ft_run_id"] == RUN
     assert app.metric
+
+
+@pytest.mark.parametrize("state", ["running", "failed"])
+def test_a_link_for_others_has_no_id_and_leaves_out_what_changes_a_run(open_run, state):
+    app = open_run(state)
+    (link,) = [code.value for code in app.code]
+    assert f"ft_run_id={reading_name(RUN)}" in link
+    assert RUN not in link
+    change = {"ft_stop", "ft_resume"}
+    keys = {button.key for button in app.button}
+    assert keys & change
+    app = open_run(state, is_own=False)
+    assert not {button.key for button in app.button} & change
+    assert not app.code
+    assert "link for reading" in said_in(app.caption)
 
 
 @pytest.mark.parametrize("step", ["train", "data"])

@@ -635,6 +635,10 @@ def test_all_that_can_be_taken_away_is_offered(
     codes = [code.value for code in app.code]
     card = {"en": "# my card", "zh": "# 我的模型卡"}[language]
     assert codes == ["print('predicted')", card]
+    contents = tables(app)[-1]
+    exact = contents[contents.iloc[:, 0] == "predictions.jsonl"].iloc[0, 1]
+    assert {"en": "exact texts", "zh": "原样保存"}[language] in exact
+    assert "NOTICE" in contents.iloc[:, 0].tolist()
     assert "model\\.zip" in shown(app)
 
     def refuse(_):

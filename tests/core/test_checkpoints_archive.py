@@ -74,7 +74,7 @@ def test_only_what_a_checkpoint_needs_comes_out(tmp_path):
     assert sorted(files_of(folder)) == sorted(files_of(HF))
 
 
-@pytest.mark.parametrize("name", [*TEXT_FILES, "recipe.json"])
+@pytest.mark.parametrize("name", [*TEXT_FILES, "recipe.json", "README.md", "NOTICE"])
 def test_whatever_is_read_beside_the_weights_comes_out(tmp_path, name):
     files = dict(files_of(HF)) | {name: b'{"vocab_size": 61}'}
     path = write_zip(tmp_path / "m.zip", files.items())

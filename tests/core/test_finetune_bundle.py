@@ -18,18 +18,21 @@ import numpy as np
 import pytest
 import tensorflow
 from click.testing import CliRunner
+from huggingface_hub import ModelCard
 from scipy.special import softmax
 
 from bertviz_core import __version__
 from bertviz_core.cells import safe_cell
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
+from bertviz_core.checkpoints.documents import Documents, read_documents
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.bundle import predictions_csv, write_bundle
-from bertviz_core.finetune.card import base_name, model_card
+from bertviz_core.finetune.bundle import predicted_rows, write_bundle
+from bertviz_core.finetune.card import base_name, model_card, notice, script
 from bertviz_core.finetune.card_words import CHINESE, ENGLISH, LANGUAGES
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.row_prediction import read_text
@@ -56,8 +59,8 @@ SETTINGS = FinetuneSettings(
 ROOT = Path(__file__).parents[2]
 FILES = {
     "config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json",
-    "labels.json", "metrics.json", "recipe.json", "predictions.csv", "predict.py",
-    "README.md", "README.zh.md",
+    "labels.json", "metrics.json", "recipe.json", "predictions.csv",
+    "predictions.jsonl", "predict.py", "NOTICE", "README.md", "README.zh.md",
 }  # fmt: skip
 
 
@@ -166,7 +169,7 @@ def test_the_metrics_stand_beside_the_simple_methods_and_on_both_cards(
     low, high = result.report.macro_f1_interval
     for words, head in ((ENGLISH, "How well it does"), (CHINESE, "它做得怎么样")):
         card = read(bundle, words.file_name)
-        assert card.startswith("# my \\*books\\*\n")
+        assert "\n---\n\n# my \\*books\\*\n" in card
         assert head in card
         assert f"{result.report.accuracy:.3f}" in card
         assert f"{low:.3f}–{high:.3f}" in card
@@ -174,7 +177,7 @@ def test_the_metrics_stand_beside_the_simple_methods_and_on_both_cards(
         assert f"C={chosen['C']:g}" in card
     top = dataclasses.replace(SETTINGS, level="top", num_top_layers=3)
     card = model_card(dataclasses.replace(result, settings=top))
-    assert card.startswith(f"# {result.base_model_id}, fine-tuned")
+    assert f"\n---\n\n# {result.base_model_id}, fine-tuned" in card
     assert "the upper layers, 3 of them" in card
 
 
@@ -208,6 +211,32 @@ def test_the_predictions_can_be_read_row_by_row(bundle, result):
         assert row["predicted"] == NAMES[int(np.argmax(shares))]
 
 
+def csv_of(result):
+    file = io.StringIO(newline="")
+    predicted_rows(result).write_csv(file)
+    return file.getvalue()
+
+
+def test_exact_texts_and_probabilities_lie_beside_the_safe_table(result, tmp_path):
+    part, report = result.data.test, result.report
+    texts = ("=1+1\u2028\r\n\U0001f600",)
+    exact = dataclasses.replace(part, texts=texts * len(part))
+    data = dataclasses.replace(result.data, test=exact)
+    bundle = write_bundle(dataclasses.replace(result, data=data), tmp_path / "e.zip")
+    lines = read(bundle, "predictions.jsonl").split("\n")[:-1]
+    rows = [json.loads(line) for line in lines]
+    assert [row["row"] for row in rows] == part.rows.tolist()
+    assert {row["text"] for row in rows} == set(texts)
+    assert [row["pair"] for row in rows] == list(part.pairs)
+    assert [row["target"] for row in rows] == [NAMES[t] for t in report.targets]
+    shares = [[row[f"p({name})"] for name in NAMES] for row in rows]
+    assert shares == report.probabilities.tolist()
+    header = read(bundle, "predictions.csv", "utf-8-sig").split("\r\n")[0]
+    assert header.split(",") == list(rows[0])
+    for words in LANGUAGES:
+        assert "`predictions.jsonl`" in read(bundle, words.file_name)
+
+
 FORMULAS = ["=1+1", "+a", "-a", "@a", "＝1+1", "＋a", "－a", "＠a"]
 
 
@@ -216,7 +245,7 @@ def test_no_cell_is_a_formula(result, text):
     part = result.data.validation
     bad = Examples((text,) * len(part), None, part.targets, part.rows)
     data = dataclasses.replace(result.data, test=bad)
-    packed = predictions_csv(dataclasses.replace(result, data=data))
+    packed = csv_of(dataclasses.replace(result, data=data))
     cells = [row["text"] for row in csv.DictReader(io.StringIO(packed, newline=""))]
     assert set(cells) == {f"'{text}"}
 
@@ -240,7 +269,7 @@ def test_text_and_numbers_stay_as_they_are():
 def test_labels_are_those_of_the_table(result):
     """Who joins the predictions with the table finds each class again."""
     data = dataclasses.replace(result.data, labels=("-1", "+1", "=a"))
-    packed = predictions_csv(dataclasses.replace(result, data=data))
+    packed = csv_of(dataclasses.replace(result, data=data))
     rows = list(csv.DictReader(io.StringIO(packed, newline="")))
     names = np.array(["-1", "+1", "'=a"])
     assert [row["target"] for row in rows] == names[result.report.targets].tolist()
@@ -255,6 +284,129 @@ def test_a_label_cannot_write_into_the_card(result):
     assert "\n# b" not in card
     assert "[x](y)" not in card
     assert "<i>" not in card
+
+
+def card_of(bundle, name="README.md"):
+    return ModelCard(read(bundle, name)).data
+
+
+def scores_of(bundle, name):
+    return {
+        score.metric_type: score.metric_value
+        for score in card_of(bundle, name).eval_results
+    }
+
+
+def with_documents(result, base, *documents):
+    loaded = dataclasses.replace(result.loaded, documents=Documents(*documents))
+    return dataclasses.replace(result, loaded=loaded, base_model_id=base)
+
+
+@pytest.mark.parametrize("words", LANGUAGES, ids=["en", "zh"])
+def test_the_hub_reads_the_head_of_the_card(result, tmp_path, words):
+    documents = read_documents(BUNDLED_FOLDER / "bert-mini-zh")
+    begun = with_documents(result, "bert-mini-zh", documents.card)
+    bundle = write_bundle(begun, tmp_path / "hub.zip", "it's: *mine*")
+    card = card_of(bundle, words.file_name)
+    said = {
+        "license": "cc-by-sa-4.0", "language": "zh", "base_model": "bert-mini-zh",
+        "pipeline_tag": "text-classification", "library_name": "transformers",
+        "model_name": "it's: *mine*",
+    }  # fmt: skip
+    assert card.to_dict().items() >= (said.items() - {("model_name", "it's: *mine*")})
+    assert card.model_name == "it's: *mine*"
+    report = result.report
+    assert scores_of(bundle, words.file_name) == {
+        "accuracy": report.accuracy,
+        "f1": report.macro_f1,
+    }
+    assert {score.dataset_split for score in card.eval_results} == {"test"}
+
+
+def test_a_base_that_cannot_be_found_is_no_base_on_the_hub(result, tmp_path):
+    begun = with_documents(result, "run:" + "0a" * 16)
+    card = card_of(write_bundle(begun, tmp_path / "own.zip"))
+    assert (card.base_model, card.license, card.language) == (None, None, None)
+    hub = with_documents(result, "google/bert_uncased@" + "a" * 40)
+    card = card_of(write_bundle(hub, tmp_path / "hub.zip"))
+    assert card.base_model == "google/bert_uncased"
+
+
+def test_the_licence_of_a_bundled_model_goes_from_training_to_training(
+    result, tmp_path, cache
+):
+    card = (BUNDLED_FOLDER / "bert-mini-en" / "README.md").read_text("utf-8")
+    opened = open_model("bert-mini-en")
+    begun = with_documents(result, "bert-mini-en", opened.documents.card)
+    bundle = write_bundle(begun, tmp_path / "first.zip")
+    notice = read(bundle, "NOTICE")
+    assert "bert-mini-en, whose licence is cc-by-sa-4.0" in notice
+    assert "它的许可证是 cc-by-sa-4.0" in notice
+    assert notice.rstrip().endswith(card.rstrip())  # it names the texts and authors
+    # The finished model of a training begins another.
+    again = finetune(open_model(str(bundle)), random_data(pairs=True), SETTINGS)
+    second = write_bundle(again, tmp_path / "second.zip")
+    assert card_of(second).license == "cc-by-sa-4.0"
+    assert notice.strip() in read(second, "NOTICE")
+    assert read(second, "NOTICE") != notice
+
+
+@pytest.mark.parametrize(
+    ("model_id", "place"),
+    [
+        (
+            "google/bert_uncased@" + "a" * 40,
+            "https://huggingface.co/google/bert_uncased",
+        ),
+        ("upload:" + "0a" * 8, "where that model came from"),
+    ],
+)
+@pytest.mark.parametrize("card", [
+    "", "# A card", "---\n- a\n---\n", "---\na: [\n---\n", "---\nlicense: [1]\n---\n",
+    "---\nlicense: unknown\n---\n", "---\nlicense: other\n---\n",
+    "---\nd: 2020-99-99\n---\n", "---\na: " + "[" * 2000 + "\n---\n",
+])  # fmt: skip
+def test_a_licence_that_is_not_known_is_said_to_be_so(result, model_id, place, card):
+    begun = with_documents(result, model_id, card)
+    assert "is not known here" in notice(begun)
+    assert place in notice(begun)
+    assert ModelCard(model_card(begun)).data.license is None
+
+
+def test_a_licence_with_a_name_of_its_own_keeps_it(result):
+    head = "license: other\nlicense_name: mine\nlicense_link: LICENSE\n"
+    begun = with_documents(result, "here", f"---\n{head}---\n", "Named: Ada")
+    assert "whose licence is mine (LICENSE)" in notice(begun)
+    assert notice(begun).endswith("\n\nNamed: Ada\n")
+    card = ModelCard(model_card(begun)).data
+    assert (card.license, card.license_name, card.license_link) == (
+        "other", "mine", "LICENSE",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_the_script_says_how_it_is_used(result, tmp_path, is_own):
+    if is_own:
+        model, _ = random_model(PRE_NORM)
+        loaded = dataclasses.replace(result.loaded, model=model)
+        result = dataclasses.replace(result, loaded=loaded)
+    path = tmp_path / "predict.py"
+    path.write_text(script(result), encoding="utf-8")
+
+    def refused(*texts):
+        done = subprocess.run(
+            [sys.executable, str(path), *texts],
+            check=False, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.strip().splitlines()) == 1
+        return done.stderr
+
+    assert "vocab.txt is missing" in refused("a text")
+    for name in ("config.json", "model.safetensors", "vocab.txt"):
+        (tmp_path / name).touch()
+    assert refused().startswith("Usage: python predict.py")
+    assert refused("a", "b", "c").startswith("Usage:")
 
 
 def test_a_place_that_cannot_be_written_is_named(result, tmp_path):
@@ -277,6 +429,11 @@ def test_a_model_of_numbers_comes_back_with_its_unit(tmp_path, cache, base):
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["target"] for row in rows[:3]] == ["500", "530", "560"]
     assert np.float32(rows[5]["predicted"]) == np.float32(expected)
+    exact = [*map(json.loads, read(bundle, "predictions.jsonl").splitlines())]
+    assert [row["target"] for row in exact] == result.report.targets.tolist()
+    assert [row["predicted"] for row in exact] == result.report.predicted.tolist()
+    found = scores_of(bundle, "README.md")
+    assert found == {"mae": result.report.mae, "r_squared": result.report.r2}
 
 
 def test_a_pre_norm_model_gets_a_script_of_our_own(tmp_path, cache):

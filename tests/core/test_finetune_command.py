@@ -9,10 +9,12 @@ from click.testing import CliRunner
 
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.finetune import run
 from bertviz_core.finetune.command_data import options_of, training_rows
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.origin import DataOrigin
 from bertviz_core.finetune.recipe_file import read_recipe
+from bertviz_core.finetune.settings import FinetuneSettings
 
 pytestmark = pytest.mark.tensorflow
 
@@ -131,6 +133,34 @@ def test_a_negative_seed_is_refused_by_name(scores, tmp_path):
         assert done.exit_code == 2
         assert option in done.stderr
         assert "Traceback" not in done.output
+
+
+def test_no_epochs_are_refused_before_anything_is_opened(scores, tmp_path):
+    out = ["--epochs", "0", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, ["fine-tune", str(scores), *out])
+    assert done.exit_code == 2
+    assert "'--epochs': 0 is not in the range x>=1" in done.stderr
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({"settings": {"epochs": 0}}))
+    with pytest.raises(TrainingError, match=r"epochs is out of bounds.*≥ 1, ≤ 1000"):
+        read_recipe(recipe)
+
+
+def test_repeated_rows_count_where_epochs_are_proposed(tmp_path, monkeypatch):
+    seen = []
+
+    def finetune(loaded, data, settings, *_):
+        seen.append((loaded.model.config.hidden_size, settings))
+        raise TrainingError("Enough.")
+
+    monkeypatch.setattr(run, "finetune", finetune)
+    table = table_of(tmp_path / "some.csv", ["often"] * 300 + ["rare"] * 20)
+    out = ["--oversample", "--label-column", "score", "--out", str(tmp_path / "out")]
+    CliRunner().invoke(main, ["fine-tune", str(table), *out])
+    ((size, settings),) = seen
+    # 320 rows, of which 0.7 learn, and as many rare ones as others.
+    usual = FinetuneSettings.proposed(size, 2 * 210, level="full")
+    assert settings.epochs == usual.epochs
 
 
 def packed(path):

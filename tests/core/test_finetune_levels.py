@@ -65,6 +65,19 @@ def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(a
         found.level("none")
 
 
+def test_epochs_are_proposed_for_the_rows_that_an_epoch_sees(asked):
+    _, seen = asked
+    data = random_data()
+    settings = dataclasses.replace(SETTINGS, batch_size=2, oversample=True)
+    unequal = np.array([0] * (len(data.train) - 2) + [1, 2])
+    train = dataclasses.replace(data.train, targets=unequal)
+    data = dataclasses.replace(data, train=train)
+    estimate_levels(shared_loaded(3), data, settings, free_bytes=MANY_BYTES)
+    size, num_rows = shared_loaded(3).model.config.hidden_size, 3 * (len(unequal) - 2)
+    usual = FinetuneSettings.proposed(size, num_rows, level="full", batch_size=2)
+    assert seen[2].epochs == usual.epochs
+
+
 @pytest.mark.parametrize(
     ("slow", "expected"),
     [((), "full"), (("full",), "top"), (("full", "top"), "head"),

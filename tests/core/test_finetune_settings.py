@@ -64,7 +64,7 @@ def test_what_was_chosen_is_not_proposed_otherwise():
         ("precision", ["float16"]),
         ("num_top_layers", [0, 2**31]),
         ("batch_size", [0, 10**190]),
-        ("epochs", [-1, 1001]),
+        ("epochs", [0, -2, 1001]),
         ("seed", [-1, 2**53 + 1]),
         ("patience", [-2, 2**31]),
         ("learning_rate", [float("inf"), -1e-3]),

@@ -15,6 +15,7 @@ from bertviz_core.finetune import run_files
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
+from bertviz_core.finetune.visitor_tables import keep_table, table_path
 from bertviz_core.visitor_files import RUNS, place_of, run_folder
 from tests.core.engine_waiting import wait_until
 
@@ -23,24 +24,27 @@ REQUEST = TrainingRequest("m", DataChoice(TableSource("sample:library_en"), CHOI
 
 
 class Worker:
-    """Trains one run at a time until its gate opens, as the real one does."""
+    """Trains a run until its gate opens, then the one that waits for longest."""
 
     def __init__(self):
         self.queue, self.begun = [], []
         self.found = []  # the history that each one goes on from
         self.gates = {}
         self.errors = {}
-        self._turn = threading.Lock()
 
     def __call__(self, question, job):
         if not job.await_turn():
             return None
         self.queue.append(job.job_id)
-        with self._turn:
+        while self.queue[0] != job.job_id:  # a lock may be taken out of turn
+            time.sleep(0.005)
+        try:
             if job.status.is_finished:
                 return None
             job.report(0.0, "")
             error = self._try(job.job_id)
+        finally:
+            self.queue.pop(0)
         if error is None:
             job.finish(None)
         else:
@@ -131,9 +135,8 @@ def test_a_visitor_who_asks_for_many_leaves_a_turn_to_others(trainings, worker):
     assert len(list(place_of(RUNS).glob("?" * 32))) == 4
     wait_until(lambda: other in worker.queue)
     worker.end(own[0])
-    worker.end(own[1])
     wait_until(lambda: other in worker.begun)
-    assert own[2] not in worker.begun[: worker.begun.index(other)]
+    assert worker.begun == [own[0], other]
 
 
 def test_a_stop_reaches_the_run_that_trains(trainings, worker):
@@ -279,6 +282,34 @@ def test_a_run_that_is_looked_after_is_never_swept_and_one_that_ended_is(
     visitor_files.sweep(RUNS, run_files.has_care)
     with pytest.raises(TrainingError, match="no longer here"):
         trainings.status(run)
+
+
+def test_who_reads_a_run_changes_nothing_and_learns_no_id(trainings, worker):
+    table = keep_table(b"message,topic\na b,x\n")
+    data = DataChoice(TableSource(table), CHOICE)
+    run = trainings.start(TrainingRequest("m", data))
+    wait_until(lambda: worker.begun)
+    name = visitor_files.reading_name(run)
+    grow_old(run_folder(run))
+    status = trainings.status(name)
+    assert not visitor_files.is_abandoned(run_folder(run))
+    assert (status.state, status.run_id, status.is_own) == ("running", name, False)
+    own = trainings.status(run)
+    assert own.is_own
+    assert not status.request.is_of(table)
+    said = repr(status)
+    assert run not in said
+    assert table not in said
+    lent = status.request.data.source.table
+    assert table_path(lent) == run_folder(run) / "table"
+    for change in (trainings.stop, trainings.resume):
+        with pytest.raises(TrainingError, match="reading only"):
+            change(name)
+    trainings.remove(name)
+    visitor_files.renew_named(f"run:{name}")
+    assert state(trainings, run) == "running"
+    (run_folder(run) / "model").mkdir()
+    assert visitor_files.model_of_run(f"run:{name}") == run_folder(run) / "model"
 
 
 def test_asking_keeps_a_run(trainings):
