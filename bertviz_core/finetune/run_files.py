@@ -70,15 +70,20 @@ def create_run(request: TrainingRequest, run_id: str, owner: str = "") -> Path:
         write_json(folder / REQUEST, lend_tables(request, folder).to_dict())
     except OSError as error:
         visitor_files.remove(folder)
-        raise TrainingError(
-            "The training cannot write to the disk of the server. Received: "
-            "{reason}. Make room, then let the training go on.",
-            reason=error.strerror or type(error).__name__,
-        ) from error
+        raise cannot_write(error.strerror or type(error).__name__) from error
     except BaseException:
         visitor_files.remove(folder)
         raise
     return folder
+
+
+def cannot_write(reason: str) -> TrainingError:
+    """The sentence for a disk that does not take what a run writes."""
+    return TrainingError(
+        "The training cannot write to the disk of the server. Received: {reason}. Make "
+        "room, then let the training go on.",
+        reason=reason,
+    )
 
 
 def lend_tables(request: TrainingRequest, folder: Path) -> TrainingRequest:

@@ -37,8 +37,7 @@ def of_bar(metric: str, value: float | None, chosen: Mapping[str, Any]) -> Note:
     """
     if value is None:
         return note(
-            "Word counts (TF-IDF) could not be had from these rows, so the report "
-            "lacks this method."
+            "Word counts (TF-IDF) could not be had, so the report lacks this method."
         )
     if metric == "accuracy":
         return note(

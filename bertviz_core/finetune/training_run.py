@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertviz_core import visitor_files
-from bertviz_core.errors import BertVizError, TrainingError
+from bertviz_core.errors import BertVizError, CheckpointError
 from bertviz_core.finetune import run_files, run_sentences
 from bertviz_core.finetune.bundle import pack_model, write_model_folder
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
@@ -89,11 +89,7 @@ class TrainingRun:
             self._end("failed", error)
             raise
         except OSError as error:
-            told = TrainingError(
-                "The training cannot write to the disk of the server. Received: "
-                "{reason}. Make room, then let the training go on.",
-                reason=error.strerror or type(error).__name__,
-            )
+            told = run_files.cannot_write(error.strerror or type(error).__name__)
             self._end("failed", told)
             raise told from error
         finally:
@@ -169,7 +165,11 @@ class TrainingRun:
         self._write_outputs(result)
         scratch = self.folder / "model.new"
         shutil.rmtree(scratch, ignore_errors=True)
-        write_model_folder(result, scratch, self.request.title)
+        try:
+            write_model_folder(result, scratch, self.request.title)
+        except CheckpointError as error:  # whose advice is for a command
+            reason = str(error.details.get("reason", error))
+            raise run_files.cannot_write(reason) from error
         pack_model(scratch, self.folder / run_files.BUNDLE)
         replace_folder(scratch, self.folder / visitor_files.MODEL)
         self._tidy()
