@@ -156,7 +156,7 @@ def renew_all() -> None:
 
 def is_abandoned(folder: Path) -> bool:
     """Whether nobody has asked for a folder for longer than the lease."""
-    return _seconds_unused(folder) > 0.0
+    return _seconds_unused(folder, _now()) > 0.0
 
 
 def remove(folder: Path) -> None:
@@ -175,8 +175,10 @@ def sweep(kind: str, is_in_use: Callable[[Path], bool] = lambda _: False) -> Non
         kind: see `place_of`.
         is_in_use: whether a process still works in a folder.
     """
-    for folder in _kept(kind):
-        if is_abandoned(folder) and not is_in_use(folder):
+    folders = list(_kept(kind))
+    now = _now() if folders else 0.0  # which writes to the disk
+    for folder in folders:
+        if _seconds_unused(folder, now) > 0.0 and not is_in_use(folder):
             remove(folder)
 
 
@@ -205,7 +207,8 @@ def require_room(num_bytes: int, owner: str = "", but: Path | None = None) -> No
             limit=int(limit * OWN_SHARE) // 1_000_000,
         )
     excess = num_bytes + sum(sizes.values()) - limit
-    unused = {folder: _seconds_unused(folder) for folder in sizes}
+    now = _now()
+    unused = {folder: _seconds_unused(folder, now) for folder in sizes}
     for folder in sorted(sizes, key=lambda each: -unused[each]):
         if excess <= 0 or unused[folder] <= 0.0:
             break
@@ -287,12 +290,12 @@ def _kept(*kinds: str) -> Iterator[Path]:
             yield from (f for f in (cache_path() / kind).iterdir() if f.is_dir())
 
 
-def _seconds_unused(folder: Path) -> float:
-    """Since the end of its lease; negative while that lasts."""
+def _seconds_unused(folder: Path, now: float) -> float:
+    """Since the end of its lease; negative while that lasts. `now` is of `_now`."""
     seconds = lease_seconds()
     if not (folder / _LEASE).exists():
         seconds = max(seconds, _UNFINISHED_SECONDS)
-    return _now() - used_at(folder) - seconds
+    return now - used_at(folder) - seconds
 
 
 def _now() -> float:

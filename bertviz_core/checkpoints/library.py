@@ -14,6 +14,7 @@ Environment:
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import shutil
 from collections.abc import Callable
@@ -225,10 +226,7 @@ def _existing_path(model_id: str) -> Path | None:
 def _unpacked(path: Path, owner: str = "") -> Path:
     """The checkpoint of a zip file in the cache, checked; nobody's upload so far."""
     target = visitor_files.place_of(visitor_files.UPLOADS) / archive.sha256_of(path)
-
-    def make_room(num_bytes: int) -> None:
-        visitor_files.require_room(num_bytes, owner)
-
+    make_room = functools.partial(visitor_files.require_room, owner=owner)
     folder = archive.unpack(path, target, make_room=make_room)
     # A process may have died between the two.
     if not (target / catalogue.ENTRY_FILE).is_file():

@@ -25,14 +25,9 @@ class InlineEngine(Engine):
         super().__init__(train)
         # One job of each kind at a time, so that they leave room for calls.
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._is_closed = False
-
-    def close(self) -> None:
-        self._is_closed = True
-        super().close()
 
     def _run(self, question: Question[Any], job: Job | None = None) -> Outcome:
-        if self._is_closed:
+        if self._closed.is_set():
             return Outcome(error=is_closed_error())
         if job is None:
             return dispatch.run(question)

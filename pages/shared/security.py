@@ -31,12 +31,12 @@ _HEADERS = {
 }
 
 
-def security_headers(host: str, is_secure: bool) -> dict[str, str]:
+def security_headers(host: str, over_tls: bool) -> dict[str, str]:
     """The headers of a response.
 
     Args:
         host: that the browser asked; only its socket may be opened from the page.
-        is_secure: whether it asked over TLS, perhaps through a proxy.
+        over_tls: whether it asked so, perhaps through a proxy.
     """
     frames = filter(_ORIGIN.fullmatch, os.environ.get(FRAMES, "").split())
     ancestors = ("frame-ancestors 'self'", *frames)
@@ -60,9 +60,14 @@ def security_headers(host: str, is_secure: bool) -> dict[str, str]:
     headers = {**_HEADERS, "Content-Security-Policy": "; ".join(policy)}
     if len(ancestors) == 1:
         headers["X-Frame-Options"] = "SAMEORIGIN"
-    if is_secure:
+    if over_tls:
         headers["Strict-Transport-Security"] = "max-age=31536000"
     return headers
+
+
+def is_secure(scope: Scope, asked: Headers) -> bool:
+    """Whether a request came over TLS, perhaps through a proxy."""
+    return asked.get("x-forwarded-proto", scope.get("scheme", "http")) == "https"
 
 
 class SecurityHeaders:
@@ -81,8 +86,7 @@ class SecurityHeaders:
             await self.app(scope, receive, send)
             return
         asked = Headers(scope=scope)
-        scheme = asked.get("x-forwarded-proto", scope.get("scheme", "http"))
-        headers = security_headers(asked.get("host", ""), scheme == "https")
+        headers = security_headers(asked.get("host", ""), is_secure(scope, asked))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bertviz_core.visitor_files import lease_seconds
 from pages.shared.engine import client
+from pages.shared.security import is_secure
 
 COOKIE = "bert_explorer_visitor"
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -42,7 +43,6 @@ class VisitorCookie:
         if scope["type"] != "http" or f"{COOKIE}=" in asked.get("cookie", ""):
             await self.app(scope, receive, send)
             return
-        scheme = asked.get("x-forwarded-proto", scope.get("scheme", "http"))
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -51,7 +51,7 @@ class VisitorCookie:
                     said = (
                         f"{COOKIE}={uuid.uuid4().hex}; Path=/; HttpOnly; SameSite=Lax"
                     )
-                    said += "; Secure" if scheme == "https" else ""
+                    said += "; Secure" if is_secure(scope, asked) else ""
                     headers.append("set-cookie", said)
             await send(message)
 
