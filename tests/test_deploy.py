@@ -113,7 +113,11 @@ def test_workers_offer_what_those_of_a_laptop_offer(name, spec):
     assert f"--nthreads {spec['nthreads']} " in command
 
 
-def test_a_cluster_of_ones_own_is_set_up_as_that_of_a_laptop():
+def test_a_cluster_of_ones_own_is_set_up_as_that_of_a_laptop(monkeypatch):
+    # A nanny leaves its variables in the process that starts it, and variables
+    # that are set stay.
+    for name in [name for name in os.environ if name.startswith("MALLOC_")]:
+        monkeypatch.delenv(name)
     given = list(dask.config.collect_yaml([str(DEPLOY / "dask.yaml")]))
     assert len(given) == 1
     for name, value in LOCAL.items():
