@@ -45,9 +45,9 @@ def cache_folder(*inside: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CheckpointError(
-            "The folder for models and tables cannot be made. Received: {reason}. "
-            "Set the environment variable BERTVIZ_CACHE to a folder that may be "
-            "written, and start again.",
+            "Cannot create the folder for models and tables. Received: {reason}. Set "
+            "the environment variable BERTVIZ_CACHE to a writable folder and start "
+            "again.",
             reason=error.strerror or type(error).__name__,
         ) from error
     return folder

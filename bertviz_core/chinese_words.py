@@ -125,9 +125,9 @@ def _words_of_characters(text: str, spaced: str) -> np.ndarray:
         shorter = min(len(typed), len(own))
         at = next((index for index, (a, b) in pairs if a != b), shorter)
         raise TextError(
-            "The words must be the text itself with spaces between them. Received: "
+            "The words must be the original text with spaces between them. Received: "
             "{received}, where the text has {expected}. Type the text again and add "
-            "nothing but spaces.",
+            "only spaces.",
             received=_beginning(typed[at:]),
             expected=_beginning(own[at:]),
         )

@@ -113,8 +113,8 @@ def predict(
         sys.stdout.flush()
     if num_errors:
         raise TextError(
-            "Some lines could not be predicted. Received: lines={num_errors}; "
-            "the output says why in the place of each.",
+            "Some lines could not be predicted. Received: lines={num_errors}; the "
+            "output gives the reason for each.",
             num_errors=num_errors,
         )
 

@@ -180,15 +180,15 @@ def read_json_object(path: Path) -> dict[str, Any]:
         raw = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(
-            "The file {name} cannot be read as JSON. Received: {reason}. "
-            "Take a fresh copy of it from where the model came from.",
+            "The file {name} cannot be read as JSON. Received: {reason}. Get a fresh "
+            "copy from the model's source.",
             name=path.name,
             reason=type(error).__name__,
         ) from error
     if not isinstance(raw, dict):
         raise ConfigError(
-            "The file {name} must hold a JSON object. Received: {kind}. "
-            "Take a fresh copy of it from where the model came from.",
+            "The file {name} must hold a JSON object. Received: {kind}. Get a fresh "
+            "copy from the model's source.",
             name=path.name,
             kind=type(raw).__name__,
         )
@@ -198,8 +198,8 @@ def read_json_object(path: Path) -> dict[str, Any]:
 def _require_plain_bert(raw: Mapping[str, Any], source: str) -> None:
     if "vocab_size" not in raw:
         raise ConfigError(
-            "{source} has no vocab_size, so it does not describe a BERT. "
-            "Choose the folder that holds a BERT's config.json or bert_config.json.",
+            "{source} has no vocab_size, so it does not describe a BERT. Choose the "
+            "folder that contains a BERT's config.json or bert_config.json.",
             source=source,
         )
     # Keys whose other values mean arithmetic that this project does not do.
@@ -212,8 +212,8 @@ def _require_plain_bert(raw: Mapping[str, Any], source: str) -> None:
     for key, value in expected.items():
         if raw.get(key, value) != value:
             raise ConfigError(
-                "{source} describes another kind of model than a plain BERT "
-                "encoder. Received: {key}={received}. Choose a BERT checkpoint.",
+                "{source} does not describe a plain BERT encoder. Received: "
+                "{key}={received}. Choose a BERT checkpoint.",
                 source=source,
                 key=key,
                 received=_short(raw[key]),
@@ -224,8 +224,8 @@ def _activation(name: Any) -> str:
     """Our name of the curve."""
     if not isinstance(name, str) or name not in ACTIVATION_ALIASES:
         raise ConfigError(
-            "The activation function is not one that BERT Explorer knows. "
-            "Received: hidden_act={received}. Use one of: {known}.",
+            "BERT Explorer does not know this activation function. Received: "
+            "hidden_act={received}. Use one of: {known}.",
             received=_short(name),
             known=", ".join(ACTIVATION_ALIASES),
         )

@@ -94,7 +94,7 @@ def require_characters(*texts: str | None) -> None:
     if num_characters > MAX_CHARACTERS:
         raise TextError(
             "The text is too long to be split into tokens. Received: {num_characters} "
-            "characters, of which {limit} are taken at most. Shorten the text.",
+            "characters; the limit is {limit}. Shorten the text.",
             num_characters=num_characters,
             limit=MAX_CHARACTERS,
         )

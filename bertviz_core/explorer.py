@@ -113,8 +113,8 @@ class Explorer:
         require_characters(text, pair)
         if pair and self.config.type_vocab_size < 2:
             raise TextError(
-                "The model {model} knows one text at a time, so it cannot read a "
-                "pair. Received: type_vocab_size=1. Take the second text away.",
+                "The model {model} reads one text at a time and cannot read a pair. "
+                "Received: type_vocab_size=1. Remove the second text.",
                 model=self.model_id,
             )
         max_tokens = self.config.max_position_embeddings
@@ -128,9 +128,9 @@ class Explorer:
         layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
         if layers * heads * num_tokens**2 > MOST_ATTENTION_PROBS:
             raise TextError(
-                "The attention of this model over so many tokens does not fit into "
-                "memory. Received: {tokens} tokens, {layers} layers of {heads} heads. "
-                "Shorten the text.",
+                "This model's attention over so many tokens does not fit in memory. "
+                "Received: {tokens} tokens, {layers} layers of {heads} heads. Shorten "
+                "the text.",
                 tokens=num_tokens,
                 layers=layers,
                 heads=heads,
@@ -220,8 +220,8 @@ class Explorer:
         tokenized = self.tokenize(text, pair, cut)
         if not len(tokenized.mask_positions):
             raise TextError(
-                "There is no [MASK] in the text, so there is nothing to guess. "
-                "Write [MASK] in the place of a word."
+                "There is no [MASK] in the text, so there is nothing to guess. Replace "
+                "a word with [MASK]."
             )
         return tokenized
 
@@ -234,7 +234,8 @@ class Explorer:
         if head not in self.loaded.model.heads:
             raise CheckpointError(
                 "The model {model} has no {head} head, so it cannot answer this: its "
-                "checkpoint does not hold those weights. Choose a model that has it.",
+                "checkpoint does not contain those weights. Choose a model that has "
+                "one.",
                 model=self.model_id,
                 head=head.upper(),
             )
@@ -242,8 +243,8 @@ class Explorer:
     def _require_finite(self, answer: np.ndarray) -> None:
         if not np.isfinite(answer).all():
             raise CheckpointError(
-                "The model {model} answers with values that are not finite numbers: "
-                "its weights are too large, or its layer_norm_eps is too small. Take "
+                "The model {model} answers with infinite or undefined values (NaN): "
+                "its weights are too large, or its layer_norm_eps is too small. Get "
                 "another copy of the checkpoint.",
                 model=self.model_id,
             )

@@ -117,8 +117,8 @@ class BertTokenizer:
         if (folder / "tokenizer.json").is_file():
             return cls(added=added, **read_tokenizer_json(folder / "tokenizer.json"))
         raise TokenizerError(
-            "The folder {folder} has no vocabulary. Add the vocab.txt or "
-            "tokenizer.json that belongs to the checkpoint.",
+            "The folder {folder} has no vocabulary. Add the checkpoint's own vocab.txt "
+            "or tokenizer.json.",
             folder=folder.name,
         )
 
@@ -271,9 +271,9 @@ def _require_special_tokens(ids: dict[str, int]) -> None:
     missing = [token for token in SPECIAL_TOKENS if token not in ids]
     if missing:
         raise TokenizerError(
-            "The vocabulary lacks special tokens that BERT needs. "
-            "Received: {vocab_size} entries without {missing}. "
-            "Use the vocab.txt that belongs to the checkpoint.",
+            "The vocabulary lacks special tokens that BERT needs. Received: "
+            "{vocab_size} entries without {missing}. Use the checkpoint's own "
+            "vocab.txt.",
             vocab_size=len(ids),
             missing=", ".join(missing),
         )

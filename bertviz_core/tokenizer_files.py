@@ -112,9 +112,8 @@ def _added_piece(entry: Any, name: str) -> AddedPiece:
         or isinstance(piece_id, bool)
     ):
         raise TokenizerError(
-            "The file {name} describes an added token that cannot be understood. "
-            "Received: {received}. Save the tokenizer again with Hugging Face's "
-            "save_pretrained.",
+            "The file {name} describes an added token that cannot be read. Received: "
+            "{received}. Save the tokenizer again with Hugging Face's save_pretrained.",
             name=name,
             received=str(entry)[:120],
         )
@@ -143,10 +142,10 @@ def extended(vocabulary: Sequence[str], added: Sequence[AddedPiece]) -> tuple[st
             pieces[piece.piece_id] != piece.content
         ):
             raise TokenizerError(
-                "The tokens that were added do not go on where the vocabulary ends. "
-                "Received: {token} with the id {piece_id}; the vocabulary has "
-                "{vocab_size} word pieces. Save the tokenizer again, together with "
-                "its vocabulary.",
+                "The ids of the added tokens do not continue where the vocabulary "
+                "ends. Received: {token} with the id {piece_id}; the vocabulary has "
+                "{vocab_size} word pieces. Save the tokenizer again, together with its "
+                "vocabulary.",
                 token=piece.content[:60],
                 piece_id=piece.piece_id,
                 vocab_size=len(vocabulary),
@@ -188,8 +187,8 @@ def _lines(path: Path) -> Iterator[Iterator[str]]:
             yield (line.rstrip("\n") for line in file)
     except (OSError, UnicodeDecodeError) as error:
         raise TokenizerError(
-            "The vocabulary file {name} cannot be read as UTF-8 text. Take a fresh "
-            "copy of it from where the model came from.",
+            "The vocabulary file {name} cannot be read as UTF-8 text. Get a fresh copy "
+            "from the model's source.",
             name=path.name,
         ) from error
 
@@ -224,8 +223,8 @@ def _switch(
     value = raw.get(key)
     if value is not None and not isinstance(value, bool):
         raise TokenizerError(
-            "{key} in {name} must be true or false. Received: {received}. "
-            "Mend it, or remove the line.",
+            "{key} in {name} must be true or false. Received: {received}. Correct the "
+            "line, or remove it.",
             key=key,
             name=file_name,
             received=str(value)[:60],
@@ -271,8 +270,8 @@ def read_tokenizer_json(path: Path) -> dict[str, Any]:
 
 def _not_bert(path: Path) -> TokenizerError:
     return TokenizerError(
-        "The file {name} does not describe BERT's WordPiece tokenizer. "
-        "Add the vocab.txt that belongs to the checkpoint.",
+        "The file {name} does not describe BERT's WordPiece tokenizer. Add the "
+        "checkpoint's own vocab.txt.",
         name=path.name,
     )
 
@@ -281,8 +280,8 @@ def _by_id(vocab: dict[str, Any], name: str) -> list[str]:
     tokens = sorted(vocab, key=lambda token: str(vocab[token]).zfill(12))
     if [vocab[token] for token in tokens] != list(range(len(tokens))):
         raise TokenizerError(
-            "The ids in {name} do not run from 0 upwards without a gap. "
-            "Add the vocab.txt that belongs to the checkpoint.",
+            "The ids in {name} are not consecutive numbers from 0. Add the "
+            "checkpoint's own vocab.txt.",
             name=name,
         )
     return tokens

@@ -88,7 +88,7 @@ def _require_ids(
 ) -> None:
     if array.ndim != 2 or not array.size or array.shape != shape:
         raise DatasetError(
-            "{name} must have the two axes batch and token, alike in all arrays. "
+            "{name} must have two axes, batch and token, the same in all arrays. "
             "Received: shape={received}. Store it as [B, T].",
             name=name,
             received=str(array.shape),
@@ -179,8 +179,8 @@ def _unfinished(path: Path) -> Path:
 
 def _not_written(path: Path, error: OSError) -> DatasetError:
     return DatasetError(
-        "The file {name} cannot be written. Received: {reason}. Choose a folder "
-        "that exists and has room.",
+        "Cannot write the file {name}. Received: {reason}. Choose an existing folder "
+        "with free space.",
         name=path.name or str(path),
         reason=error.strerror or type(error).__name__,
     )

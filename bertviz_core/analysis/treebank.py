@@ -70,14 +70,15 @@ def read_treebank(conllu: str) -> tuple[ParsedSentence, ...]:
         sentences = tuple(_sentence(words) for words in found if words)
     except (ParseException, KeyError, TypeError, ValueError, IndexError) as error:
         raise TextError(
-            "The file is no CoNLL-U: ten columns, divided by tabs, a line for each "
-            "word. Received: {reason}. Export it again from your treebank.",
+            "The file is not CoNLL-U, which has one line per word and ten "
+            "tab-separated columns. Received: {reason}. Export it again from your "
+            "treebank.",
             reason=str(error)[:100].rstrip("."),
         ) from error
     if not 1 <= len(sentences) <= MAX_SENTENCES:
         raise TextError(
             "The file must have between 1 and {limit} sentences. Received: {count}. "
-            "Take another, or a part of it.",
+            "Choose another file, or a part of it.",
             limit=MAX_SENTENCES,
             count=len(sentences),
         )

@@ -100,8 +100,8 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CheckpointError(
-            "The file {name} cannot be read. Check that it exists and that you may "
-            "open it.",
+            "The file {name} cannot be read. Check that it exists and that you have "
+            "permission to open it.",
             name=path.name,
         ) from error
 
@@ -112,14 +112,14 @@ def _zip_errors(name: str) -> Iterator[None]:
         yield
     except BROKEN as error:
         raise CheckpointError(
-            "The file {name} is not a zip file, or it is damaged or cut short. "
-            "Copy it or download it again.",
+            "The file {name} is not a zip file, or is damaged or incomplete. Copy or "
+            "download it again.",
             name=name,
         ) from error
     except OSError as error:
         raise CheckpointError(
-            "The zip file {name} cannot be unpacked. Received: {reason}. Check "
-            "the file, and that the disk has room.",
+            "The zip file {name} cannot be unpacked. Received: {reason}. Check the "
+            "file and the free disk space.",
             name=name,
             reason=error.strerror or type(error).__name__,
         ) from error
@@ -152,8 +152,8 @@ class _Guarded(io.BufferedReader):
         if size is not None and size > MAX_DIRECTORY_BYTES:
             raise CheckpointError(
                 "The zip file {name} lists too many files. Received: a list of {size} "
-                "bytes; a checkpoint has a handful of files. Pack the checkpoint's "
-                "folder alone.",
+                "bytes; a checkpoint has only a few files. Zip only the checkpoint's "
+                "folder.",
                 name=Path(self.name).name,
                 size=size,
             )
@@ -165,27 +165,27 @@ def _require_harmless(entry: zipfile.ZipInfo, name: str) -> None:
     if path.is_absolute() or ".." in path.parts or re.match("[A-Za-z]:", str(path)):
         raise CheckpointError(
             "The zip file {name} tries to write outside its folder, so it was not "
-            "opened. Received: {path}. Take the checkpoint from another source.",
+            "opened. Received: {path}. Get the checkpoint from another source.",
             name=name,
             path=entry.filename[:120],
         )
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise CheckpointError(
-            "The zip file {name} holds a link instead of a file, so it was not "
-            "opened. Received: {path}. Pack the files themselves.",
+            "The zip file {name} contains a link instead of a file, so it was not "
+            "opened. Received: {path}. Zip the files themselves.",
             name=name,
             path=entry.filename[:120],
         )
     if entry.flag_bits & 0x1:
         raise CheckpointError(
-            "The zip file {name} is locked with a password. Pack it without one.",
+            "The zip file {name} is password-protected. Zip it without a password.",
             name=name,
         )
     if entry.compress_type not in _METHODS:
         raise CheckpointError(
-            "The zip file {name} is packed by a method that BERT Explorer does not "
-            "open. Received: method {method}; it opens 0 (stored) and 8 (deflate). "
-            "Pack it with the usual settings of a zip program.",
+            "The zip file {name} uses an unsupported compression method. Received: "
+            "method {method}; BERT Explorer reads 0 (stored) and 8 (deflate). Zip it "
+            "with the default settings of your zip program.",
             name=name,
             method=entry.compress_type,
         )
@@ -196,8 +196,8 @@ def _require_size(
 ) -> None:
     if len(entries) > MAX_FILES:
         raise CheckpointError(
-            "The zip file {name} holds too many files. Received: {count}; a "
-            "checkpoint has a handful. Pack the checkpoint's folder alone.",
+            "The zip file {name} contains too many files. Received: {count}; a "
+            "checkpoint has only a few. Zip only the checkpoint's folder.",
             name=archive.name,
             count=len(entries),
         )
@@ -222,8 +222,8 @@ def _checkpoint_members(
         members = folders.setdefault(path.parent, {})
         if path.name in members:
             raise CheckpointError(
-                "The zip file {name} holds two files of one name. Received: {path}. "
-                "Pack the checkpoint's folder again.",
+                "The zip file {name} contains two files with the same name. Received: "
+                "{path}. Zip the checkpoint's folder again.",
                 name=archive.name,
                 path=str(path)[:120],
             )
@@ -244,8 +244,8 @@ def _folder_of_checkpoint(
     outermost = [folder for folder in found if len(folder.parts) == depth]
     if len(outermost) > 1:
         raise CheckpointError(
-            "The zip file {name} holds {count} checkpoints. Pack the folder of one "
-            "of them alone.",
+            "The zip file {name} contains {count} checkpoints. Zip the folder of only "
+            "one of them.",
             name=name,
             count=len(outermost),
         )
@@ -272,8 +272,8 @@ def _write(
 
 def _too_large(name: str, size: int, limit: int) -> CheckpointError:
     return CheckpointError(
-        "The zip file {name} would take too much room. Received: {size} bytes "
-        "unpacked; {limit} are allowed. Pack the checkpoint's folder alone.",
+        "The zip file {name} is too large. Received: {size} bytes unpacked; the limit "
+        "is {limit}. Zip only the checkpoint's folder.",
         name=name,
         size=size,
         limit=max(limit, 0),

@@ -141,9 +141,9 @@ def require_vocabulary(checkpoint: Checkpoint, vocab_size: int) -> tuple[Note, .
     rows = checkpoint.config.vocab_size
     if vocab_size > rows:
         raise CheckpointError(
-            "The vocabulary does not fit the model {name}. Received: {vocab_size} "
-            "word pieces for {rows} word embeddings. Use the vocab.txt that belongs "
-            "to the checkpoint.",
+            "The vocabulary does not match the model {name}. Received: {vocab_size} "
+            "word pieces for {rows} word embeddings. Use the checkpoint's own "
+            "vocab.txt.",
             name=checkpoint.name,
             vocab_size=vocab_size,
             rows=rows,
@@ -152,7 +152,7 @@ def require_vocabulary(checkpoint: Checkpoint, vocab_size: int) -> tuple[Note, .
         return ()
     return (
         note(
-            "The vocabulary has {vocab_size} word pieces, the model {rows} word "
+            "The vocabulary has {vocab_size} word pieces but the model has {rows} word "
             "embeddings; the last ones belong to no word.",
             vocab_size=vocab_size,
             rows=rows,
@@ -168,17 +168,17 @@ def _require_same_layers(checkpoint: Checkpoint) -> None:
     wanted = checkpoint.config.num_hidden_layers
     if found != wanted and found > 0:
         raise CheckpointError(
-            "The config of {name} does not belong to its weights. Received: "
-            "num_hidden_layers={wanted}; the weights have {found} layers. "
-            "Check that both come from the same folder.",
+            "The config of {name} does not match its weights. Received: "
+            "num_hidden_layers={wanted}; the weights have {found} layers. Check that "
+            "both come from the same folder.",
             name=checkpoint.name,
             wanted=wanted,
             found=found,
         )
     if found == 0:
         raise CheckpointError(
-            "The weights of {name} are not those of a BERT: no name of an encoder "
-            "layer is among them. Received: {names}. Choose a BERT checkpoint.",
+            "The weights of {name} are not a BERT's: none is named like an encoder "
+            "layer. Received: {names}. Choose a BERT checkpoint.",
             name=checkpoint.name,
             names=_some(sorted(checkpoint.shapes)),
         )
@@ -195,8 +195,8 @@ def _heads(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[Note, ...]]:
         present.remove("classifier")
         notes.append(
             note(
-                "The classifier was left out: by its config it is not one that reads "
-                "the whole text's pooled output."
+                "The classifier was not loaded: according to its config it does not "
+                "read the text's pooled output."
             )
         )
     for head in _NEED_POOLER:
@@ -204,7 +204,7 @@ def _heads(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[Note, ...]]:
             present.remove(head)
             notes.append(
                 note(
-                    "The {head} head was left out: it reads the pooled output, and "
+                    "The {head} head was not loaded: it reads the pooled output, and "
                     "the checkpoint has no pooler.",
                     head=head,
                 )
@@ -215,9 +215,9 @@ def _heads(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[Note, ...]]:
             present.remove(head)
             notes.append(
                 note(
-                    "The {head} head was left out: all its biases are 0, so it was "
-                    "never trained. A program makes up such weights where a checkpoint "
-                    "lacks them.",
+                    "The {head} head was not loaded: all its biases are 0, so it was "
+                    "never trained. Programs fill in such weights where a checkpoint "
+                    "has none.",
                     head=head,
                 )
             )
@@ -244,9 +244,8 @@ def _num_labels(checkpoint: Checkpoint) -> int:
     require_few_classes(checkpoint.name, found)
     if found < 1 or (checkpoint.labels and len(checkpoint.labels) != found):
         raise CheckpointError(
-            "The class names of {name} do not belong to its weights. Received: "
-            "{named} names; the weights have {found} classes. Check id2label in "
-            "config.json.",
+            "The class names of {name} do not match its weights. Received: {named} "
+            "names; the weights have {found} classes. Check id2label in config.json.",
             name=checkpoint.name,
             named=len(checkpoint.labels),
             found=found,
@@ -264,8 +263,8 @@ def _require_fit(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
     ]
     if missing or mismatched:
         raise CheckpointError(
-            "The checkpoint {name} does not fit its config. Weights it lacks: "
-            "{missing}. Weights of another shape (config ≠ file): {mismatched}. "
+            "The checkpoint {name} does not match its config. Missing weights: "
+            "{missing}. Weights with a different shape (config ≠ file): {mismatched}. "
             "Check that config and weights come from the same folder.",
             name=checkpoint.name,
             missing=_some(missing),
@@ -278,8 +277,8 @@ def _require_size(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
     limit = max_megabytes()
     if megabytes > limit:
         raise CheckpointError(
-            "The model {name} is too large. Received: {megabytes} MB of weights, of "
-            "which {limit} MB are allowed here. Choose a smaller model.",
+            "The model {name} is too large. Received: {megabytes} MB of weights; the "
+            "limit here is {limit} MB. Choose a smaller model.",
             name=checkpoint.name,
             megabytes=megabytes,
             limit=limit,
@@ -287,9 +286,9 @@ def _require_size(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
     free = free_memory() // 1_000_000
     if _COPIES * megabytes > free:
         raise CheckpointError(
-            "There is too little memory for the model {name}. Received: {free} MB "
-            "free, of which it takes {needed} MB. Choose a smaller model, or try again "
-            "when fewer people use the app.",
+            "There is not enough memory for the model {name}. Received: {free} MB "
+            "free; it needs {needed} MB. Choose a smaller model, or try again when "
+            "fewer people are using the app.",
             name=checkpoint.name,
             free=free,
             needed=_COPIES * megabytes,
@@ -311,8 +310,8 @@ def read_weight(checkpoint: Checkpoint, weight: Weight) -> np.ndarray:
         total = np.sum(array, dtype="float64")
     if not np.isfinite(total):
         raise CheckpointError(
-            "The weight {weight} holds values that are not finite numbers, so the "
-            "model would answer with nonsense. Take another copy of the checkpoint.",
+            "The weight {weight} contains infinite or undefined values (NaN), so the "
+            "model's answers would be meaningless. Get another copy of the checkpoint.",
             weight=weight.stored,
         )
     return array.T if weight.transposed else array

@@ -109,11 +109,12 @@ def _stated(folder: Path) -> bool | None:
 def _note_on_name(lower_case: bool, name: str) -> Note:
     if lower_case:
         return note(
-            "No file says whether the model is cased. By its name {name}, text is "
-            "lower-cased.",
+            "No file says whether the model is cased. Judging by its name, {name}, "
+            "text is lower-cased.",
             name=name,
         )
     return note(
-        "No file says whether the model is cased. By its name {name}, case is kept.",
+        "No file says whether the model is cased. Judging by its name, {name}, case is "
+        "kept.",
         name=name,
     )

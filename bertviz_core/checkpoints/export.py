@@ -47,9 +47,9 @@ def save_huggingface(loaded: LoadedModel, folder: Path, half: bool = False) -> N
     own_fields = loaded.model.config.own_fields
     if own_fields:
         raise CheckpointError(
-            "The model {model} computes something else than Hugging Face's BERT: "
-            "loaded there, it would answer wrongly. Received: {settings}. Save it in "
-            "BERT Explorer's own layout.",
+            "The model {model} computes something that Hugging Face's BERT does not, "
+            "so it would give wrong answers there. Received: {settings}. Save it in "
+            "BERT Explorer's own format.",
             model=loaded.model_id,
             settings=", ".join(f"{name}={value}" for name, value in own_fields.items()),
         )
@@ -92,8 +92,8 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
             shutil.rmtree(scratch, ignore_errors=True)
     except (OSError, SafetensorError) as error:  # the latter on a full disk
         raise CheckpointError(
-            "The folder {folder} cannot be written. Received: {reason}. Choose "
-            "another place, or make room on the disk.",
+            "Cannot write to the folder {folder}. Received: {reason}. Choose another "
+            "folder, or free some disk space.",
             folder=folder.name,
             reason=getattr(error, "strerror", None) or str(error)[:120],
         ) from error

@@ -85,17 +85,17 @@ def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:
     pickles = [name for name in names if name.lower().endswith(PICKLE_SUFFIXES)]
     if pickles:
         raise CheckpointError(
-            "The weights of {folder} are in a pickle file, {name}, which could run "
-            "any program when opened, so BERT Explorer never opens it. Save the "
+            "The weights of {folder} are in a pickle file, {name}, which can run any "
+            "program when it is opened, so BERT Explorer never opens it. Save the "
             "model as model.safetensors: in Python, load it by from_pretrained of the "
             "class that config.json names under architectures, such as "
-            "BertForMaskedLM, and call save_pretrained. Another class would make up "
-            "weights that the file lacks.",
+            "BertForMaskedLM, and call save_pretrained. Any other class would fill in "
+            "random weights where the file has none.",
             folder=folder_name,
             name=pickles[0][:120],
         )
     raise CheckpointError(
-        "The folder {folder} holds no weights. It needs model.safetensors (Hugging "
+        "The folder {folder} contains no weights. It needs model.safetensors (Hugging "
         "Face) or bert_model.ckpt.index and .data files (Google).",
         folder=folder_name,
     )
@@ -118,7 +118,7 @@ def _listed(folder: Path) -> list[Path]:
     except OSError as error:
         raise CheckpointError(
             "The folder {folder} cannot be read. Check that it exists and that you "
-            "may open it.",
+            "have permission to open it.",
             folder=folder.name,
         ) from error
 

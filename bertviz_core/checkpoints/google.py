@@ -108,14 +108,14 @@ def _prefix(folder: Path) -> tuple[Path, tuple[Note, ...]]:
         last = steps[max(steps)]
         return folder / last, (
             note(
-                "The folder holds {count} checkpoints; the last, {name}, was read.",
+                "The folder contains {count} checkpoints; the last, {name}, was read.",
                 count=len(steps),
                 name=last,
             ),
         )
     raise CheckpointError(
-        "The folder {folder} must hold one TensorFlow checkpoint. "
-        "Received: {found}. Leave only the files of the one that you mean.",
+        "The folder {folder} must contain exactly one TensorFlow checkpoint. Received: "
+        "{found}. Keep only the files of the one you want.",
         folder=folder.name,
         found=", ".join(prefixes[:5]) or "–",
     )
@@ -126,9 +126,9 @@ def _bundle(prefix: Path) -> TensorBundle:
         bundle = TensorBundle(prefix)
     except SlicedError as error:
         raise CheckpointError(
-            "The checkpoint {name} holds weights that were cut into pieces "
-            "(partitioned variables), which BERT Explorer does not join. Save it "
-            "again in one piece, or choose the Hugging Face folder of the model.",
+            "The checkpoint {name} contains partitioned variables, which BERT Explorer "
+            "does not support. Save it without partitions, or use the model's Hugging "
+            "Face folder.",
             name=prefix.name,
         ) from error
     except _READER_ERRORS as error:

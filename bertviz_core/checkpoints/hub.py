@@ -59,7 +59,7 @@ def split_revision(model_id: str) -> tuple[str, str]:
     is_revision = not revision or _REVISION.fullmatch(revision)
     if not is_name or not is_revision or ".." in model_id:
         raise CheckpointError(
-            "There is no model of this name. Received: {model}. Give a bundled "
+            "There is no model with this name. Received: {model}. Give a bundled "
             "model's name, a folder, a zip file, or a name on the Hugging Face hub, "
             "such as bert-base-uncased.",
             model=model_id[:120],
@@ -257,9 +257,9 @@ def _require_room(name: str, needed: int) -> None:
     free = shutil.disk_usage(cache_folder(HUB)).free
     if needed + RESERVED_DISK_BYTES > free:
         raise CheckpointError(
-            "There is no room on the disk for the model {name}. Received: {needed} "
-            "bytes to download, {free} bytes free. Make room, or choose a smaller "
-            "model.",
+            "There is not enough disk space for the model {name}. Received: {needed} "
+            "bytes to download, {free} bytes free. Free some space, or choose a "
+            "smaller model.",
             name=name,
             needed=needed,
             free=free,

@@ -26,21 +26,21 @@ def hub_errors(name: str, revision: str) -> Iterator[None]:
         yield
     except errors.GatedRepoError as error:
         raise CheckpointError(
-            "The model {name} is given only to people who accepted its conditions. "
-            "Accept them on its page on the Hugging Face hub, log in with "
+            "The model {name} is available only to people who have accepted its "
+            "conditions. Accept them on its page on the Hugging Face hub, log in with "
             "`hf auth login`, and try again.",
             name=name,
         ) from error
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         raise CheckpointError(
-            "The Hugging Face hub has no model of the name {name}, or it is private. "
-            "Check the spelling.",
+            "The Hugging Face hub has no model named {name}, or it is private. Check "
+            "the spelling.",
             name=name,
         ) from error
     except errors.RevisionNotFoundError as error:
         raise CheckpointError(
-            "The model {name} has no revision {revision} on the Hugging Face hub. "
-            "Leave the revision out to take the newest.",
+            "The model {name} has no revision {revision} on the Hugging Face hub. Omit "
+            "the revision to use the newest.",
             name=name,
             revision=revision,
         ) from error
@@ -58,13 +58,13 @@ def _unreachable(name: str, error: Exception) -> CheckpointError:
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return CheckpointError(
-            "The disk became full while the model {name} was downloaded. Make room "
-            "and try again.",
+            "The disk filled up while the model {name} was being downloaded. Free some "
+            "space and try again.",
             name=name,
         )
     if status is not None:
         return CheckpointError(
-            "The Hugging Face hub did not give out the model {name}. Received: HTTP "
+            "The Hugging Face hub refused to provide the model {name}. Received: HTTP "
             "status {status}. Try again later.",
             name=name,
             status=status,

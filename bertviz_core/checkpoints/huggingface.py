@@ -83,8 +83,8 @@ class SafetensorsFiles:
                 raise damaged(path.name, ValueError(f"a name of {len(name)} letters"))
             if name in self._file_of:
                 raise CheckpointError(
-                    "The weight {weight} is in two files of the checkpoint. "
-                    "Download it or copy it again.",
+                    "The weight {weight} is in two files of the checkpoint. Download "
+                    "or copy it again.",
                     weight=name[:120],
                 )
             if piece.get_dtype() not in _FLOAT_TYPES:
@@ -155,8 +155,8 @@ def table_names(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
             new = f"bert.{new}"
         if new in found:
             raise CheckpointError(
-                "Two names in the checkpoint mean the same weight. "
-                "Received: {first} and {second}. Download it or copy it again.",
+                "Two names in the checkpoint stand for the same weight. Received: "
+                "{first} and {second}. Download or copy it again.",
                 first=found[new][:120],
                 second=name[:120],
             )
@@ -173,8 +173,8 @@ def _weight_files(folder: Path) -> list[Path]:
     files = read_json_object(index).get("weight_map")
     if not isinstance(files, dict) or not files:
         raise CheckpointError(
-            "The file {name} does not say which file holds which weight. "
-            "Download it or copy it again.",
+            "The file {name} does not say which file holds which weight. Download or "
+            "copy it again.",
             name=INDEX_FILE,
         )
     paths = []
@@ -183,8 +183,8 @@ def _weight_files(folder: Path) -> list[Path]:
         is_plain = Path(name).name == name and name.endswith(".safetensors")
         if not is_plain or not (folder / name).is_file():
             raise CheckpointError(
-                "The checkpoint lacks a file that its index names. "
-                "Received: {name}. Download it or copy it again.",
+                "A file that the checkpoint's index names is missing. Received: "
+                "{name}. Download or copy it again.",
                 name=name[:120],
             )
         paths.append(folder / name)
@@ -193,8 +193,8 @@ def _weight_files(folder: Path) -> list[Path]:
 
 def _not_floats(name: str, dtype: str) -> CheckpointError:
     return CheckpointError(
-        "The weight {weight} is stored in a number format that BERT Explorer does "
-        "not read. Received: {dtype}. Save the model with 16-bit or 32-bit "
+        "The weight {weight} is stored in a number format that BERT Explorer does not "
+        "support. Received: {dtype}. Save the model with 16-bit or 32-bit "
         "floating-point weights.",
         weight=name[:120],
         dtype=str(dtype),
@@ -225,8 +225,8 @@ def _settle_copies(
         unused.append(stored_name.pop(name))
     return tuple(unused), (
         note(
-            "The masked-word head was left out: its {weight} is not a copy of the "
-            "weight that BERT ties it to.",
+            "The masked-word head was not loaded: its {weight} differs from the weight "
+            "that BERT ties it to.",
             weight=differing[0],
         ),
     )
@@ -287,7 +287,7 @@ def _notes_on(
     if renamed:
         notes.append(
             note(
-                "{count} weights have an older or shorter spelling of their names.",
+                "{count} weights use older or shorter names.",
                 count=len(renamed),
             )
         )

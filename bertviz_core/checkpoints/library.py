@@ -207,7 +207,7 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
     if cached is None:
         if only_listed:
             raise CheckpointError(
-                "The model {model} is not on this server. Choose one of the list.",
+                "The model {model} is not on this server. Choose one from the list.",
                 model=model_id[:120],
             )
         cached = hub.fetch(name, revision, progress)

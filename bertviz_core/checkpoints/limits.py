@@ -38,8 +38,7 @@ def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:
     if num_layers > MAX_LAYERS:
         raise CheckpointError(
             "The model {name} has too many layers. Received: "
-            "num_hidden_layers={count}, of which BERT Explorer takes at most {limit}. "
-            "Choose another model.",
+            "num_hidden_layers={count}; the limit is {limit}. Choose another model.",
             name=name,
             count=num_layers,
             limit=MAX_LAYERS,
@@ -47,8 +46,7 @@ def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:
     if vocab_size > MAX_VOCABULARY:
         raise CheckpointError(
             "The vocabulary of the model {name} is too large. Received: "
-            "vocab_size={count}, of which BERT Explorer takes at most {limit}. Choose "
-            "another model.",
+            "vocab_size={count}; the limit is {limit}. Choose another model.",
             name=name,
             count=vocab_size,
             limit=MAX_VOCABULARY,
@@ -67,8 +65,8 @@ def require_few_classes(name: str, num_classes: int) -> None:
     """
     if num_classes > MAX_CLASSES:
         raise CheckpointError(
-            "The model {name} has too many classes. Received: {count}, of which BERT "
-            "Explorer takes at most {limit}. Choose another model.",
+            "The model {name} has too many classes. Received: {count}; the limit is "
+            "{limit}. Choose another model.",
             name=name,
             count=num_classes,
             limit=MAX_CLASSES,

@@ -79,8 +79,8 @@ def require_text_file(path: Path) -> Path:
     most = MAX_CONFIG_BYTES if is_config else MAX_TEXT_FILE_BYTES
     if path.is_file() and path.stat().st_size > most:
         raise ConfigError(
-            "The file {name} is far too large for what it should be. Received: "
-            "{size} bytes. Take a fresh copy of it from where the model came from.",
+            "The file {name} is much larger than expected. Received: {size} bytes. Get "
+            "a fresh copy from the model's source.",
             name=path.name,
             size=path.stat().st_size,
         )
@@ -95,8 +95,8 @@ def require_few_names(file_name: str, count: int) -> None:
     """
     if count > MAX_NAMES:
         raise CheckpointError(
-            "The file {name} lists far too many weights. Received: {count}, of which "
-            "BERT Explorer takes at most {limit}. Choose a BERT checkpoint.",
+            "The file {name} lists too many weights. Received: {count}; the limit is "
+            "{limit}. Choose a BERT checkpoint.",
             name=file_name,
             count=count,
             limit=MAX_NAMES,
@@ -106,8 +106,8 @@ def require_few_names(file_name: str, count: int) -> None:
 def damaged(name: str, error: Exception) -> CheckpointError:
     """The error for a weights file that cannot be read."""
     return CheckpointError(
-        "The weights file {name} is damaged or cut short. Received: {reason}. "
-        "Download it or copy it again.",
+        "The weights file {name} is damaged or incomplete. Received: {reason}. "
+        "Download or copy it again.",
         name=name,
         reason=str(error).split("\n", 1)[0][:120],
     )

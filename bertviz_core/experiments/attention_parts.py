@@ -144,9 +144,9 @@ def require_room(config: BertConfig, num_tokens: int) -> None:
     )
     if num_tokens > _MOST_TOKENS or needed > _MOST_BYTES:
         raise TextError(
-            "Taking every token's value away is too much for this text and model. "
-            "Received: {tokens} tokens, {megabytes} MB to hold at once, where at most "
-            "{most_tokens} tokens and {most_megabytes} MB go. Shorten the text.",
+            "Removing every token's value is too much work for this text and model. "
+            "Received: {tokens} tokens and {megabytes} MB at once; the limits are "
+            "{most_tokens} tokens and {most_megabytes} MB. Shorten the text.",
             tokens=num_tokens,
             megabytes=needed // 2**20,
             most_tokens=_MOST_TOKENS,

@@ -122,7 +122,7 @@ def _shuffle(pairs: Sequence[tuple[str, str]], seed: int) -> np.ndarray:
             raise TextError(
                 "These pairs of texts cannot be shuffled: one text would come after "
                 "itself, or after one that it really follows. Received: {num_pairs} "
-                "pairs. Add sentences from elsewhere.",
+                "pairs. Add sentences from another text.",
                 num_pairs=len(pairs),
             )
     return partners

@@ -143,8 +143,8 @@ def score_sentence(
     positions = np.flatnonzero(~tokenized.is_added & ~is_mask)
     if not len(positions):
         raise TextError(
-            "There is nothing but masks in the text, so there is no word to score. "
-            "Type a sentence."
+            "The text contains only masks, so there is no word to score. Type a "
+            "sentence."
         )
     rows = []
     for position in positions.tolist():

@@ -207,9 +207,9 @@ def _spans_in_each(
     for number, (text, found) in enumerate(zip(texts, spans, strict=True), start=1):
         if not found and text.was_cut:
             raise TextError(
-                "Sentence {number} is longer than the model reads, and what it reads "
-                "of it does not have the word as a whole. Received: {word}, in "
-                "{count} tokens; {limit} are read. Shorten the sentence.",
+                "Sentence {number} is longer than the model can read, and the part it "
+                "reads does not contain the whole word. Received: {word}, in {count} "
+                "tokens; the limit is {limit}. Shorten the sentence.",
                 number=number,
                 word=word,
                 count=text.num_tokens_uncut,
@@ -217,8 +217,8 @@ def _spans_in_each(
             )
         if not found:
             raise TextError(
-                "Sentence {number} does not have the word as a whole. Received: "
-                "{word}. Write the word into the sentence, or take the sentence away.",
+                "Sentence {number} does not contain the whole word. Received: {word}. "
+                "Add the word to the sentence, or remove the sentence.",
                 number=number,
                 word=word,
             )
@@ -232,8 +232,8 @@ def _tokenized(
         raise TextError("There is no text to look at. Type a sentence.")
     if len(sentences) > MAX_SENTENCES:
         raise TextError(
-            "There are too many sentences for one map. Received: {num_sentences}; "
-            "{limit} are allowed. Take some away.",
+            "There are too many sentences for one map. Received: {num_sentences}; the "
+            "limit is {limit}. Remove some.",
             num_sentences=len(sentences),
             limit=MAX_SENTENCES,
         )
@@ -246,8 +246,8 @@ def _require_room(explorer: Explorer, num_points: int) -> None:
     if num_points > limit:
         raise TextError(
             "The sentences have too many tokens to keep every one. Received: "
-            "{num_points} tokens; {limit} fit. Use fewer or shorter sentences; a map "
-            "can also show one point for each.",
+            "{num_points} tokens; the limit is {limit}. Use fewer or shorter "
+            "sentences, or show one point per sentence.",
             num_points=num_points,
             limit=limit,
         )

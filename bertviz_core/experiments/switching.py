@@ -135,8 +135,8 @@ def _edge_mask(
     if not left.all():
         token = int(np.argwhere(~left)[0, -1])
         raise TextError(
-            "The token {token} is left with nothing to look at: all its edges are "
-            "cut in one head. Received: {num_edges} cut edges. Keep one of them.",
+            "The token {token} is left with nothing to look at: all its edges are cut "
+            "in one head. Received: {num_edges} cut edges. Keep at least one.",
             token=tokenized.tokens[token],
             num_edges=len(edges),
         )

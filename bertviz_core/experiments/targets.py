@@ -153,8 +153,8 @@ def ask(
     tokenized = explorer.tokenize(text, pair, cut)
     if target.position >= tokenized.num_tokens:
         raise TextError(
-            "The text has no token number {position}, which was to be watched. "
-            "Received: {num_tokens} tokens. Choose a token of this text.",
+            "The text has no token number {position} to watch. Received: {num_tokens} "
+            "tokens. Choose a token of this text.",
             position=target.position + 1,
             num_tokens=tokenized.num_tokens,
         )

@@ -156,8 +156,9 @@ def exported_vectors(words: WordVectors, rows: tuple[int, ...]) -> np.ndarray:
     limit = MAX_EXPORTED_NUMBERS // vectors.shape[1]
     if len(rows) > limit:
         raise TextError(
-            "These are too many vectors for one file. Received: {count} entries; "
-            "{limit} fit. Look for a part of them, or leave kinds of entries out.",
+            "There are too many vectors for one file. Received: {count} entries; the "
+            "limit is {limit}. Search for some of them, or exclude some kinds of "
+            "entries.",
             count=len(rows),
             limit=limit,
         )

@@ -170,7 +170,7 @@ def _choices(explorer: Explorer, kind: str) -> tuple[np.ndarray, np.ndarray]:
     if not begin or not follow:
         raise TextError(
             "The vocabulary of the model {model} has no pieces to build such words "
-            "of. Received: {kind}. Choose the other kind or another model.",
+            "from. Received: {kind}. Choose the other kind or another model.",
             model=explorer.model_id,
             kind=kind,
         )

@@ -199,8 +199,8 @@ def _find_ends(
 def _require_few(words: Sequence[str]) -> None:
     if len(words) > MAX_WORDS:
         raise TextError(
-            "There are too many words for one axis. Received: {count}; {limit} are "
-            "allowed. Take some away.",
+            "There are too many words for one axis. Received: {count}; the limit is "
+            "{limit}. Remove some.",
             count=len(words),
             limit=MAX_WORDS,
         )

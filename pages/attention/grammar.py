@@ -60,7 +60,7 @@ def _uploaded() -> str | None:
             return source.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TextError(
-            "The file is no text in UTF-8. Received: {name}. Save it as UTF-8.",
+            "The file is not UTF-8 text. Received: {name}. Save it as UTF-8.",
             name=file.name[:100],
         ) from error
 

@@ -332,8 +332,8 @@ def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
     is_listed = _is_at_hand(model, entries) or _OWN_ID.fullmatch(model)
     if not is_listed and not may_bring_any_model():
         raise CheckpointError(
-            "This server opens the models of its list and uploaded ones only. "
-            "Received: {model}. Choose a model of the list, or upload a zip file.",
+            "This server opens only the models in its list and uploaded ones. "
+            "Received: {model}. Choose a model from the list, or upload a zip file.",
             model=model[:120],
         )
 

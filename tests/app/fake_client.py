@@ -121,7 +121,7 @@ class FakeClient:
         self._asked("info", model)
         if not any(model == e.model_id for e in self.entries):
             raise CheckpointError(
-                "The model {model} is not on this server. Choose one of the list.",
+                "The model {model} is not on this server. Choose one from the list.",
                 model=model,
             )
         return ModelInfo(
@@ -169,7 +169,7 @@ class FakeClient:
         if not len(positions):
             raise TextError(
                 "There is no [MASK] in the text, so there is nothing to guess. "
-                "Write [MASK] in the place of a word."
+                "Replace a word with [MASK]."
             )
         logits = np.tile(self.logits, (len(positions), 1))
         return MaskPredictions(model, tokenized, positions, logits)

@@ -53,4 +53,4 @@ def test_own_sentences_take_the_place_of_the_bundled_ones():
     assert "in 3 sentences" in "".join(caption.value for caption in app.caption)
     give(app, "no treebank")
     (error,) = app.error
-    assert "ten columns" in error.value
+    assert "one line per word" in error.value

@@ -104,8 +104,8 @@ WITHOUT_WEIGHTS = [file for file in files_of(HF, "m/") if "safetensors" not in f
         ([*files_of(HF), ("\\escaped.json", b"{}")], "outside its folder"),
         ([*files_of(HF), ("C:escaped.json", b"{}")], "outside its folder"),
         ([*files_of(HF), (LINK, b"/etc/passwd")], "link"),
-        ([*files_of(HF), ("config.json", b"{}")], "one name"),
-        ([*files_of(HF, "one/"), *files_of(GOOGLE, "two/")], "holds 2 checkpoints"),
+        ([*files_of(HF), ("config.json", b"{}")], "the same name"),
+        ([*files_of(HF, "one/"), *files_of(GOOGLE, "two/")], "contains 2 checkpoints"),
         ([*WITHOUT_WEIGHTS, ("m/pytorch_model.bin", b"\x80\x04")], "pickle"),
         ([("model.safetensors", b"")], "has no config"),
         ([], "has no config"),
@@ -131,7 +131,7 @@ def test_a_terabyte_is_refused_by_the_directory_alone(tmp_path):
         target.writestr("vocab.json", b"")
         target.filelist[-1].file_size = 10**12
     total = sum(len(data) for _, data in files_of(HF)) + 10**12
-    assert f"too much room. Received: {total} bytes" in refusal(tmp_path, path)
+    assert f"is too large. Received: {total} bytes" in refusal(tmp_path, path)
 
 
 def test_a_bomb_within_the_limit_is_known_by_its_ratio(tmp_path, monkeypatch):
@@ -139,7 +139,7 @@ def test_a_bomb_within_the_limit_is_known_by_its_ratio(tmp_path, monkeypatch):
     bomb = ("second.safetensors", bytes(20_000_000))
     path = write_zip(tmp_path / "bomb.zip", [*files_of(HF), bomb])
     assert path.stat().st_size < 150_000
-    assert "too much room" in refusal(tmp_path, path)
+    assert "is too large" in refusal(tmp_path, path)
 
 
 def claim_size(path, name, size):
@@ -162,19 +162,19 @@ def test_a_directory_that_lies_is_stopped_while_writing(tmp_path, model_zip, siz
 def test_the_limit_counts_all_files_and_holds_for_what_is_written_too(
     tmp_path, model_zip, monkeypatch
 ):
-    assert "too much room" in refusal(tmp_path, model_zip, max_bytes=99_700)
+    assert "is too large" in refusal(tmp_path, model_zip, max_bytes=99_700)
     assert unpack(model_zip, tmp_path / "unpacked", max_bytes=100_000).is_dir()
     monkeypatch.setattr(archive, "_require_size", lambda *_: None)
     # More than the largest file, less than all of them.
     for limit in (70_000, 99_200):
-        assert "too much room" in refusal(tmp_path, model_zip, max_bytes=limit)
+        assert "is too large" in refusal(tmp_path, model_zip, max_bytes=limit)
 
 
 def test_a_full_disk_is_said_before_anything_is_written(
     tmp_path, model_zip, monkeypatch
 ):
     monkeypatch.setattr(archive, "RESERVED_DISK_BYTES", 10**18)
-    assert "too much room" in refusal(tmp_path, model_zip)
+    assert "is too large" in refusal(tmp_path, model_zip)
 
 
 def test_too_many_files_are_refused_if_there_are_many_more_before_they_are_parsed(
@@ -183,7 +183,7 @@ def test_too_many_files_are_refused_if_there_are_many_more_before_they_are_parse
     files = [*files_of(HF), *((f"{index}.txt", b"") for index in range(100))]
     path = write_zip(tmp_path / "many.zip", files)
     monkeypatch.setattr(archive, "MAX_FILES", 100)
-    assert "holds too many files" in refusal(tmp_path, path)
+    assert "contains too many files" in refusal(tmp_path, path)
     monkeypatch.setattr(zipfile, "ZipInfo", None)
     monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 2_000)
     assert "lists too many files" in refusal(tmp_path, path)
@@ -192,7 +192,7 @@ def test_too_many_files_are_refused_if_there_are_many_more_before_they_are_parse
 @pytest.mark.parametrize("kept", [0, 10, 30_000, -30])
 def test_a_zip_that_is_cut_short(tmp_path, model_zip, kept):
     model_zip.write_bytes(model_zip.read_bytes()[:kept])
-    assert "not a zip file, or it is damaged" in refusal(tmp_path, model_zip)
+    assert "not a zip file, or is damaged" in refusal(tmp_path, model_zip)
 
 
 def test_a_zip_with_a_flipped_bit(tmp_path):

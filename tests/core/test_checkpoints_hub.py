@@ -240,9 +240,9 @@ def changed_config(**values):
     ("name", "files", "said"),
     [
         ("google/bert_uncased_L-2_H-128_A-2", PICKLED, "github.com/google-research"),
-        (NAME, {"config.json": b"{}", "README.md": b"#"}, "holds no weights"),
+        (NAME, {"config.json": b"{}", "README.md": b"#"}, "contains no weights"),
         (NAME, {"data.csv": b"a,b"}, "has no config"),
-        (NAME, changed_config(intermediate_size=38), "does not fit its config"),
+        (NAME, changed_config(intermediate_size=38), "does not match its config"),
     ],
 )
 def test_a_repository_without_a_model_that_opens(server, cache, name, files, said):
@@ -262,8 +262,8 @@ def test_another_kind_of_model_is_refused_before_its_weights_are_fetched(server)
 @pytest.mark.parametrize(
     ("status", "code", "expected"),
     [
-        (401, "RepoNotFound", f"has no model of the name {NAME}"),
-        (403, "GatedRepo", f"{NAME} is given only to people who accepted"),
+        (401, "RepoNotFound", f"has no model named {NAME}"),
+        (403, "GatedRepo", f"{NAME} is available only to people who have accepted"),
         (500, "", f"{NAME}. Received: HTTP status 500"),
     ],
 )
@@ -273,7 +273,7 @@ def test_what_the_server_refuses_is_one_sentence(server, status, code, expected)
 
 
 def test_a_name_that_the_hub_does_not_allow(server):
-    assert "has no model of the name" in refusal("ends-with-a-dot.")
+    assert "has no model named" in refusal("ends-with-a-dot.")
 
 
 def test_no_connection_says_what_to_do(monkeypatch):
@@ -300,9 +300,9 @@ def test_a_full_disk_is_said(server, monkeypatch):
     server.add(NAME, HF_FILES)
     with monkeypatch.context() as patch:
         patch.setattr(huggingface_hub, "hf_hub_download", full)
-        assert "became full" in refusal()
+        assert "filled up" in refusal()
     monkeypatch.setattr(hub, "RESERVED_DISK_BYTES", 10**18)
-    assert "no room" in refusal()
+    assert "not enough disk space" in refusal()
     assert fetched(server) == []
 
 
@@ -314,7 +314,7 @@ def test_a_full_disk_is_said(server, monkeypatch):
     ],
 )
 def test_names_with_tricks_ask_no_server(server, cache, name):
-    with pytest.raises(CheckpointError, match=re.escape("no model of this name")):
+    with pytest.raises(CheckpointError, match=re.escape("no model with this name")):
         download(name)
     assert server.asked == []
     assert not any(cache.rglob("*.json"))
@@ -328,5 +328,5 @@ def test_a_file_name_from_the_server_cannot_leave_the_cache(server, tmp_path):
         "../bert_model.ckpt.index": b"x",
     }
     server.add(NAME, {"config.json": b"{}"} | evil)
-    assert "holds no weights" in refusal()
+    assert "contains no weights" in refusal()
     assert not [p for p in tmp_path.rglob("*") if p.name.startswith(("m", "bert"))]

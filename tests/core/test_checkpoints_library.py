@@ -176,7 +176,10 @@ def test_an_upload_that_does_not_open_leaves_nothing(tmp_path, cache):
     weights["bert.pooler.dense.weight"][3, 4] = np.nan
     infinite = hf_copy(tmp_path, weights, name="infinite")
     unfit = hf_copy(tmp_path, config={"intermediate_size": 38}, name="unfit")
-    for folder, said in ((infinite, "not finite"), (unfit, "does not fit its config")):
+    for folder, said in (
+        (infinite, "infinite or undefined"),
+        (unfit, "does not match its config"),
+    ):
         with pytest.raises(CheckpointError, match=said):
             add_upload(zip_of(folder, tmp_path / "model.zip"))
         assert list((cache / "uploads").iterdir()) == []

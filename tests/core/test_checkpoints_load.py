@@ -194,7 +194,7 @@ def test_a_head_that_a_program_made_up_is_left_out_and_said_so(
     _, model, _, notes = read(hf_copy(tmp_path, weights, config))
     assert {*BIASES} - {*model.heads} == absent
     assert notes.count("never trained") == len(absent)
-    assert all(f"The {head} head was left out" in notes for head in absent)
+    assert all(f"The {head} head was not loaded" in notes for head in absent)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_classifier_of_single_tokens_is_left_out(tmp_path):
     assert "classifier" not in model.heads
     assert open_model(str(folder)).labels == ()
     assert "classifier.weight" in report.unused
-    assert "classifier was left out" in notes
+    assert "classifier was not loaded" in notes
 
 
 @pytest.mark.parametrize("steps", [[123], [1000, 900]])
@@ -283,12 +283,12 @@ def test_a_vocabulary_may_be_shorter_than_the_embeddings(tmp_path):
     pieces = (folder / "vocab.txt").read_text().splitlines()[:-8]
     (folder / "vocab.txt").write_text("\n".join(pieces))
     template, details = open_model(str(folder)).report.notes[-1]
-    assert "53 word pieces, the model 61" in template.format(**details)
+    assert "53 word pieces but the model has 61" in template.format(**details)
 
 
 def test_two_spellings_of_one_weight_are_refused(tmp_path):
     weights = weights_of_hf()
     twin = weights["bert.embeddings.LayerNorm.weight"]
     folder = hf_copy(tmp_path, weights | {"bert.embeddings.LayerNorm.gamma": twin})
-    with pytest.raises(CheckpointError, match="mean the same weight"):
+    with pytest.raises(CheckpointError, match="stand for the same weight"):
         open_folder(folder)

@@ -134,7 +134,7 @@ def test_trace_of_a_padded_batch_equals_its_texts_alone(tmp_path, explorer):
 def test_a_model_that_is_nowhere_is_a_sentence(model):
     result = run("predict", "The [MASK] barked.", "--model", model)
     assert result.exit_code == 2
-    assert result.stderr.startswith("There is no model of this name.")
+    assert result.stderr.startswith("There is no model with this name.")
     assert result.stderr.count("\n") == 1
 
 
@@ -205,7 +205,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, monkeypa
     monkeypatch.setattr(Explorer, "open", None)
     result = run("trace", "--text", "It rains.", "--out", out)
     assert result.exit_code == 2
-    assert "cannot be written" in result.stderr
+    assert "Cannot write " in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -157,7 +157,7 @@ def test_a_config_without_a_vocabulary_is_not_a_bert():
     ],
 )
 def test_another_kind_of_model_is_refused(key, value):
-    with pytest.raises(ConfigError, match="another kind of model") as caught:
+    with pytest.raises(ConfigError, match="not describe a plain BERT") as caught:
         BertConfig.from_dict(GOOGLE | {key: value}, "config.json")
     assert f"{key}={value}" in str(caught.value)
 

@@ -223,11 +223,11 @@ def test_the_card_of_a_bundled_model_has_its_cloze_scores(language):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "does not hold cloze"),
-        ('[{"text": "no answers [MASK]"}]', "does not hold cloze"),
-        ("[]", "does not hold cloze"),
-        ('[{"text": "a [MASK]", "answers": "word"}]', "does not hold cloze"),
-        ('[{"text": "a [MASK]", "answers": ["b"], "judged": "c"}]', "does not hold"),
+        ("{", "does not contain cloze"),
+        ('[{"text": "no answers [MASK]"}]', "does not contain cloze"),
+        ("[]", "does not contain cloze"),
+        ('[{"text": "a [MASK]", "answers": "word"}]', "does not contain cloze"),
+        ('[{"text": "a [MASK]", "answers": ["b"], "judged": "c"}]', "does not contain"),
         ('[{"text": "no gap", "answers": ["a"]}]', "Received: no gap"),
         ('[{"text": "[MASK] [MASK]", "answers": ["a"]}]', "one \\[MASK\\]"),
     ],
@@ -307,7 +307,7 @@ def test_what_was_kept_apart_of_a_corpus_can_be_measured(encoded, tmp_path):
     [
         (["--text", "absent.txt"], "absent.txt cannot be read"),
         (["--text", __file__, "--window", "9999"], "9999 tokens; the model has"),
-        (["--cloze", "absent.json"], "absent.json does not hold"),
+        (["--cloze", "absent.json"], "absent.json does not contain"),
     ],
 )
 def test_bad_input_ends_in_one_sentence(arguments, part):

@@ -183,7 +183,7 @@ REASONS = {
 def test_a_crafted_index_is_refused_as_damaged(index, name):
     index.write_bytes(CRAFTED[name])
     sentence = refusal(index.parent)
-    assert "damaged or cut short" in sentence
+    assert "damaged or incomplete" in sentence
     assert REASONS.get(name, "") in sentence
 
 
@@ -214,7 +214,7 @@ def test_weights_do_not_share_their_bytes(index):
 )
 def test_a_weight_in_pieces_is_refused_as_such(index, data):
     index.write_bytes(data)
-    assert "cut into pieces" in refusal(index.parent)
+    assert "partitioned variables" in refusal(index.parent)
 
 
 @pytest.mark.tensorflow
@@ -228,7 +228,7 @@ def test_weights_in_pieces_as_tensorflow_writes_them(tmp_path):
         shape_and_slices=["4 2 0,2:-", "4 2 2,2:-"],
         tensors=[tf.ones([2, 2]), tf.ones([2, 2])],
     )
-    assert "cut into pieces" in refusal(folder)
+    assert "partitioned variables" in refusal(folder)
 
 
 def test_an_index_that_is_cut_or_has_a_flipped_bit_anywhere_is_refused(index):

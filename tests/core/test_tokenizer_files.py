@@ -257,7 +257,7 @@ def test_added_tokens_that_leave_a_gap_or_take_a_place_are_refused(tmp_path, add
 )
 def test_added_tokens_that_cannot_be_understood_are_refused(tmp_path, added):
     write_json(tmp_path, "tokenizer.json", tokenizer_json() | {"added_tokens": added})
-    with pytest.raises(TokenizerError, match="cannot be understood"):
+    with pytest.raises(TokenizerError, match="cannot be read"):
         BertTokenizer.from_folder(tmp_path)
 
 
@@ -297,7 +297,7 @@ def test_another_kind_of_tokenizer_is_refused(tmp_path, changes):
 def test_ids_with_gaps_are_refused(tmp_path, ids):
     vocab = dict(zip(("a", "b"), ids, strict=True))
     write_json(tmp_path, "tokenizer.json", tokenizer_json(model={"vocab": vocab}))
-    with pytest.raises(TokenizerError, match="do not run from 0 upwards"):
+    with pytest.raises(TokenizerError, match="are not consecutive numbers from 0"):
         BertTokenizer.from_folder(tmp_path)
 
 
