@@ -12,23 +12,25 @@ gains too; no two sizes of one are equal.
 - `bert-mini-en` and `bert-mini-zh`: the bundled models, evaluated by `transformers`
   in float64.
 
-`*_expected.npz` holds a padded batch and what was computed from it; of the bundled
-models two sentences, and what was computed at a few tokens and of a few words.
+`*_expected.npz` holds a padded batch and what was computed from it; the
+`reference.npz` of a bundled model two sentences, what was computed at a few tokens
+and of a few words, and by what and when.
 """
 
 from __future__ import annotations
 
 import json
 import string
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.config import BertConfig
 from tests.core import oracle
 
 FOLDER = Path(__file__).parent / "data" / "checkpoints"
-BUNDLED_FOLDER = Path(__file__).parents[1] / "assets" / "models"
 # What the bundled models read. The second token and the hidden one are kept.
 SENTENCES = {
     "bert-mini-en": ("Two cats sat on the [MASK].", "Nobody knew why."),
@@ -104,9 +106,11 @@ def bundled_expected(name: str) -> dict[str, np.ndarray]:
     Returns:
         `input_ids`, `token_type_ids` `[1, T]`, `rows` `[R]`, `words` `[W]`,
         `hidden_states` `[1, L + 1, R, H]`, `attention_probs` `[1, L, N, R, T]`,
-        `mlm_logits` `[1, R, W]`, `pooled_output` `[1, H]`, `nsp_logits` `[1, 2]`.
+        `mlm_logits` `[1, R, W]`, `pooled_output` `[1, H]`, `nsp_logits` `[1, 2]`,
+        `made`: the program and the day.
     """
     import torch
+    import transformers
     from transformers import BertForPreTraining, BertTokenizer
 
     folder = BUNDLED_FOLDER / name
@@ -137,6 +141,9 @@ def bundled_expected(name: str) -> dict[str, np.ndarray]:
         "token_type_ids": inputs["token_type_ids"].numpy().astype("int32"),
         "rows": rows,
         "words": words,
+        "made": np.array(
+            [f"transformers {transformers.__version__}", f"{date.today()}"]
+        ),
     }
 
 
@@ -243,13 +250,14 @@ def write_vocabulary(folder: Path, size: int, letters: str) -> None:
     (folder / "vocab.txt").write_text(text, encoding="utf-8")
 
 
-def main(folder: Path = FOLDER) -> None:
+def main(folder: Path = FOLDER, bundled: Path = BUNDLED_FOLDER) -> None:
     """Writes the tiny checkpoints and what is expected of them and the bundled."""
     for name, write in (("hf_tiny", write_hf_tiny), ("google_tiny", write_google_tiny)):
         (folder / name).mkdir(parents=True, exist_ok=True)
         np.savez_compressed(folder / f"{name}_expected.npz", **write(folder / name))
     for name in SENTENCES:
-        np.savez_compressed(folder / f"{name}_expected.npz", **bundled_expected(name))
+        (bundled / name).mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(bundled / name / "reference.npz", **bundled_expected(name))
 
 
 if __name__ == "__main__":

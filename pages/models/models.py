@@ -6,6 +6,7 @@ from bertviz_core.explorer import Explorer
 from pages.fine_tune.try_chosen import can_try, offer_to_try
 from pages.models.add_model import add_model
 from pages.models.model_report import config_table, show_parts, show_report, show_sizes
+from pages.models.parity import parity
 from pages.shared.answers import ask
 from pages.shared.language import t
 from pages.shared.markdown import Markdown
@@ -33,6 +34,7 @@ with report:
     show_report(info.report)
 with st.expander(t("models.settings")):
     st.markdown(config_table(info.config))
+parity(model)
 
 st.header(t("models.here"), anchor=False)
 for key, entry in known_models().items():

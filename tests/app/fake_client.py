@@ -90,6 +90,7 @@ class FakeClient:
         self.broken = {}  # method name -> exception to raise
         self.jobs = {}
         self.split = str  # a word into its only piece
+        self.reference = None  # see `experiments.reference`
         self.uploaded = None
         self.uploaded_from = None
 
@@ -135,6 +136,10 @@ class FakeClient:
             self.trained_inputs,
             self.precision,
         )
+
+    def check_against_reference(self, model):
+        self._asked("check_against_reference", model)
+        return self.reference
 
     def vocabulary(self, model):
         self._asked("vocabulary", model)

@@ -5,6 +5,7 @@ import pytest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import CheckpointError
+from bertviz_core.experiments.reference import ReferenceCheck
 from bertviz_core.trace import ModelEntry
 from pages.shared import answers, models
 
@@ -222,6 +223,21 @@ def test_the_report_says_what_was_loaded_and_what_is_absent(open_app, shown):
     assert "12.3 M" in [metric.value for metric in app.metric]
     for name in ("hidden_size", "num_attention_heads", "pre_norm"):
         assert f"| {name} |" in flat(said)
+
+
+def test_the_differences_from_the_reference_are_told(open_app, client, shown):
+    assert "transformers" not in shown(open_app("models"))
+    far = {"hidden_states": 3.25e-6, "nsp_logits": 1.5e-7}
+    client.reference = ReferenceCheck(
+        "transformers 9.9", "2030-01-31", ("[CLS]", "*a*"), far, {**far, "nsp_logits": 4}
+    )
+    answers.forget_models()
+    app = open_app("models")
+    text = flat(shown(app))
+    assert "at most 3.2e-06 apart" in text
+    assert "On 2030-01-31, transformers 9.9 read 2 tokens" in text
+    assert "| nsp_logits | 1.5e-07 | 4 |" in text
+    assert "[CLS] *a*" in text
 
 
 def test_an_upload_keeps_its_name_in_the_shared_cache_for_a_moment(

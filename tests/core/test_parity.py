@@ -13,7 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.library import open_model
+from bertviz_core.experiments.reference import (
+    check_against_reference,
+    outputs_beside_reference,
+)
+from bertviz_core.explorer import Explorer
 from bertviz_core.model.compiled import CompiledForward
 from tests.core.random_models import agree
 from tests.make_golden import SENTENCES
@@ -39,14 +45,8 @@ def run_tiny(name):
 
 def run_bundled(name):
     """The same of the tokens and words that are kept."""
-    loaded, expected = open_model(name), expected_of(name)
-    rows, words = expected["rows"], expected["words"]
-    inputs = {key: expected[key] for key in ("input_ids", "token_type_ids")}
-    output = CompiledForward(loaded.model)(inputs | {"mlm_positions": rows})
-    output["hidden_states"] = output["hidden_states"][:, :, rows]
-    output["attention_probs"] = output["attention_probs"][:, :, :, rows]
-    output["mlm_logits"] = output["mlm_logits"][None, :, words]
-    return output, expected, np.ones((1, len(rows)), bool)
+    ours, reference = outputs_beside_reference(Explorer.open(name))
+    return ours, reference, np.ones((1, len(reference["rows"])), bool)
 
 
 @pytest.fixture(scope="module", params=[*TINY, *SENTENCES])
@@ -83,9 +83,27 @@ def test_the_tolerance_would_notice_the_other_gelu(tmp_path):
 
 
 @pytest.mark.parametrize("name", SENTENCES)
+def test_the_page_is_told_the_largest_difference(name):
+    explorer = Explorer.open(name)
+    found = check_against_reference(explorer)
+    assert found.source.startswith("transformers ")
+    assert found.tokens == explorer.tokenize(*SENTENCES[name]).tokens
+    ours, theirs = outputs_beside_reference(explorer)
+    for key, difference in found.differences.items():
+        far = np.abs(ours[key].astype("float64") - theirs[key])
+        np.testing.assert_allclose(difference, far.max(), rtol=1e-6)
+        assert 0 < difference < 2e-5 < found.magnitudes[key]
+
+
+def test_a_model_without_a_reference_is_not_checked():
+    explorer = Explorer.open(str(FOLDER / "hf_tiny"))
+    assert check_against_reference(explorer) is None
+
+
+@pytest.mark.parametrize("name", SENTENCES)
 def test_the_sentences_are_split_as_transformers_splits_them(name):
     split = open_model(name).tokenizer.encode(*SENTENCES[name])
-    expected = expected_of(name)
+    expected = np.load(BUNDLED_FOLDER / name / "reference.npz")
     assert split.input_ids.tolist() == expected["input_ids"][0].tolist()
     assert split.token_type_ids.tolist() == expected["token_type_ids"][0].tolist()
 
@@ -96,11 +114,13 @@ def test_the_golden_files_are_what_the_script_writes(tmp_path):
     pytest.importorskip("torch", reason="make peers installs it")
     from tests.make_golden import main
 
-    main(tmp_path)
-    for name in (*TINY, *SENTENCES):
-        again = np.load(tmp_path / f"{name}_expected.npz", allow_pickle=False)
-        stored = expected_of(name)
-        assert set(again.files) == set(stored)
-        for key, array in stored.items():
+    main(tmp_path, tmp_path)
+    files = {f"{name}_expected.npz": FOLDER for name in TINY}
+    files |= {f"{name}/reference.npz": BUNDLED_FOLDER for name in SENTENCES}
+    for file, folder in files.items():
+        again = np.load(tmp_path / file, allow_pickle=False)
+        stored = np.load(folder / file, allow_pickle=False)
+        assert set(again.files) == set(stored.files)
+        for key in set(stored.files) - {"made"}:
             # Another processor adds in another order: 2e-6 between an Intel and an AMD.
-            agree(again[key], array, atol=1e-5)
+            agree(again[key], stored[key], atol=1e-5)
