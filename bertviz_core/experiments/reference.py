@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task
 from bertviz_core.trace import Arrays
@@ -43,7 +42,10 @@ def check_against_reference(explorer: Explorer) -> ReferenceCheck | None:
         The check; `None` for a model that brings no `reference.npz`, as only the
         bundled ones do (`tests/make_golden.py` writes them).
     """
-    if explorer.model_id not in bundled_with_reference():
+    from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER  # loads safetensors
+
+    bundled = {path.parent.name for path in BUNDLED_FOLDER.glob("*/reference.npz")}
+    if explorer.model_id not in bundled:
         return None
     ours, reference = outputs_beside_reference(explorer)
     tokens = tuple(explorer.vocabulary[i] for i in reference["input_ids"][0])
@@ -57,11 +59,6 @@ def check_against_reference(explorer: Explorer) -> ReferenceCheck | None:
     )
 
 
-def bundled_with_reference() -> list[str]:
-    """The names of the models that bring one."""
-    return sorted(path.parent.name for path in BUNDLED_FOLDER.glob("*/reference.npz"))
-
-
 def outputs_beside_reference(explorer: Explorer) -> tuple[Arrays, Arrays]:
     """What we compute, and what the reference computed, of the same tokens.
 
@@ -72,6 +69,8 @@ def outputs_beside_reference(explorer: Explorer) -> tuple[Arrays, Arrays]:
         `attention_probs` `[1, L, N, R, T]`, `mlm_logits` `[1, R, W]`,
         `pooled_output` `[1, H]`, `nsp_logits` `[1, 2]`. Theirs has the inputs too.
     """
+    from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER  # loads safetensors
+
     path = BUNDLED_FOLDER / explorer.model_id / "reference.npz"
     reference = dict(np.load(path, allow_pickle=False))
     rows, words = reference["rows"], reference["words"]
