@@ -18,9 +18,9 @@ from pages.shared.hosting import (
     show_uncaught,
 )
 from pages.shared.language import choose_language, plain
-from pages.shared.navigation import FIRST, ICONS
+from pages.shared.navigation import FIRST, ICONS, arrive
 from pages.shared.page_head import page_head
-from pages.shared.replaced_words import translate_frame
+from pages.shared.replaced_words import choose_projector, translate_frame
 from pages.shared.visitor import say_that_one_is_here
 
 ROOT = Path(__file__).parent
@@ -41,12 +41,15 @@ def show_page() -> None:
     }
     page = st.navigation(list(pages.values()), position="hidden")
     st.set_page_config(page_title=plain("app.tab_title", page=page.title))
+    opened = next(name for name, shown in pages.items() if shown is page)
+    arrive(opened)
+    choose_projector()
     with links:
         for name, icon in ICONS.items():
             st.page_link(pages[name], icon=f":material/{icon}:")
         translate_frame()
         say_that_one_is_here()  # here, as it would shift a page that begins to wait
-    page_head(next(name for name, shown in pages.items() if shown is page))
+    page_head(opened)
     with shown_to_user():
         page.run()
 

@@ -54,7 +54,7 @@ def measure() -> Table:
 
 async def _rows(url: str) -> list[tuple[str, ...]]:
     session, _ = await Session.open(url, PAGE, "attention_layer=1&attention_head=1")
-    _require_good(await session.change("attention_text", TEXT))
+    _require_good(await session.change("text", TEXT))
     found = []
     for key, count in (("attention_head", NUM_HEADS), ("attention_layer", NUM_LAYERS)):
         name = key.removeprefix("attention_")
@@ -73,7 +73,7 @@ def _clicks(url: str) -> list[tuple[str, ...]]:
         browser = launch(playwright)
         # The page's own policy would refuse the condition that waits for the head.
         page = browser.new_page(bypass_csp=True)
-        page.goto(f"{url}/{PAGE}?{urlencode({'attention_text': TEXT})}")
+        page.goto(f"{url}/{PAGE}?{urlencode({'text': TEXT})}")
         grid = page.locator(".attention[data-grid-ms] canvas.grid").first
         grid.wait_for()
         wait_until_quiet()

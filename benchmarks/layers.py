@@ -85,7 +85,7 @@ class _Walk:
     steps: tuple[str, ...]
 
     def query(self) -> str:
-        return urlencode({"model": self.model, "layers_text": self.text})
+        return urlencode({"model": self.model, "text": self.text})
 
 
 def measure() -> Table:

@@ -58,8 +58,8 @@ def _texts(visitor: int) -> Iterator[Any]:
 CHANGES: dict[str, Change] = {
     "number of bars": ("masked_shown", _bars),
     "temperature": ("masked_temperature", _temperatures),
-    "known text": ("masked_text", _known_texts),
-    "new text": ("masked_text", _texts),
+    "known text": ("text", _known_texts),
+    "new text": ("text", _texts),
 }
 NEEDS_NETWORK = ("new text",)
 

@@ -133,7 +133,7 @@ async def _predict(url: str) -> None:
     await (await _opened(url, "")).close()
     session = await _opened(url, "masked_word")
     for text in TEXTS:
-        await session.change("masked_text", text)
+        await session.change("text", text)
     await session.close()
 
 

@@ -103,7 +103,11 @@ class Session:
         cookies.update((name, value) for name, _, value in pairs)
         session = cls(socket, url, page, cookies)
         session._query_string = query
-        return session, await session._run("")
+        try:
+            return session, await session._run("")
+        except BaseException:
+            await session.close()
+            raise
 
     @property
     def query_string(self) -> str:

@@ -126,7 +126,7 @@ class Visitor:
             text = f"Visitor {self._number} saw {number} [MASK] at {time.time():.2f}."
             bars = [float(self._random.randrange(5, 15))]
             for asked, key, value in (
-                ("a new text", "masked_text", text),
+                ("a new text", "text", text),
                 ("a slider", "masked_shown", bars),
             ):
                 if time.monotonic() < until:
@@ -165,11 +165,13 @@ class Visitor:
                 answer = await step(session)
             except KeyError:  # not offered, as what came before was refused
                 return None
-            except urllib.error.HTTPError as error:  # the box says so
-                self._met.add(asked, "told", f"status {error.code}")
+            except urllib.error.URLError as error:  # the box says so
+                status = getattr(error, "code", "none, as the server hung up")
+                self._met.add(asked, "told", f"status {status}")
                 return None
             except BROKEN:
-                self._session, self._query = None, session.query_string
+                self._query = session.query_string
+                await self._leave()
                 await self._connect(asked)
             else:
                 seconds = time.monotonic() - began
@@ -290,15 +292,25 @@ def measure_crowd(num_visitors: int, seconds: float, first_port: int | None) -> 
     rows = [_row(asked, met) for asked in sorted({asked for asked, _ in met.outcomes})]
     header = ("asked", *OUTCOMES, "50 %", "95 %")
     print(Table(f"{num_visitors} visitors", header, rows, notes).markdown(), flush=True)
-    before, half = met.memory[0], met.memory[len(met.memory) // 2]
-    most = {name: max(one.get(name, 0) for one in met.memory) for name in at_end}
-    rows = [
-        (name, *(f"{one.get(name, 0):.0f} MB" for one in (before, half, most, at_end)))
-        for name in at_end
-    ]
-    header = ("process", "at first", "half-way", "most", "when all have left")
+    thirds = ("first third", "second third", "last third")
     title = f"Memory with {num_visitors} visitors"
-    print(Table(title, header, rows).markdown(), flush=True)
+    header = ("process", *thirds, "most", "when all have left")
+    rows = [_weights(name, met.memory, at_end[name]) for name in at_end]
+    note = "Of each third of the time the median."
+    print(Table(title, header, rows, [note]).markdown(), flush=True)
+
+
+def _weights(
+    name: str, samples: list[dict[str, float]], at_end: float
+) -> tuple[str, ...]:
+    length = -(-len(samples) // 3)
+    # A process that is away, as it restarts, weighs nothing.
+    thirds = (
+        statistics.median(one.get(name, 0.0) for one in samples[begin : begin + length])
+        for begin in range(0, len(samples), length)
+    )
+    most = max(one.get(name, 0.0) for one in samples)
+    return (name, *(f"{weight:.0f} MB" for weight in (*thirds, most, at_end)))
 
 
 def _row(asked: str, met: Met) -> tuple[str, ...]:

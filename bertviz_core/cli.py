@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bertviz_core.command_options import model_option
-from bertviz_core.errors import BertVizError, TextError
+from bertviz_core.command_texts import answer_text, open_explorer
+from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.commands import map_vocabulary
+from bertviz_core.experiments.word_commands import fill, sample, score
 from bertviz_core.finetune.classify_command import classify
 from bertviz_core.finetune.commands import fine_tune
 from bertviz_core.pretrain.commands import average_models, evaluate_mlm, pretrain
@@ -97,26 +99,13 @@ def predict(
     With `-`, each line gives one JSON object; a line that cannot be predicted
     gives {"error": …}, and the exit status is 2 at the end.
     """
-    explorer = _open(model_id)
-    if text != "-":
-        prediction = _predict(explorer, text, top_k, temperature)
-        click.echo(json.dumps(prediction) if as_json else _table(prediction))
-        return
-    num_errors = 0
-    for line in click.open_file("-", encoding="utf-8", errors="replace"):
-        try:
-            result = _predict(explorer, line.rstrip("\r\n"), top_k, temperature)
-        except BertVizError as error:
-            num_errors += 1
-            result = {"error": str(error)}
-        click.echo(json.dumps(result))
-        sys.stdout.flush()
-    if num_errors:
-        raise TextError(
-            "Some lines could not be predicted. Received: lines={num_errors}; the "
-            "output gives the reason for each.",
-            num_errors=num_errors,
-        )
+    explorer = open_explorer(model_id)
+    answer_text(
+        text,
+        as_json,
+        lambda one: _predict(explorer, one, top_k, temperature),
+        _table,
+    )
 
 
 @main.command()
@@ -157,7 +146,7 @@ def trace(
     if pair is not None and inputs is not None:
         raise click.UsageError("Give --pair with --text; --inputs holds both texts.")
     require_place(out)
-    explorer = _open(model_id)
+    explorer = open_explorer(model_id)
     if inputs is not None:
         arrays = read_inputs(inputs, explorer.config)
     else:
@@ -172,7 +161,7 @@ def convert(source: str, destination: Path) -> None:
     """Save model SOURCE as a Hugging Face folder DESTINATION."""
     from bertviz_core.checkpoints.export import save_huggingface
 
-    save_huggingface(_open(source).loaded, destination)
+    save_huggingface(open_explorer(source).loaded, destination)
     click.echo(str(destination))
 
 
@@ -190,24 +179,10 @@ def download(name: str) -> None:
     click.echo(library.download(name, progress=download_progress()).model_id)
 
 
-def _open(model_id: str | None) -> Explorer:
-    from bertviz_core.checkpoints.default import DEFAULT_MODEL
-    from bertviz_core.command_progress import download_progress
-    from bertviz_core.quiet import import_keras
-
-    import_keras()
-    from bertviz_core.explorer import Explorer
-
-    return Explorer.open(model_id or DEFAULT_MODEL, download_progress())
-
-
 def _predict(
     explorer: Explorer, text: str, top_k: int, temperature: float
 ) -> dict[str, Any]:
-    from bertviz_core.mask_text import normalise_masks
-
-    normalised, _ = normalise_masks(text)
-    predictions = explorer.predict_masks(normalised)
+    predictions = explorer.predict_masks(text)
     return {
         "model": explorer.model_id,
         "tokens": list(predictions.tokenized.tokens),
@@ -269,3 +244,6 @@ main.add_command(pretrain)
 main.add_command(evaluate_mlm)
 main.add_command(average_models)
 main.add_command(map_vocabulary)
+main.add_command(sample)
+main.add_command(fill)
+main.add_command(score)

@@ -26,6 +26,19 @@ LONG = (
 )
 
 
+def pytest_ignore_collect(collection_path):
+    """Leaves files unread of which nothing runs on this backend, unless they are named.
+
+    To import them all takes as long as many tests, and TensorFlow with them.
+    """
+    if not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text("utf-8")
+    if os.environ["KERAS_BACKEND"] == "tensorflow":
+        return "mark.tensorflow" not in text or None
+    return "pytestmark = pytest.mark.tensorflow" in text or None
+
+
 def pytest_collection_modifyitems(items):
     ranks = {name: rank for rank, name in enumerate(LONG)}
     items.sort(key=lambda item: ranks.get(item.path.name, len(LONG)))

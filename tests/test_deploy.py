@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import dask
@@ -14,6 +15,9 @@ import yaml
 from distributed import Client, Scheduler
 from distributed.security import Security
 
+from benchmarks import stress
+from benchmarks.stress_site import Site
+from bertviz_core.engine.connection import Connection
 from bertviz_core.engine.local_cluster import DASK_CONFIG
 from bertviz_core.engine.worker_specs import environment, reading_spec, training_spec
 
@@ -176,3 +180,35 @@ def test_the_proxy_understands_its_configuration(prepared, tmp_path):
         env={"PATH": os.environ["PATH"]},
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def names_of_extensions(dask_scheduler):
+    return list(dask_scheduler.extensions)
+
+
+def test_what_is_deployed_loses_no_answer_as_a_worker_is_killed_and_keeps_no_call(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(stress, "THINK_SECONDS", 0.1)
+    met = stress.Met()
+
+    async def crowd(site, seconds):
+        until = time.monotonic() + seconds
+        visitors = [stress.Visitor(number, site.urls, met) for number in (1, 2, 9)]
+        visits = [asyncio.create_task(one.visit(until)) for one in visitors]
+        await asyncio.sleep(seconds / 2)
+        site.kill("reader 1")
+        await asyncio.gather(*visits)
+
+    with Site(tmp_path, 1, 1, None) as site:
+        asyncio.run(crowd(site, 8))
+        assert {"scheduler", "reader 1", "trainer", "pages 1"} <= site.weigh().keys()
+        for name, value in site.environment().items():
+            monkeypatch.setenv(name, value)
+        wire = Connection.to_scheduler(site.scheduler)
+        kept = wire.client.run_on_scheduler(names_of_extensions)
+        wire.close()
+    outcomes = {outcome for _, outcome in met.outcomes}
+    assert {"answered", "told"} <= outcomes <= set(stress.OUTCOMES) - {"lost"}, met.said
+    assert "events" in kept  # reports of jobs need it
+    assert "spans" not in kept  # 6 kB a call, for ever

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bertviz_core.pretrain.data_settings import (
-    CorpusSettings,
-    MaskingSettings,
-    SequenceSettings,
-)
 from bertviz_core.pretrain.settings import (
     MAY_CHANGE,
-    OptimizerSettings,
+    CorpusSettings,
+    MaskingSettings,
     Phase,
     PretrainSettings,
+    SequenceSettings,
 )
+from bertviz_core.training.schedule import OptimizerSettings
 
 ROOT = Path(__file__).parents[1]
 ENGLISH = (ROOT / "README.md").read_text("utf-8")

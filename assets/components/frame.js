@@ -1,6 +1,6 @@
 // What Streamlit has no setting for: the language of the page, names that only a screen
 // reader reads or that appear under the pointer, a menu that lets go of a small screen, and
-// a way back whose steps are those of the reader.
+// a way back whose steps are pages.
 
 const NAMED = ['aria-label', 'data-title']
 const NARROW = matchMedia('(width <= 768px)') // where Streamlit lays the menu over the page
@@ -29,6 +29,8 @@ function tendFrame({ language, names }) {
   }
   const observer = new MutationObserver(() => (asked ||= requestAnimationFrame(tend)))
   observer.observe(document.body, { childList: true, subtree: true, attributeFilter: NAMED })
+  // A formula becomes wider once its letters have come.
+  document.fonts.addEventListener('loadingdone', tend)
   document.addEventListener('click', closeMenu)
   const endHistory = tendHistory()
   tend()
@@ -36,6 +38,7 @@ function tendFrame({ language, names }) {
     observer.disconnect()
     cancelAnimationFrame(asked)
     document.removeEventListener('click', closeMenu)
+    document.fonts.removeEventListener('loadingdone', tend)
     endHistory()
     NAMED.forEach(giveBack)
   }
@@ -60,33 +63,26 @@ function giveBack(attribute) {
 }
 
 /**
- * Streamlit adds a step to the way back for each change that a page makes in its own
- * address: the model of a page that has just opened, the second of two choices. Without a
- * click or a key before it, such a change belongs to the step before.
+ * Going to a page is one step of the way back. Streamlit adds one for each change that a
+ * page makes in its own address, too: a choice, a text, the model of a page that has just
+ * opened. Such a change belongs to the step before.
  * @returns {function(): void} ends it.
  */
 function tendHistory() {
   const end = new AbortController()
-  let hasActed = false
   let here = location.href
   let left = ''
-  const note = () => (hasActed = true)
-  for (const kind of ['pointerdown', 'keydown']) {
-    document.addEventListener(kind, note, { capture: true, signal: end.signal })
-  }
-  addEventListener('popstate', () => {
-    ;[left, here, hasActed] = [here, location.href, false]
-  }, { signal: end.signal })
+  addEventListener('popstate', () => ([left, here] = [here, location.href]), { signal: end.signal })
   history.pushState = (state, title, url) => {
     const isOther = new URL(url, location.href).pathname !== location.pathname
-    const change = hasActed || isOther ? 'pushState' : 'replaceState'
+    const change = isOther ? 'pushState' : 'replaceState'
     History.prototype[change].call(history, state, title, url)
-    ;[left, here, hasActed] = ['', location.href, false]
+    ;[left, here] = ['', location.href]
   }
   history.replaceState = (state, title, url) => {
     History.prototype.replaceState.call(history, state, title, url)
     here = location.href
-    // The page before it had said its model: both are one step.
+    // The first page had said its model before all this began: both are one step.
     if (here === left) history.back()
     left = ''
   }

@@ -22,6 +22,7 @@ from bertviz_core.checkpoints.catalogue import (
     cached_hub_models,
     write_entry,
 )
+from bertviz_core.checkpoints.documents import CARD_FILE, NOTICE_FILE
 from bertviz_core.checkpoints.fitting import require_fitting
 from bertviz_core.checkpoints.folder import (
     TEXT_FILES,
@@ -174,7 +175,8 @@ def _wanted_files(names: list[str]) -> list[str]:
         weights = [n for n in names if DATA_FILE.fullmatch(n) or n in indices]
     if not weights:
         return []
-    return [name for name in TEXT_FILES if name in names] + weights
+    wanted = (*TEXT_FILES, CARD_FILE, NOTICE_FILE)  # the last two name the licence
+    return [name for name in wanted if name in names] + weights
 
 
 def _get_files(name: str, info: Any, folder: Path, progress: Progress | None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from bertviz_core.checkpoints.limits import require_few_classes
-from bertviz_core.checkpoints.names import HUGGINGFACE, Shape, names_of_part
+from bertviz_core.checkpoints.names import COPIES, HUGGINGFACE, Shape, names_of_part
 from bertviz_core.checkpoints.stored import (
     MAX_NAME_CHARACTERS,
     Checkpoint,
@@ -34,13 +34,7 @@ SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 
 _FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
-_WORDS = "bert.embeddings.word_embeddings.weight"
 _MLM_BIAS = "cls.predictions.bias"
-# Copies that `transformers` keeps tied to other weights.
-_COPIES = {
-    "cls.predictions.decoder.weight": _WORDS,
-    "cls.predictions.decoder.bias": _MLM_BIAS,
-}
 
 
 class SafetensorsFiles:
@@ -210,11 +204,11 @@ def _settle_copies(
     """
     if _MLM_BIAS not in stored_name and "cls.predictions.decoder.bias" in stored_name:
         stored_name[_MLM_BIAS] = stored_name.pop("cls.predictions.decoder.bias")
-    copies = [name for name in _COPIES if name in stored_name]
+    copies = [name for name in COPIES if name in stored_name]
     differing = [
         name
         for name in copies
-        if not _same_values(files, stored_name[name], stored_name.get(_COPIES[name]))
+        if not _same_values(files, stored_name[name], stored_name.get(COPIES[name]))
     ]
     unused = [stored_name.pop(name) for name in copies]
     if not differing:

@@ -140,6 +140,12 @@ TABLE: tuple[Row, ...] = (
 )
 # fmt: on
 
+# Copies that `transformers` keeps tied to other weights, by their names there.
+COPIES: Mapping[str, str] = {
+    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+
 
 @dataclass(frozen=True)
 class Weight:

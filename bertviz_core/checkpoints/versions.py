@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 from bertviz_core.environment import models_policy
+from bertviz_core.errors import TrainingError
+from bertviz_core.visitor_files import MODEL, RUN_PREFIX, run_folder
 
 # What a model is read from.
 _FILES = re.compile(
@@ -26,14 +28,17 @@ def version_of(model_id: str) -> str:
         Names, times and sizes of the files of a folder, or of a zip file; "" for an
         id that means the same model for ever, and where there is nothing.
     """
-    if not model_id or models_policy() == "listed":
+    is_run = model_id.startswith(RUN_PREFIX)
+    if not model_id or (models_policy() == "listed" and not is_run):
         return ""
     path = Path(os.path.expanduser(model_id))  # raises nothing, unlike the method
     try:
+        if is_run:  # a finished model may be given a temperature
+            path = run_folder(model_id.removeprefix(RUN_PREFIX)) / MODEL
         paths = [path]
         if path.is_dir():
             paths = [file for file in path.iterdir() if _FILES.fullmatch(file.name)]
         found = [(file.name, file.stat()) for file in sorted(paths)]
-    except (OSError, ValueError):
+    except (OSError, ValueError, TrainingError):
         return ""
     return repr([(name, stat.st_mtime_ns, stat.st_size) for name, stat in found])

@@ -54,8 +54,12 @@ def connect() -> Engine:
 def _require_limits() -> None:
     """Says that one cannot be on the first page, before processes stumble over it."""
     from bertviz_core.checkpoints.limits import max_megabytes
-    from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
-    from bertviz_core.engine.worker_specs import reading_backend, training_slots
+    from bertviz_core.engine.worker_specs import (
+        max_answer_bytes,
+        max_models,
+        reading_backend,
+        training_slots,
+    )
     from bertviz_core.visitor_files import (
         lease_seconds,
         max_kept_bytes,

@@ -30,19 +30,16 @@ class BoundedCache(Generic[Key, Value]):
             and makes room *before* a value is made, so that no more than
             `limit` values exist while one caller at a time is making one.
         weight_of_key: added to the weight of its value.
-        on_drop: told each value that had to go.
     """
 
     def __init__(
         self,
         limit: int,
         weight_of: Callable[[Value], int] | None = None,
-        on_drop: Callable[[Value], object] | None = None,
         weight_of_key: Callable[[Key], int] = lambda key: 0,
     ) -> None:
         self._limit = limit
         self._weight_of = weight_of
-        self._on_drop = on_drop
         self._weight_of_key = weight_of_key
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
@@ -79,10 +76,9 @@ class BoundedCache(Generic[Key, Value]):
     def forget(self, is_stale: Callable[[Key], bool]) -> None:
         """Drops the values of the keys that `is_stale` says yes to."""
         with self._lock:
-            stale = [
-                self._kept.pop(key)[0] for key in list(self._kept) if is_stale(key)
-            ]
-        self._tell(stale)
+            for key in list(self._kept):
+                if is_stale(key):
+                    del self._kept[key]
 
     def _make(
         self, key: Key, make: Callable[[], Value], pending: Future[Value]
@@ -110,19 +106,11 @@ class BoundedCache(Generic[Key, Value]):
         return self._weight_of(value) + self._weight_of_key(key)
 
     def _make_room(self, needed: int) -> None:
-        dropped = []
         with self._lock:
             weight = sum(weight for _, weight in self._kept.values())
             while self._kept and weight + needed > self._limit:
-                _, (value, freed) = self._kept.popitem(last=False)
-                dropped.append(value)
+                _, (_, freed) = self._kept.popitem(last=False)
                 weight -= freed
-        self._tell(dropped)
-
-    def _tell(self, dropped: list[Value]) -> None:
-        if self._on_drop is not None:
-            for value in dropped:
-                self._on_drop(value)
 
 
 def num_bytes(answer: Any) -> int:

@@ -7,16 +7,13 @@ import contextlib
 import logging
 import threading
 import uuid
-from collections.abc import Callable
 from concurrent.futures import Future as Promise
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.engine import TRAIN, Engine, in_background
 from bertviz_core.engine.jobs import Job, is_closed_error
 from bertviz_core.engine.local_cluster import LocalCluster
-from bertviz_core.engine.questions import Question
+from bertviz_core.engine.questions import Outcome, Question, unexpected
 from bertviz_core.errors import EngineError
 
 if TYPE_CHECKING:
@@ -56,38 +53,33 @@ class ClusterEngine(Engine):
         self._scheduler = scheduler
         self._topic = f"bertviz-jobs-{uuid.uuid4().hex}"
         self._lock = threading.Lock()
-        self._is_closed = False
         self._connecting = self._connect(begun=begun)
         atexit.register(self.close)
 
     def close(self) -> None:
         atexit.unregister(self.close)
-        super().close()
         with self._lock:
-            was_closed, self._is_closed = self._is_closed, True
+            was_closed = self._closed.is_set()
+            self._closed.set()
+        super().close()
         if not was_closed:
             _close(self._connecting)
 
     def _run(self, question: Question[Any], job: Job | None = None) -> Outcome:
-        if job is None:
-            return self._reply(question, lambda wire: wire.call(question))
-        topic = self._topic
-        return self._reply(question, lambda wire: wire.run_job(question, job, topic))
-
-    def _reply(
-        self, question: Question[Any], ask: Callable[[Connection], Outcome]
-    ) -> Outcome:
         try:
-            return ask(self._connection())
+            wire = self._connection()
+            if job is None:
+                return wire.call(question)
+            return wire.run_job(question, job, self._topic)
         except EngineError as error:
-            return Outcome(error=is_closed_error() if self._is_closed else error)
+            return Outcome(error=is_closed_error() if self._closed.is_set() else error)
         except Exception as error:
             LOGGER.exception("Dask could not run the task %s.", question.name)
-            return Outcome(error=dispatch.unexpected(question.name, error))
+            return Outcome(error=unexpected(question.name, error))
 
     def _connection(self) -> Connection:
         with self._lock:
-            if self._is_closed:
+            if self._closed.is_set():
                 raise is_closed_error()
             if _is_dead(self._connecting):
                 self._connecting = self._connect(self._connecting)
@@ -113,12 +105,12 @@ class ClusterEngine(Engine):
             if dead is not None:
                 _close(dead)
             connection = _reach(self._scheduler, begun)
-            connection.subscribe(self._topic, self._on_report)
+            connection.client.subscribe_topic(self._topic, self._on_report)
         except EngineError as error:
             promise.set_exception(error)
         except Exception as error:
             LOGGER.exception("The engine could not start.")
-            promise.set_exception(dispatch.unexpected("connect", error))
+            promise.set_exception(unexpected("connect", error))
         else:
             promise.set_result(connection)
             self.open()

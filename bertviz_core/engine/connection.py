@@ -17,10 +17,9 @@ from distributed.comm import parse_address, parse_host_port
 from distributed.scheduler import NoValidWorkerError
 
 from bertviz_core.engine import worker
-from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.jobs import Job
 from bertviz_core.engine.local_cluster import Listening, LocalCluster
-from bertviz_core.engine.questions import Question
+from bertviz_core.engine.questions import Outcome, Question
 from bertviz_core.engine.worker_specs import PRIORITIES
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import EngineError
@@ -115,10 +114,6 @@ class Connection:
                 address=address,
             )
         return connection
-
-    def subscribe(self, topic: str, handler: Callable[[Any], None]) -> None:
-        """Has `handler` called with `(time, event)` for the events of a topic."""
-        self.client.subscribe_topic(topic, handler)
 
     def call(self, question: Question[Any]) -> Outcome:
         """Runs a task in a worker and waits; once more where the worker died.

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from bertviz_core import visitor_files
-from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.jobs import Job, JobBoard, JobStatus
-from bertviz_core.engine.questions import Asker, Question
+from bertviz_core.engine.questions import Asker, Outcome, Question
 from bertviz_core.engine.trainings import Trainings
 from bertviz_core.errors import BertVizError
 from bertviz_core.explorer import Explorer

@@ -13,12 +13,13 @@ from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, give_memory_back
 from bertviz_core.engine.training_tasks import RUNNING
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.data_check import DataCheck, DataRow
+from bertviz_core.finetune import mending
+from bertviz_core.finetune.checks import DataCheck, DataRow
+from bertviz_core.finetune.columns import ColumnChoice, TableView
+from bertviz_core.finetune.estimate import TrainingEstimate
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import DataChoice, TableSource
-from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.table_view import TableView
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 from bertviz_core.visitor_files import RUN_PREFIX
 
@@ -33,7 +34,7 @@ def read_table(source: TableSource) -> TableView:
     Raises:
         DatasetError: it is gone, or no table; the sentence says where.
     """
-    from bertviz_core.finetune.table_view import view_table
+    from bertviz_core.finetune.columns import view_table
 
     return view_table(table_store.table(source))
 
@@ -51,24 +52,10 @@ def check_data(explorer: Explorer, data: DataChoice) -> DataCheck:
         DatasetError: these columns cannot be trained on; the sentence says
             why and where.
     """
-    from bertviz_core.finetune import data_check
-    from bertviz_core.finetune.lengths import measure_lengths
+    from bertviz_core.finetune import checks
 
-    prepared = table_store.prepared(data)
-    judged = prepared.judged
-    rows = data_check.rows_in_use(prepared.dataset, prepared.data, judged)
-    measured = data_check.to_measure(rows)
-    return data_check.check_data(
-        prepared.dataset,
-        prepared.data,
-        measure_lengths(measured, explorer.tokenizer),
-        explorer.config.max_position_embeddings,
-        prepared.notes,
-        measured,
-        prepared.validation_notes,
-        prepared.warnings,
-        judged,
-    )
+    positions = explorer.config.max_position_embeddings
+    return checks.check_data(table_store.prepared(data), explorer.tokenizer, positions)
 
 
 @task()
@@ -79,13 +66,36 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
         data: the rows.
         rows: row numbers of the file; one that was left out is passed over.
     """
-    from bertviz_core.finetune.data_check import rows_of
+    from bertviz_core.finetune.checks import rows_of
 
     dataset = table_store.prepared(data).dataset
     places = {int(row): index for index, row in enumerate(dataset.row_numbers)}
     indices = [places[row] for row in rows if row in places]
     chosen = dataset.examples(np.array(indices, "int64"))
     return rows_of(chosen, dataset.label_names, tuple(range(len(indices))))
+
+
+@task()
+def rows_to_mend(
+    source: TableSource, columns: ColumnChoice, wanted: mending.Wanted
+) -> mending.RowPage:
+    """Shows rows of a table, also those that cannot be trained on.
+
+    Args:
+        source: the table.
+        columns: which column is what.
+        wanted: which rows.
+    """
+    return mending.rows_to_mend(table_store.table(source), columns, wanted)
+
+
+@task()
+def mend_table(
+    source: TableSource, column: str, changes: mending.Mending, owner: str
+) -> TableSource:
+    """Makes a table of another: see `mending.mend_table`."""
+    table = table_store.table(source)
+    return mending.mend_table(table, source, column, changes, owner)
 
 
 @task(ESTIMATE_RESOURCE, is_kept=False)
@@ -97,7 +107,7 @@ def estimate_training(
 ) -> TrainingEstimate:
     """Times two steps of each level; runs where trainings run."""
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.level_estimates import estimate_levels
+    from bertviz_core.finetune.estimate import estimate_levels
 
     prepared = table_store.prepared(data)
     # Not kept: this process has more use for the memory.
@@ -127,7 +137,7 @@ def training_outcome(run_id: str) -> RunOutcome:
 
 
 @task()
-def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
+def report_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Shows test rows of a training.
 
     Args:
@@ -137,7 +147,7 @@ def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...
     Raises:
         TrainingError: no such training, or it was removed.
     """
-    from bertviz_core.finetune.data_check import rows_of
+    from bertviz_core.finetune.checks import rows_of
 
     data = run_store.run_data(run_id)
     return rows_of(data.test, data.labels, indices)

@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+
+import numpy as np
 
 from bertviz_core.engine import memory, run_store
 from bertviz_core.engine.jobs import Progress
+from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.data_check import rows_of
-from bertviz_core.finetune.finetuned_results import (
-    HeadChange,
-    LayerComparison,
-    NearTrainingRows,
-    TablePredictions,
-    WeightChange,
-)
+from bertviz_core.finetune import temperature
+from bertviz_core.finetune.checks import rows_of
+from bertviz_core.finetune.layer_comparison import LayerComparison
+from bertviz_core.finetune.nearest_rows import NearTrainingRows
 from bertviz_core.finetune.request import SAMPLES, TableSource
+from bertviz_core.finetune.row_prediction import TablePredictions
+from bertviz_core.finetune.temperature import Temperature
+from bertviz_core.finetune.weight_change import WeightChange
 from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
-from bertviz_core.trace import Texts
-from bertviz_core.visitor_files import RUN_PREFIX, renew
+from bertviz_core.trace import FrozenArrays, Texts
+from bertviz_core.visitor_files import RUN_PREFIX, own_run_folder, renew
+
+
+@dataclass(frozen=True)
+class HeadChange(FrozenArrays):
+    """How much of each head's attention went elsewhere after training.
+
+    Args:
+        tokens: T tokens of the text.
+        distances: float64 `[L, N]`, total variation between the attention before
+            and after, mean over the tokens that look: 0 the same, 1 nothing in
+            common.
+    """
+
+    tokens: tuple[str, ...]
+    distances: np.ndarray
 
 
 @task()
@@ -116,6 +134,41 @@ def compare_layers(
     )
 
 
+@task()
+def fit_temperature(run: str, progress: Progress = untold) -> Temperature:
+    """Fits a temperature on the validation rows of a run.
+
+    Raises:
+        TrainingError: it has no model, or no validation rows.
+    """
+    from bertviz_core.finetune import row_prediction
+
+    part = run_store.run_data(run).validation
+    if not len(part):
+        raise TrainingError(
+            "This training has no validation rows to fit a temperature on. Train on a "
+            "table with more rows."
+        )
+    max_tokens = run_store.run_request(run).settings.max_tokens
+    said = row_prediction.predict_rows(
+        memory.explorer(_model(run)), part.texts, part.pairs, max_tokens, progress
+    )
+    value = temperature.fit_temperature(said.outputs, part.targets)
+    return Temperature(value, len(part))
+
+
+@task(is_kept=False)
+def keep_temperature(run: str, found: Temperature) -> bool:
+    """Gives a run's model its temperature, for good.
+
+    Raises:
+        TrainingError: it has one, or `run` is a name to read it by alone.
+    """
+    folder = own_run_folder(run)
+    temperature.keep_temperature(folder, run_store.run_data(run), found)
+    return True
+
+
 @task(PREDICT_RESOURCE, is_kept=False)
 def predict_table(
     explorer: Explorer,
@@ -132,7 +185,7 @@ def predict_table(
     """
     if source.table in SAMPLES.values():
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
-    from bertviz_core.finetune import table_prediction
+    from bertviz_core.finetune import row_prediction
     from bertviz_core.finetune.table import read_table
     from bertviz_core.finetune.visitor_tables import table_path
 
@@ -151,7 +204,7 @@ def predict_table(
     # Beside the table, so that it goes when the table goes.
     asked = repr((explorer.model_id, source, text_column, pair_column, max_tokens))
     name = hashlib.sha256(asked.encode()).hexdigest()[:16]
-    return table_prediction.predict_table(
+    return row_prediction.predict_table(
         explorer,
         table,
         (text_column, pair_column),

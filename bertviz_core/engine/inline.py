@@ -6,11 +6,9 @@ import threading
 from collections import defaultdict
 from typing import Any
 
-from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.engine import TRAIN, Engine
 from bertviz_core.engine.jobs import Job, JobCancelled, is_closed_error
-from bertviz_core.engine.questions import Question
+from bertviz_core.engine.questions import Outcome, Question, run
 
 
 class InlineEngine(Engine):
@@ -30,7 +28,7 @@ class InlineEngine(Engine):
         if self._closed.is_set():
             return Outcome(error=is_closed_error())
         if job is None:
-            return dispatch.run(question)
+            return run(question)
 
         def progress(fraction: float, message: str, so_far: Any = None) -> None:
             job.report(fraction, message, so_far)
@@ -41,4 +39,4 @@ class InlineEngine(Engine):
             if job.status.state == "cancelled":
                 return Outcome(is_cancelled=True)
             progress(0.0, "")
-            return dispatch.run(question, progress)
+            return run(question, progress)

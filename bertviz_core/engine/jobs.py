@@ -40,8 +40,10 @@ class Progress(Protocol):
 MAX_UNFINISHED_JOBS = 60
 # Of one owner and one kind, beside the one that runs.
 MAX_WAITING = 2
-MAX_FINISHED_JOBS = 100
+# Those that have ended are remembered so long; beyond so many with a result the oldest
+# are forgotten, and beyond ten times as many without one, which take no room.
 KEEP_FINISHED_SECONDS = 3600.0
+MAX_FINISHED_JOBS = 100
 # Browsers let a hidden tab ask once a minute.
 LEASE_SECONDS = 300.0
 
@@ -187,26 +189,10 @@ class JobBoard:
     """The jobs of a server, by id.
 
     Args:
-        max_unfinished: more than these, of one kind, are refused.
-        max_finished: beyond so many with a result, the oldest are forgotten, and
-            beyond ten times as many without one, which take no room.
-        keep_seconds: for how long an ended job is remembered.
-        lease_seconds: for how long a job goes on that nobody asks for.
         clock: seconds, from any start.
     """
 
-    def __init__(
-        self,
-        max_unfinished: int = MAX_UNFINISHED_JOBS,
-        max_finished: int = MAX_FINISHED_JOBS,
-        keep_seconds: float = KEEP_FINISHED_SECONDS,
-        lease_seconds: float = LEASE_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._max_unfinished = max_unfinished
-        self._max_finished = max_finished
-        self._keep_seconds = keep_seconds
-        self._lease_seconds = lease_seconds
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
@@ -234,7 +220,7 @@ class JobBoard:
             self._forget_old()
             others = [j for j in self._jobs.values() if not j.status.is_finished]
             others = [other for other in others if other.kind == kind]
-            if len(others) >= self._max_unfinished:
+            if len(others) >= MAX_UNFINISHED_JOBS:
                 raise EngineError(
                     "Too many long tasks are waiting already. Received: {number}. "
                     "Try again when some of them have ended.",
@@ -302,12 +288,12 @@ class JobBoard:
         for job in self._all():
             # A training has a lease on the disk, and ends with the best that it has.
             is_kept = job.kind == TRAIN_RESOURCE
-            if now - job.asked_at > self._lease_seconds and not is_kept:
+            if now - job.asked_at > LEASE_SECONDS and not is_kept:
                 job.cancel(
                     EngineError(
                         "This work was stopped, because no open page had asked for it "
                         "in {minutes} minutes. Start it again.",
-                        minutes=round(self._lease_seconds / 60),
+                        minutes=round(LEASE_SECONDS / 60),
                     )
                 )
 
@@ -329,7 +315,7 @@ class JobBoard:
                 if job.finished_at is not None
                 and (job.status.state == "done") == has_result
             )
-            excess = len(ended) - most * self._max_finished
+            excess = len(ended) - most * MAX_FINISHED_JOBS
             for index, (finished_at, job_id) in enumerate(ended):
-                if index < excess or now - finished_at > self._keep_seconds:
+                if index < excess or now - finished_at > KEEP_FINISHED_SECONDS:
                     del self._jobs[job_id]

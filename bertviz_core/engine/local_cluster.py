@@ -56,6 +56,7 @@ DASK_CONFIG = {
     "distributed.scheduler.no-workers-timeout": "60s",
     # Reports of jobs, with all that they show: nobody reads them a second time.
     "distributed.admin.low-level-log-length": 20,
+    "distributed.scheduler.preload": ["bertviz_core.engine.without_spans"],
     "distributed.scheduler.http.routes": [],
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.work-stealing": False,
@@ -146,7 +147,6 @@ async def _serve() -> None:
     """Runs scheduler and workers until standard input ends."""
     import dask
     from distributed import Scheduler, Security
-    from distributed import scheduler as scheduler_module
 
     dask.config.set(DASK_CONFIG)
     variables = environment(dask.system.CPU_COUNT)
@@ -160,7 +160,6 @@ async def _serve() -> None:
         security=security,
         dashboard=False,
         dashboard_address=f"{HOST}:0",
-        extensions=_without_spans(scheduler_module.DEFAULT_EXTENSIONS),
     ) as scheduler:
         _announce(scheduler.address, security)
         reading, training = reading_spec(), training_spec()
@@ -173,11 +172,6 @@ async def _serve() -> None:
         for task in keeping:
             task.cancel()
         await asyncio.wait(keeping)
-
-
-def _without_spans(extensions: Mapping[str, Any]) -> dict[str, Any]:
-    """Dask's extensions but for the one that never forgets: 500 bytes a call."""
-    return {name: kind for name, kind in extensions.items() if name != "spans"}
 
 
 def _watch_input(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
@@ -251,7 +245,7 @@ async def _lost_or_unwanted(nanny: Any, is_wanted: Callable[[], bool]) -> None:
 
 
 def _nanny(scheduler_address: str, security: Any, spec: Mapping[str, Any]) -> Any:
-    from distributed import Nanny, worker
+    from distributed import Nanny
 
     return Nanny(
         scheduler_address,
@@ -261,7 +255,6 @@ def _nanny(scheduler_address: str, security: Any, spec: Mapping[str, Any]) -> An
         security=security,
         dashboard=False,
         dashboard_address=f"{HOST}:0",
-        extensions=_without_spans(worker.DEFAULT_EXTENSIONS),
         **spec,
     )
 

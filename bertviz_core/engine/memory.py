@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import threading
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.cache import BoundedCache, num_bytes
-from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
+from bertviz_core.engine.worker_specs import max_answer_bytes, max_models
 from bertviz_core.trace import Texts, Trace
 
 if TYPE_CHECKING:
@@ -72,9 +71,8 @@ def words_of(model: str) -> WordVectors:
 
 
 def num_forward_passes() -> int:
-    """How many forward passes this process has run since it started."""
-    running = sum(opened.num_forward_passes for opened in EXPLORERS.values())
-    return running + RETIRED.num_forward_passes
+    """How many forward passes the models that are open here have run."""
+    return sum(opened.num_forward_passes for opened in EXPLORERS.values())
 
 
 def forget(model: str) -> None:
@@ -98,18 +96,6 @@ def give_memory_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class _Retired:
-    """Forward passes of models that are no longer in memory."""
-
-    def __init__(self) -> None:
-        self.num_forward_passes = 0
-        self._lock = threading.Lock()
-
-    def add(self, explorer: Explorer) -> None:
-        with self._lock:
-            self.num_forward_passes += explorer.num_forward_passes
-
-
 class _Answers(BoundedCache[tuple[Hashable, ...], Any]):
     """Answers by question and model: that of a folder that changed is no answer."""
 
@@ -117,11 +103,8 @@ class _Answers(BoundedCache[tuple[Hashable, ...], Any]):
         return super().get((*key, version_of(str(key[1]))), make)
 
 
-RETIRED = _Retired()
 # Keys begin with the model, and `version_of` it.
-EXPLORERS: BoundedCache[tuple[str, str], Explorer] = BoundedCache(
-    max_models(), on_drop=RETIRED.add
-)
+EXPLORERS: BoundedCache[tuple[str, str], Explorer] = BoundedCache(max_models())
 ANSWERS = _Answers(max_answer_bytes(), num_bytes, weight_of_key=num_bytes)
 # That of BERT-base takes 94 MB and is kept alone.
 WORDS: BoundedCache[tuple[str, str], WordVectors] = BoundedCache(

@@ -73,7 +73,7 @@ def remove_upload(model: str, owner: str = "") -> None:
 
 @task()
 def forward_count() -> int:
-    """How many forward passes the worker has run since it started."""
+    """How many forward passes the models that are open in a worker have run."""
     return num_forward_passes()
 
 

@@ -1,5 +1,7 @@
 """A question to the engine: a function of the core and plain values, as they travel.
 
+And the answer where the function is, in a worker or in this process.
+
 Where a function takes what only a process with models has, its name travels instead:
 for an `Explorer` the id of a model; for a `Trace` the texts, for `SentenceStates` the
 sentences and how they are read, for `WordVectors` nothing, each after the id of the
@@ -11,6 +13,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import (
@@ -23,6 +26,8 @@ from typing import (
     overload,
 )
 
+from bertviz_core.engine.jobs import JobCancelled, Progress
+from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.tasks import task_of
 
 if TYPE_CHECKING:
@@ -35,6 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # What a process with models puts in the place of names.
 _PROVIDED = ("Explorer", "Trace", "WordVectors", "SentenceStates")
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -168,13 +174,61 @@ def find(task: str) -> Callable[..., Any]:
     return function
 
 
-def answer(question: Question[R], progress: Callable[..., None] | None = None) -> R:
-    """Answers a question, in a process that may load models.
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task: a value, an error for the user, or neither.
+
+    Errors travel as values: Dask would log a raised one with the text that the
+    user typed.
+    """
+
+    value: Any = None
+    error: BertVizError | None = None
+    is_cancelled: bool = False
+
+    def unwrap(self) -> Any:
+        """The value.
+
+        Raises:
+            BertVizError: the very error that the task raised.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+def run(question: Question[Any], progress: Progress | None = None) -> Outcome:
+    """Answers a question in a process that may load models, and catches what it raises.
+
+    An exception that is not a `BertVizError` is a defect: its traceback goes to
+    the log of this process, and the caller gets a sentence.
 
     Args:
         question: what is asked.
-        progress: makes it a job, see `engine.jobs.Progress`.
+        progress: makes it a job.
     """
+    try:
+        return Outcome(_answer(question, progress))
+    except JobCancelled:
+        return Outcome(is_cancelled=True)
+    except BertVizError as error:
+        return Outcome(error=error)
+    except Exception as error:
+        LOGGER.exception("The task %s failed.", question.name)
+        return Outcome(error=unexpected(question.name, error))
+
+
+def unexpected(task: str, error: BaseException) -> EngineError:
+    """The sentence for an exception that nobody foresaw."""
+    return EngineError(
+        "Something went wrong inside the task {task}. Received: {kind}. Try again; "
+        "if it happens again, the log of the server says more.",
+        task=task,
+        kind=type(error).__name__,
+    )
+
+
+def _answer(question: Question[R], progress: Progress | None) -> R:
     from bertviz_core.engine.memory import ANSWERS
 
     function = question.function
@@ -202,9 +256,7 @@ def _kinds(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _arguments(
-    function: Callable[..., Any],
-    given: tuple[Any, ...],
-    progress: Callable[..., None] | None,
+    function: Callable[..., Any], given: tuple[Any, ...], progress: Progress | None
 ) -> Iterator[Any]:
     """What a function takes in place of what travelled."""
     from bertviz_core.engine import memory

@@ -12,7 +12,7 @@ from bertviz_core.visitor_files import REQUEST, remove, run_folder
 RUNNING: set[str] = set()
 
 
-@task(TRAIN_RESOURCE)
+@task(TRAIN_RESOURCE, is_kept=False)
 def train(run_id: str) -> None:
     """Runs a training to its end; everything that it leaves is in its folder.
 

@@ -20,8 +20,7 @@ from bertviz_core.engine.jobs import Job, JobBoard
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError, TrainingError
 from bertviz_core.finetune import run_files
-from bertviz_core.finetune.request import TrainingRequest
-from bertviz_core.finetune.training_status import RESUMABLE, TrainingStatus
+from bertviz_core.finetune.request import RESUMABLE, TrainingRequest, TrainingStatus
 from bertviz_core.tasks import TRAIN_RESOURCE
 from bertviz_core.visitor_files import RUNS, TABLES, own_run_folder, run_folder
 
@@ -83,10 +82,10 @@ class Trainings:
         return job.job_id
 
     def resume(self, run_id: str) -> None:
-        """Lets a run that failed or was interrupted go on after its last epoch.
+        """Lets a run go on that was stopped, failed or was interrupted.
 
         Raises:
-            TrainingError: no such run, or it has not broken off.
+            TrainingError: no such run, it has not broken off, or its time is up.
             EngineError: too many trainings wait already.
         """
         folder = own_run_folder(run_id)
@@ -95,7 +94,13 @@ class Trainings:
         try:
             # Another server may have let it go on meanwhile, to its end.
             told = run_files.read_progress(folder).get("state", "running")
-            _require_one_of(("failed", "running"), told)
+            _require_one_of(("stopped", "failed", "running"), told)
+            if run_files.seconds_of(folder) >= visitor_files.max_training_seconds():
+                raise TrainingError(
+                    "This training has had all the time that this server gives one, so "
+                    "it cannot go on. Train on your own computer, or choose fewer "
+                    "epochs."
+                )
             (owner, *_) = visitor_files.owners_of(folder) or ("",)
             job = self._jobs.add(owner, TRAIN_RESOURCE, run_id)
             run_files.ask_to_go_on(folder)  # while it waits, its place says so

@@ -6,7 +6,8 @@ upload=1" --memory-limit 1.0 --preload bertviz_core.engine.worker --tls-ca-file 
 --tls-cert … --tls-key …`, and the one that trains and derives `--nthreads 3
 --resources "train=1 estimate=1 gradient=1"` with the rest alike; two on one machine
 share its memory, as in `worker_specs`.
-Its scheduler gets `DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its
+Its scheduler gets `--preload bertviz_core.engine.without_spans`, as these workers have
+no spans either, and `DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its
 environment: `connection` tries again what was with a worker that died.
 """
 
@@ -23,10 +24,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome
+from bertviz_core.engine import without_spans
 from bertviz_core.engine.jobs import JobCancelled
-from bertviz_core.engine.questions import Question
+from bertviz_core.engine.questions import Outcome, Question, run
 from bertviz_core.engine.worker_specs import ON_TENSORFLOW, reading_backend
 from bertviz_core.environment import ASKED_POLICY
 from bertviz_core.free_memory import SHARE_VARIABLE
@@ -54,6 +54,7 @@ def dask_setup(worker: Any) -> None:
 
     Dask calls this by name when the module is given as a preload.
     """
+    without_spans.dask_setup(worker)
     on_tensorflow = not worker.state.total_resources.keys().isdisjoint(ON_TENSORFLOW)
     os.environ["KERAS_BACKEND"] = "tensorflow" if on_tensorflow else reading_backend()
     if on_tensorflow and hasattr(os, "nice"):
@@ -78,7 +79,7 @@ def run_call(question: Question[Any], policy: str, seconds: float) -> Outcome:
     ASKED_POLICY.set(policy)
     timer = _timer(seconds, _end, question.name)
     try:
-        return dispatch.run(question)
+        return run(question)
     finally:
         timer.cancel()
 
@@ -99,7 +100,7 @@ def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Ou
     reporter = _Reporter(get_worker(), topic, job_id, stop)
     try:
         reporter(0.0, "")
-        return dispatch.run(question, reporter)
+        return run(question, reporter)
     except JobCancelled:
         return Outcome(is_cancelled=True)
     finally:

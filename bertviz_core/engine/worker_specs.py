@@ -1,4 +1,7 @@
-"""Which worker processes a local cluster has: options of Dask's `Nanny`."""
+"""Which workers a local cluster has, as options of Dask's `Nanny`, and what they keep.
+
+The process that serves pages looks at these limits before it starts any other.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,10 @@ READING_SHARE, TRAINING_SHARE = 0.4, 0.6
 # use up the memory without harm to those who read.
 ON_TENSORFLOW = (GRADIENT_RESOURCE, ESTIMATE_RESOURCE, TRAIN_RESOURCE)
 SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
+MAX_MODELS = "BERTVIZ_MAX_MODELS"
+DEFAULT_MAX_MODELS = 2
+MAX_TRACE_MEGABYTES = "BERTVIZ_MAX_TRACE_MB"
+DEFAULT_MAX_TRACE_MEGABYTES = 128
 
 
 def reading_spec() -> dict[str, Any]:
@@ -83,6 +90,27 @@ def training_slots() -> int:
         EngineError: `BERTVIZ_TRAINING_SLOTS` is no number from 1.
     """
     return whole_number(SLOTS_VARIABLE, default=1, least=1)
+
+
+def max_models() -> int:
+    """Models in memory: two, so that they can be compared. BERT-base takes 440 MB.
+
+    Raises:
+        EngineError: `BERTVIZ_MAX_MODELS` is no whole number.
+    """
+    return max(1, whole_number(MAX_MODELS, DEFAULT_MAX_MODELS))
+
+
+def max_answer_bytes() -> int:
+    """Answers in memory.
+
+    That of BERT-base on 512 tokens takes 171 MB and is kept alone, that of the bundled
+    model on its longest text 4 MB.
+
+    Raises:
+        EngineError: `BERTVIZ_MAX_TRACE_MB` is no whole number.
+    """
+    return whole_number(MAX_TRACE_MEGABYTES, DEFAULT_MAX_TRACE_MEGABYTES) * 2**20
 
 
 def reading_backend() -> str:

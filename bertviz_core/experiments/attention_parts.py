@@ -51,7 +51,8 @@ def norm_weighted_attention(
     Source:
         Kobayashi et al. 2020 (arXiv:2004.10102), equations 4 to 6: the output of
         attention is the sum of a f(x) with f(x) = (x W_V + b_V) W_O, plus the bias of
-        W_O. Several heads: their vectors are added before the length is taken.
+        W_O. Several heads: their vectors are added before the length is taken. With
+        the residual, Kobayashi et al. 2021 (arXiv:2109.07152), section 3, "AttnRes-N".
     """
     values = block_values(explorer, trace, layer)
     probs = values["attention.probs"].astype(np.float64)
@@ -62,10 +63,15 @@ def norm_weighted_attention(
     products = keys_first @ keys_first.transpose(0, 2, 1)  # [K, N, N]
     by_key = probs.transpose(2, 1, 0)  # [K, Q, N]
     squares = np.einsum("kqn,kqn->qk", by_key @ products, by_key)
+    combined = np.sqrt(np.maximum(squares, 0))
+    own = np.einsum("nt,nth->th", np.einsum("ntt->nt", probs), parts)
+    with_residual = combined.copy()
+    np.fill_diagonal(with_residual, np.linalg.norm(own + values["input"], axis=-1))
     return NormWeightedAttention(
         layer=layer,
         norms=probs * lengths[:, None, :],
-        combined=np.sqrt(np.maximum(squares, 0)),
+        combined=combined,
+        with_residual=with_residual,
         output=values["attention.output"],
     )
 

@@ -101,6 +101,8 @@ class NormWeightedAttention(FrozenArrays):
             value of the key token through the head's rows of the output projection.
         combined: float64 `[Q, K]`, length of the sum of these vectors over heads;
             at most the sum of `norms`, as vectors may cancel.
+        with_residual: float64 `[Q, K]`, the same, where a token's own vector is
+            counted with what the residual keeps of it.
         output: float32 `[Q, H]`, all parts and the output's bias together: what the
             attention block adds to the residual.
     """
@@ -108,6 +110,7 @@ class NormWeightedAttention(FrozenArrays):
     layer: int
     norms: np.ndarray
     combined: np.ndarray
+    with_residual: np.ndarray
     output: np.ndarray
 
 

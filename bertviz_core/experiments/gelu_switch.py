@@ -54,7 +54,7 @@ def switch_gelu(
     tokenized = explorer.require_masks(text, pair)
     positions = tokenized.mask_positions
     inputs = tokenized.inputs | {"mlm_positions": positions}
-    twin = _with_activation(explorer.loaded.model, OTHER[own])
+    twin = twin_of(explorer.loaded.model, OTHER[own])
     other = type(explorer.forward)(twin, explorer.count_pass)
     passes = explorer.forward, other
     both = np.stack([run(inputs, ("mlm_logits",))["mlm_logits"] for run in passes])
@@ -81,8 +81,9 @@ def switch_gelu(
     )
 
 
-def _with_activation(model: Bert, activation: str) -> Bert:
-    """A model of the same weights."""
+def twin_of(model: Bert, activation: str = "") -> Bert:
+    """A model of the same weights, copied; with another activation if one is named."""
+    activation = activation or model.config.hidden_act
     config = dataclasses.replace(model.config, hidden_act=activation)
     other = type(model)(
         config,

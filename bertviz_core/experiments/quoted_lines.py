@@ -42,6 +42,13 @@ def locate(activation: str, hidden_act: str) -> CodePlace:
     raise ValueError(f"No line of the core hands `{activation}` to a tap.")
 
 
+def quote_whole(function: Callable[..., object]) -> CodePlace:
+    """A function as it is installed, with its first line."""
+    lines, first = inspect.getsourcelines(function)
+    code = textwrap.dedent("".join(lines)).rstrip()
+    return CodePlace(function.__module__, function.__qualname__, first, code)
+
+
 def _called_for(activation: str, hidden_act: str) -> Callable[..., object] | None:
     """The function that is the whole formula, where the line with the tap calls one."""
     if not activation:

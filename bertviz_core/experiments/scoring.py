@@ -135,10 +135,46 @@ def score_sentence(
         Salazar et al. 2020 (arXiv:1910.14659), equation 1, for "naive"; Kauf
         and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
     """
+    (found,) = score_sentences(explorer, [(text, pair)], variant, progress)
+    return found
+
+
+def score_sentences(
+    explorer: Explorer,
+    texts: Sequence[tuple[str, str | None]],
+    variant: str = "naive",
+    progress: Progress | None = None,
+) -> tuple[SentenceScore, ...]:
+    """The same for many texts, or pairs, that are read together."""
     if variant not in VARIANTS:
         raise ValueError(f"`variant` must be among {VARIANTS}. Received: {variant}.")
     explorer.require_head("mlm")
-    tokenized = explorer.tokenize(text, pair)
+    read = [explorer.tokenize(text, pair) for text, pair in texts]
+    places = [_scored_places(tokenized) for tokenized in read]
+    rows, asked = [], []
+    for tokenized, positions in zip(read, places, strict=True):
+        for position in positions.tolist():
+            ids = tokenized.input_ids.copy()
+            ids[_hidden_with(tokenized, position, variant)] = tokenized.mask_token_id
+            rows.append(Row(ids, tokenized.token_type_ids, position))
+            asked.append(tokenized.input_ids[position])
+    log_probs, ranks = _scores(explorer, rows, asked, progress)
+    bounds = np.cumsum([len(positions) for positions in places])[:-1]
+    return tuple(
+        SentenceScore(
+            explorer.model_id, tokenized, variant, positions, own_probs, own_ranks
+        )
+        for tokenized, positions, own_probs, own_ranks in zip(
+            read,
+            places,
+            np.split(log_probs, bounds),
+            np.split(ranks, bounds),
+            strict=True,
+        )
+    )
+
+
+def _scored_places(tokenized: TokenizedText) -> np.ndarray:
     is_mask = tokenized.input_ids == tokenized.mask_token_id
     positions = np.flatnonzero(~tokenized.is_added & ~is_mask)
     if not len(positions):
@@ -146,15 +182,7 @@ def score_sentence(
             "The text contains only masks, so there is no word to score. Type a "
             "sentence."
         )
-    rows = []
-    for position in positions.tolist():
-        input_ids = tokenized.input_ids.copy()
-        input_ids[_hidden_with(tokenized, position, variant)] = tokenized.mask_token_id
-        rows.append(Row(input_ids, tokenized.token_type_ids, position))
-    log_probs, ranks = _scores(explorer, rows, tokenized.input_ids[positions], progress)
-    return SentenceScore(
-        explorer.model_id, tokenized, variant, positions, log_probs, ranks
-    )
+    return positions
 
 
 @task()

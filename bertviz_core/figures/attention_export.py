@@ -39,9 +39,11 @@ body { margin: 0 auto; padding: 16px; max-width: 1200px;
   font-family: var(--st-font); }
 """
 _START = """
-const text = document.getElementById('payload').textContent
-const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
-showAlone(document.getElementById('view'), bytes)
+{
+  const text = document.getElementById('payload').textContent
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
+  showAlone(document.getElementById('view'), bytes)
+}
 """
 
 
@@ -62,11 +64,27 @@ def attention_html(
             file (13 MB for BERT-base and 128 tokens). Without it the shown head stays.
         description: what is shown, below the title; plain text.
     """
-    payload = base64.b64encode(
+    payload = (
         map_payload(view)
         if isinstance(view, HeadMap)
         else view_payload(replace(view, held=None), attention_probs=attention_probs)
     )
+    return component_html("attention", payload, title, language, description)
+
+
+def component_html(
+    component: str, payload: bytes, title: str, language: str, description: str = ""
+) -> bytes:
+    """Writes a component that has a `showAlone` as one file that needs no network.
+
+    Args:
+        component: see `component_script`.
+        payload: what it shows.
+        title: see `attention_html`.
+        language: likewise.
+        description: likewise.
+    """
+    text = base64.b64encode(payload).decode("ascii")
     name = html.escape(title)
     described = f"<p>{html.escape(description)}</p>" if description else ""
     parts = (
@@ -74,11 +92,11 @@ def attention_html(
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{name}</title><style>{_THEME}{component_style('attention')}</style></head>",
+        f"<title>{name}</title><style>{_THEME}{component_style(component)}</style></head>",
         f'<body><h1 style="font-size:1.25rem">{name}</h1>{described}',
         '<main id="view"></main>',
-        f'<script type="text/plain" id="payload">{payload.decode("ascii")}</script>',
-        f"<script>{component_script('attention')}{_START}</script></body></html>",
+        f'<script type="text/plain" id="payload">{text}</script>',
+        f"<script>{component_script(component)}{_START}</script></body></html>",
     )
     return "\n".join(parts).encode("utf-8")
 

@@ -22,6 +22,10 @@ PARTS = {
         "layers/told", "./contours", "./outline",
         "svg", "strips", "bars", "pointer", "files", "picture",
     ),
+    "whole_model": (
+        "../vendor/d3", "./contours", "./outline", "points/theme", "step/svg",
+        "step/files", "data", "draw", "point", "levels", "play", "whole_model",
+    ),
     "frame": ("./frame",),
     "svg_save": ("./contours", "./outline", "svg_save"),
     "points": (
@@ -38,6 +42,7 @@ def component_script(name: str) -> str:
     Args:
         name: one of `PARTS`; "attention" defines `showAttention`, "points"
             `showPoints`, "layers" `showStrip`, "step" `showPicture`,
+            "whole_model" `showWhole`,
             "svg_save" `showSave`, "frame" `tendFrame`.
     """
     own = (part if "/" in part else f"{name}/{part}" for part in PARTS[name])

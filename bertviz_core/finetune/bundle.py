@@ -17,10 +17,11 @@ import numpy as np
 from bertviz_core.checkpoints.documents import NOTICE_FILE
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.card import metrics, model_card, notice, recipe, script
-from bertviz_core.finetune.card_words import LANGUAGES
-from bertviz_core.finetune.evaluation import ClassificationReport
-from bertviz_core.finetune.prediction_file import PredictedTable
+from bertviz_core.finetune.card import CARDS, metrics, model_card, notice, script
+from bertviz_core.finetune.evaluation import ClassificationReport, Report
+from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.recipe import recipe_of
+from bertviz_core.finetune.row_prediction import PredictedTable
 from bertviz_core.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -88,30 +89,30 @@ def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") ->
         CheckpointError: see `save_model`.
     """
     save_model(result.loaded, folder)
-    predicted = predicted_rows(result)
-    safe, exact = io.StringIO(newline=""), io.StringIO()
-    predicted.write_csv(safe)
-    predicted.write_json_lines(exact)
+    write_predictions(folder, result.data, result.report)
     texts = {
-        "labels.json": _json(list(result.data.labels)),
-        "metrics.json": _json(metrics(result)),
-        "recipe.json": _json(recipe(result)),
-        "predictions.csv": safe.getvalue(),
-        "predictions.jsonl": exact.getvalue(),
+        "labels.json": as_json(list(result.data.labels)),
+        "metrics.json": as_json(metrics(result)),
+        "recipe.json": as_json(recipe_of(result)),
         "predict.py": script(result),
         NOTICE_FILE: notice(result),
     }
-    for words in LANGUAGES:
-        texts[words.file_name] = model_card(result, title, words)
+    for words in CARDS.values():
+        texts[words["file_name"]] = model_card(result, title, words)
     for name, text in texts.items():
         # Whole under its name: who reads a run may do so at any time.
-        encoding = _CSV_ENCODING if name.endswith(".csv") else "utf-8"
-        write_whole(folder / name, text, encoding)
+        write_whole(folder / name, text)
 
 
-def predicted_rows(result: FinetuneResult) -> PredictedTable:
-    """The test rows with what the model says."""
-    part, report, labels = result.data.test, result.report, result.data.labels
+def write_predictions(folder: Path, data: TrainingData, report: Report) -> None:
+    """Writes the test rows with what a model says, safe for spreadsheets and exact.
+
+    Args:
+        folder: of the model.
+        data: the rows.
+        report: on the test rows.
+    """
+    part, labels = data.test, data.labels
     columns: dict[str, Sequence[Any]] = {"row": part.rows.tolist(), "text": part.texts}
     if part.pairs is not None:
         columns["pair"] = part.pairs
@@ -122,8 +123,14 @@ def predicted_rows(result: FinetuneResult) -> PredictedTable:
         columns["target"] = report.targets.tolist()
         outputs = report.predicted[:, None]
     cells = np.array(list(columns.values()), object).T
-    is_regression = result.data.is_regression
-    return PredictedTable(tuple(columns), cells, labels, outputs, is_regression)
+    table = PredictedTable(tuple(columns), cells, labels, outputs, data.is_regression)
+    for name, encoding, write in (
+        ("predictions.csv", _CSV_ENCODING, table.write_csv),
+        ("predictions.jsonl", "utf-8", table.write_json_lines),
+    ):
+        stream = io.StringIO(newline="")
+        write(stream)
+        write_whole(folder / name, stream.getvalue(), encoding)
 
 
 def pack_model(folder: Path, path: Path) -> None:
@@ -160,7 +167,9 @@ def _pack(folder: Path, path: Path) -> None:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """As it lies in the files of a model."""
+
     def plain(item: Any) -> Any:
         if isinstance(item, np.generic):
             return item.item()

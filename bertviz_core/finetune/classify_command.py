@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from bertviz_core.explorer import Explorer
-    from bertviz_core.finetune.finetuned_results import ReadText, TablePredictions
+    from bertviz_core.finetune.row_prediction import ReadText, TablePredictions
 
 
 @click.command()
@@ -121,7 +121,7 @@ def _classify_table(
     options: dict[str, Any],
 ) -> dict[str, Any]:
     from bertviz_core.finetune.command_data import read_named_table, text_column
-    from bertviz_core.finetune.table_prediction import predict_table
+    from bertviz_core.finetune.row_prediction import predict_table
 
     wanted, pair = options["text_column"], options["pair_column"]
     table = read_named_table(

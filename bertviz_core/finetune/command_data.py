@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.column_profile import profile_columns
-from bertviz_core.finetune.columns import guess_columns
-from bertviz_core.finetune.dataset import Dataset, make_dataset
-from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.label_kind import kind_of_column
+from bertviz_core.finetune.columns import (
+    ColumnChoice,
+    guess_columns,
+    kind_of_column,
+    profile_columns,
+)
 from bertviz_core.finetune.notes import Note, note
-from bertviz_core.finetune.origin import DataOrigin, origin_of
-from bertviz_core.finetune.split import split_beside_test, split_dataset
+from bertviz_core.finetune.split import PreparedData, prepare
 from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
@@ -27,37 +25,9 @@ _LAYOUT = ("encoding", "separator", "has_header")
 _SEPARATOR_NAMES = {"tab": "\t", r"\t": "\t"}
 
 
-@dataclass(frozen=True)
-class CommandRows:
-    """The rows that a command trains on.
-
-    Args:
-        dataset: all rows of the table that are whole.
-        data: to learn from, to choose the epoch by, and to test on.
-        notes: what numbers were taken for, what was left out, and what could not
-            be split.
-    """
-
-    dataset: Dataset
-    data: TrainingData
-    notes: tuple[Note, ...]
-
-
-def options_of(origin: DataOrigin) -> dict[str, Any]:
-    """The options of `fine-tune` that choose the same rows again.
-
-    Args:
-        origin: of the rows.
-    """
-    options = origin.to_dict()
-    for name in ("table_sha256", "validation_sha256"):
-        del options[name]
-    return options
-
-
 def training_rows(
     path: Path, validation: Path | None, options: dict[str, Any]
-) -> CommandRows:
+) -> PreparedData:
     """Reads the rows that the options choose.
 
     Args:
@@ -68,6 +38,10 @@ def training_rows(
             test on, with `validation_` before them, of which `None` guesses;
             `validation_rate`, `test_rate` and `split_seed`.
 
+    Returns:
+        The notes also say what numbers were taken for, and what was left out of both
+        tables.
+
     Raises:
         DatasetError: these cannot be trained on.
     """
@@ -75,29 +49,17 @@ def training_rows(
     names = [options[f"{kind}_column"] for kind in kinds]
     table = read_named_table(path, names, *(options[name] for name in _LAYOUT))
     choice, told = _choice(table, options)
-    dataset = make_dataset(table, choice)
-    notes, other = table.notes + told + dataset.notes, None
-    rates = options["validation_rate"], options["test_rate"]
-    _require_shares(*rates, options["split_seed"])
-    if validation is None:
-        split = split_dataset(dataset, rates[0], options["split_seed"], rates[1])
-        data, found = split.training_data(dataset), split.notes
-    else:
+    rates = options["validation_rate"], options["split_seed"], options["test_rate"]
+    _require_shares(rates[0], rates[2], rates[1])
+    other = None
+    if validation is not None:
         layout = [options[f"validation_{name}"] for name in _LAYOUT]
         if layout[-1] is None:  # both files name their columns, or neither does
             layout[-1] = table.has_header
         other = read_named_table(validation, (), *layout)
-        judged = make_dataset(other, choice, dataset.label_names)
-        # Before there were three parts, that table also chose the epoch.
-        rate = rates[0] if rates[1] else 0.0
-        split, warnings = split_beside_test(
-            dataset, judged, rate, options["split_seed"]
-        )
-        data, found = split.training_data(dataset, judged), split.notes + warnings
-        notes += judged.notes
-    origin = origin_of(table, choice, other, rates[0], options["split_seed"], rates[1])
-    data = dataclasses.replace(data, origin=origin)
-    return CommandRows(dataset, data, notes + found)
+    found = prepare(table, choice, other, *rates)
+    notes = table.notes + told + found.notes + found.validation_notes
+    return dataclasses.replace(found, notes=notes)
 
 
 def read_named_table(

@@ -6,20 +6,20 @@ import contextlib
 import dataclasses
 import json
 import shutil
-from collections.abc import Iterator
+import statistics
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from bertviz_core.finetune.command_data import CommandRows
-    from bertviz_core.finetune.events import Tell, TrainingEvent
-    from bertviz_core.finetune.recipe_file import Recipe
+    from bertviz_core.finetune.recipe import Recipe
     from bertviz_core.finetune.settings import FinetuneSettings
+    from bertviz_core.finetune.split import PreparedData
+    from bertviz_core.training.events import Tell, TrainingEvent
 
-_BUNDLE = "model.zip"
-_LOG = "log"
+_BUNDLE, _LOG, _WORK = "model.zip", "log", ".work"
 
 
 @click.command("fine-tune")
@@ -120,10 +120,10 @@ _LOG = "log"
     "--decay", default="linear", show_default=True, help="linear or exponential."
 )
 @click.option(
-    "--epoch-factor",
-    default=0.8,
-    show_default=True,
-    help="Of the rate after each epoch, for --decay exponential.",
+    "--final-rate",
+    default=0.0,
+    help="Share of the rate that is left at the last step. Default: 0; for --decay "
+    "exponential 0.1.",
 )
 @click.option("--weight-decay", default=0.01, show_default=True)
 @click.option(
@@ -142,6 +142,14 @@ _LOG = "log"
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
 @click.option(
+    "--seeds",
+    "num_seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Train so many times on the same rows, with seeds from --seed on, each into "
+    "OUT/seed-S, and tell the mean and the spread of their scores.",
+)
+@click.option(
     "--recipe",
     "recipe_path",
     type=click.Path(path_type=Path),
@@ -153,7 +161,10 @@ _LOG = "log"
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="Folder for the model; an interrupted run in it goes on.",
+    help="Folder for the model. A run that was stopped there, or broke off, goes on.",
+)
+@click.option(
+    "--restart", is_flag=True, help="Begin anew, in place of what lies in OUT."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the metrics as JSON.")
 @click.pass_context
@@ -163,26 +174,28 @@ def fine_tune(
     model_id: str | None,
     validation: Path | None,
     recipe_path: Path | None,
+    num_seeds: int,
     tensorboard: bool,
     out: Path,
+    restart: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Fine-tune a model on TABLE, a CSV or TSV file.
 
     Writes `model.zip`, which opens everywhere a model does, and `metrics.json`.
-    Ctrl-C keeps the best epoch so far.
+    Ctrl-C keeps the best epoch so far; the same command goes on from that step.
     """
     from bertviz_core.finetune.command_data import training_rows
-    from bertviz_core.finetune.command_recipe import (
+    from bertviz_core.finetune.notes import in_english
+    from bertviz_core.finetune.recipe import (
         model_of,
+        read_recipe,
         require_validation,
         with_recipe,
     )
-    from bertviz_core.finetune.notes import in_english
-    from bertviz_core.finetune.out_folder import require_writable
-    from bertviz_core.finetune.recipe_file import read_recipe
     from bertviz_core.quiet import import_keras
+    from bertviz_core.training.run_folder import held
 
     recipe = None if recipe_path is None else read_recipe(recipe_path)
     if recipe is not None:
@@ -198,11 +211,79 @@ def fine_tune(
     for sentence in rows.notes:
         click.echo(in_english(sentence), err=True)
     # A training of hours is not to end at a folder that nobody may write.
-    require_writable(out)
-    import_keras("tensorflow")
-    with _telling(out / _LOG if tensorboard else None, as_json) as tell:
-        result = _run(model_id, rows, options, out, recipe, tell)
-    click.echo(json.dumps(result, ensure_ascii=False) if as_json else _summary(result))
+    with held(out):
+        import_keras("tensorflow")
+
+        def train(folder: Path, seed: int) -> dict[str, Any]:
+            with _telling(folder / _LOG if tensorboard else None, as_json) as tell:
+                asked = options | {"seed": seed}
+                return _run(model_id, rows, asked, folder, recipe, tell)
+
+        if num_seeds > 1:
+            result = _train_seeds(train, out, options["seed"], num_seeds, restart)
+        else:
+            _require_unfinished(out, restart)
+            result = train(out, options["seed"])
+    shown = _summary_of_seeds if num_seeds > 1 else _summary
+    click.echo(json.dumps(result, ensure_ascii=False) if as_json else shown(result))
+
+
+def _train_seeds(
+    train: Callable[[Path, int], dict[str, Any]],
+    out: Path,
+    first: int,
+    count: int,
+    restart: bool,
+) -> dict[str, Any]:
+    """Trains once a seed; a seed that was finished before is not trained again.
+
+    Returns:
+        What `metrics.json` holds: "seeds", the scores of each, and their "mean" and
+        "spread", the sample standard deviation, `None` for a single one.
+    """
+    from bertviz_core.training.checkpoint import has_checkpoint
+
+    found: dict[int, dict[str, Any]] = {}
+    for seed in range(first, first + count):
+        folder = out / f"seed-{seed}"
+        folder.mkdir(exist_ok=True)
+        if restart:
+            shutil.rmtree(folder / _WORK, ignore_errors=True)
+        is_begun = has_checkpoint(folder / _WORK / "checkpoints")
+        if (folder / _BUNDLE).exists() and not is_begun and not restart:
+            said = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        else:
+            click.echo(f"seed {seed}", err=True)
+            said = train(folder, seed)
+        if said["ending"] == "asked":
+            break
+        found[seed] = said["test"]
+    names = [n for n in ("accuracy", "macro_f1", "mae", "r2") if n in said["test"]]
+    scores = {n: [test[n] for test in found.values()] for n in names}
+    result = {
+        "seeds": list(found),
+        "scores": scores,
+        "mean": {n: statistics.fmean(v) if v else None for n, v in scores.items()},
+        "spread": {
+            n: statistics.stdev(v) if len(v) > 1 else None for n, v in scores.items()
+        },
+    }
+    text = json.dumps(result, indent=2)
+    (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    return result
+
+
+def _summary_of_seeds(found: dict[str, Any]) -> str:
+    lines = []
+    for name, values in found["scores"].items():
+        each = "  ".join(
+            f"seed {s} {v:.4f}" for s, v in zip(found["seeds"], values, strict=True)
+        )
+        mean, spread = found["mean"][name], found["spread"][name]
+        told = "" if mean is None else f"  mean {mean:.4f}"
+        told += "" if spread is None else f"  spread {spread:.4f}"
+        lines.append(f"{name:>12}  {each}{told}")
+    return "\n".join(lines)
 
 
 def _given(context: click.Context, options: dict[str, Any]) -> frozenset[str]:
@@ -213,9 +294,23 @@ def _given(context: click.Context, options: dict[str, Any]) -> frozenset[str]:
     )
 
 
+def _require_unfinished(out: Path, restart: bool) -> None:
+    from bertviz_core.errors import TrainingError
+    from bertviz_core.training.checkpoint import has_checkpoint
+
+    if restart:
+        shutil.rmtree(out / _WORK, ignore_errors=True)
+    elif (out / _BUNDLE).exists() and not has_checkpoint(out / _WORK / "checkpoints"):
+        raise TrainingError(
+            "The folder {folder} holds a finished training. Choose another one for "
+            "--out, or replace it by --restart.",
+            folder=out.name,
+        )
+
+
 def _run(
     model_id: str | None,
-    rows: CommandRows,
+    rows: PreparedData,
     options: dict[str, Any],
     out: Path,
     recipe: Recipe | None,
@@ -226,11 +321,11 @@ def _run(
     from bertviz_core.command_progress import download_progress
     from bertviz_core.finetune.bundle import write_bundle
     from bertviz_core.finetune.card import metrics
-    from bertviz_core.finetune.command_recipe import differences
-    from bertviz_core.finetune.lengths import measure_lengths
-    from bertviz_core.finetune.remedies import num_rows_seen
+    from bertviz_core.finetune.checks import measure_lengths
+    from bertviz_core.finetune.recipe import differences
     from bertviz_core.finetune.run import finetune
-    from bertviz_core.pretrain.commands import stop_on_signal
+    from bertviz_core.finetune.split import num_rows_seen
+    from bertviz_core.training.events import stop_on_signal
 
     loaded = open_model(model_id or DEFAULT_MODEL, download_progress())
     for sentence in () if recipe is None else differences(recipe, loaded, rows.data):
@@ -239,11 +334,11 @@ def _run(
     lengths = measure_lengths(rows.dataset, loaded.tokenizer)
     settings = _settings(
         options,
-        lengths.default_max_tokens(positions),
+        lengths.counts.default_max_tokens(positions),
         loaded.model.config.hidden_size,
         num_rows_seen(rows.data, options["oversample"]),
     )
-    work, steps = out / ".work", 0
+    work, steps = out / _WORK, 0
     last = None if recipe is None else recipe.stopped_at
 
     def told(event: TrainingEvent) -> None:
@@ -260,7 +355,11 @@ def _run(
     found = metrics(result) | {"settings": settings.to_dict()}
     text = json.dumps(found, indent=2, ensure_ascii=False)
     (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
-    shutil.rmtree(work, ignore_errors=True)
+    if result.ending == "asked" and result.steps != last:
+        told_stop = f"stopped after step {result.steps}; the same command goes on"
+        click.echo(told_stop, err=True)
+    else:
+        shutil.rmtree(work, ignore_errors=True)
     return found | {"model": str(out / _BUNDLE)}
 
 
@@ -280,7 +379,7 @@ def _settings(
 @contextlib.contextmanager
 def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
     """Who is told of each step: the reader, and TensorBoard."""
-    from bertviz_core.finetune.tensorboard_log import TensorBoardLog
+    from bertviz_core.training.events import TensorBoardLog
 
     written = None if log is None else TensorBoardLog(log)
 
@@ -299,7 +398,7 @@ def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
 def _say(event: TrainingEvent, is_quiet: bool) -> None:
     """A line on stderr for each epoch, and, also for the quiet, for what went wrong."""
     from bertviz_core.finetune.notes import in_english
-    from bertviz_core.finetune.run_sentences import (
+    from bertviz_core.finetune.run_history import (
         of_bar,
         of_part,
         of_reading,

@@ -10,10 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.column_profile import is_absent
+from bertviz_core.finetune.columns import ColumnChoice, is_absent
 from bertviz_core.finetune.examples import Examples
-from bertviz_core.finetune.label_values import LeftOut, read_classes, read_numbers
+from bertviz_core.finetune.labels import (
+    LeftOut,
+    read_classes,
+    read_numbers,
+    spelled_otherwise,
+)
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.table import Table
 from bertviz_core.trace import FrozenArrays
@@ -97,11 +101,8 @@ def make_dataset(
             a number and is none, or one too large.
     """
     _require_different(choice)
-    texts = [cell.strip() for cell in table.column(choice.text)]
-    labels = [cell.strip() for cell in table.column(choice.label)]
-    pairs = None
-    if choice.pair is not None:
-        pairs = [cell.strip() for cell in table.column(choice.pair)]
+    texts, labels = _stripped(table, choice.text), _stripped(table, choice.label)
+    pairs = None if choice.pair is None else _stripped(table, choice.pair)
     kept, left, notes = _whole_rows(texts, pairs, labels, table.row_numbers)
     if len(kept) == 0:
         raise DatasetError(
@@ -111,8 +112,7 @@ def make_dataset(
             text=choice.text,
             label=choice.label,
         )
-    numbers = table.row_numbers[kept]
-    found = [labels[index] for index in kept]
+    numbers, found = table.row_numbers[kept], [labels[index] for index in kept]
     names: tuple[str, ...] = ()
     warnings: tuple[Note, ...] = ()
     if choice.is_regression:
@@ -122,6 +122,7 @@ def make_dataset(
         values, names, joined = read_classes(
             found, numbers, left, choice.label, label_names
         )
+        notes += _spaces_around(table.column(choice.label)[kept], found, numbers)
         notes += joined
     return Dataset(
         texts=tuple(texts[index] for index in kept),
@@ -132,6 +133,28 @@ def make_dataset(
         notes=notes + warnings,
         label_column=choice.label,
         warnings=warnings,
+    )
+
+
+def _stripped(table: Table, column: str) -> list[str]:
+    return [cell.strip() for cell in table.column(column)]
+
+
+def _spaces_around(
+    written: Sequence[str], labels: Sequence[str], row_numbers: np.ndarray
+) -> tuple[Note, ...]:
+    """Says which labels are written with spaces around them and without."""
+    spaced = spelled_otherwise(written, labels)
+    if not spaced:
+        return ()
+    return (
+        note(
+            "Spaces around a label make no other class of it: {names}. Rows with such "
+            "spaces: {rows} ({count} in all).",
+            names=excerpt(", ".join(dict.fromkeys(labels[i] for i in spaced))),
+            rows=list_rows(row_numbers[spaced]),
+            count=len(spaced),
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.learner import num_frozen
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.pretrain.checkpoint import NUM_KEPT
+from bertviz_core.training.checkpoint import NUM_KEPT
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -73,12 +73,13 @@ def room_for(
     """The most bytes that a run has on the disk at any time.
 
     Either the last checkpoint is being written beside those before it, or the model
-    and its zip file, which hardly compresses, beside the last checkpoints.
+    and its zip file, which hardly compresses, beside the last checkpoints. A run of one
+    epoch may leave several, too, as it may be stopped again and again.
 
     Args:
         config: of the model to begin with.
         heads: that it has.
-        settings: reads the level and the number of epochs.
+        settings: reads the level.
         num_labels: C.
     """
     learning = num_learning(config, heads, settings, num_labels)
@@ -86,8 +87,8 @@ def room_for(
     trained = {*heads, "pooler", "classifier"}
     whole = weights_of(config, trained, HUGGINGFACE, num_labels)
     model = _FLOAT_BYTES * sum(math.prod(weight.shape) for weight in whole)
-    while_learning = min(settings.epochs, NUM_KEPT + 1) * checkpoint
-    at_the_end = min(settings.epochs, NUM_KEPT) * checkpoint + 2 * model
+    while_learning = (NUM_KEPT + 1) * checkpoint
+    at_the_end = NUM_KEPT * checkpoint + 2 * model
     return max(while_learning, at_the_end)
 
 

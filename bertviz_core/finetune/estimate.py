@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,24 +20,101 @@ from bertviz_core.finetune.batches import (
     used_words,
 )
 from bertviz_core.finetune.examples import Examples, TrainingData
-from bertviz_core.finetune.inputs import kept_bytes
-from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.remedies import oversampled
-from bertviz_core.finetune.run_estimate import RunEstimate
-from bertviz_core.finetune.schedule import count_steps
-from bertviz_core.finetune.selection import metric_name
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.metrics import metric_name
+from bertviz_core.finetune.settings import LEVELS, FinetuneSettings, count_steps
+from bertviz_core.finetune.split import num_rows_seen, oversampled
+from bertviz_core.free_memory import free_memory
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
+    from bertviz_core.config import BertConfig
+    from bertviz_core.finetune.learner import Learner
     from bertviz_core.tokenizer import BertTokenizer
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """What a run is expected to need.
+
+    Args:
+        seconds: from texts to the report: tokens, frozen layers, all epochs with
+            their validation, the reading of the test rows in float32, word counts,
+            and compiling; early stopping makes it less.
+        seconds_per_step: of the two steps that were timed.
+        num_steps: optimiser steps of all epochs.
+        memory_bytes: weights, their gradients and averages, the best epoch,
+            activations of the largest batch, and what is kept of frozen layers.
+        seconds_once: of `seconds`, those that are the same however many epochs
+            there are.
+    """
+
+    seconds: float
+    seconds_per_step: float
+    num_steps: int
+    memory_bytes: int
+    seconds_once: float = 0.0
+
+    def seconds_of(self, num_steps: int) -> float:
+        """How long the run would take with another number of optimiser steps."""
+        rest = self.seconds - self.seconds_once
+        return self.seconds_once + rest * num_steps / self.num_steps
+
+
+@dataclass(frozen=True)
+class LevelEstimate:
+    """What one level would need.
+
+    Args:
+        level: one of `settings.LEVELS`.
+        run: time and memory; `None` where the timed steps would not have fitted
+            into memory, and were not tried.
+        memory_bytes: of a whole run, beside what the machine uses already.
+        fits: whether that much memory was free.
+    """
+
+    level: str
+    run: RunEstimate | None
+    memory_bytes: int
+    fits: bool
+
+
+@dataclass(frozen=True)
+class TrainingEstimate:
+    """What each level would need on this machine, now.
+
+    Args:
+        levels: in the order of `settings.LEVELS`, each with its own defaults.
+        recommended: the level with the most to learn that fits and takes no
+            longer than `patience_seconds`; else "head".
+        patience_seconds: see `recommended`.
+        free_bytes: memory that was free; 0 when not known.
+        is_loaded: another training ran meanwhile, so times are too long.
+    """
+
+    levels: tuple[LevelEstimate, ...]
+    recommended: str
+    patience_seconds: float
+    free_bytes: int
+    is_loaded: bool
+
+    def level(self, name: str) -> LevelEstimate:
+        """The estimate of a level.
+
+        Raises:
+            ValueError: no such level.
+        """
+        for estimate in self.levels:
+            if estimate.level == name:
+                return estimate
+        raise ValueError(f"`name` must be a level. Received: {name!r}.")
+
 
 _NUM_TIMED = 2
 _FLOAT_BYTES = 4
+_FEWEST_LABELS = 2  # a head of more is next to nothing
 # Numbers for each that learns, beside itself: its gradient and the clipped one, Adam's
-# two averages, the best epoch; and while an epoch is being written to the disk, itself
-# and both averages once more.
-COPIES_OF_LEARNING = 8
+# two averages, the best epoch, and what the allocator keeps.
+COPIES_OF_LEARNING = 6
 # Rows that are tokenized for the estimate; what is beyond is as long on average.
 _MOST_ROWS = 1000
 # Beside these, the rows with the most characters, for the longest in tokens.
@@ -122,6 +200,9 @@ def estimate_run(
         Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
         float32.
     """
+    from bertviz_core.finetune.inputs import kept_bytes
+    from bertviz_core.finetune.learner import Learner
+
     counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
     if settings.oversample:
         data = oversampled(data, settings.seed)
@@ -282,21 +363,129 @@ def _time_head_steps(
 
 def _memory(learner: Learner, largest: tuple[int, int]) -> int:
     """Bytes of weights and of the activations of the largest batch."""
-    config = learner.bert.config
-    size = config.hidden_size
-    moving = sum(int(np.prod(v.shape)) for v in learner.network.trainable_variables)
-    numbers = _num_weights(learner) + COPIES_OF_LEARNING * moving
-    rows, tokens = largest
+    moving, total = (
+        sum(int(np.prod(weight.shape)) for weight in weights)
+        for weights in (learner.network.trainable_variables, learner.bert.weights)
+    )
     layers = len(learner.bert.blocks) - learner.num_frozen
+    return _bytes(learner.bert.config, total, moving, largest, layers)
+
+
+def _bytes(
+    config: BertConfig, total: int, moving: int, batch: tuple[int, int], layers: int
+) -> int:
+    """Of weights with the copies of those that learn, and of activations.
+
+    Args:
+        config: of the model.
+        total: weights.
+        moving: of these, those that learn.
+        batch: B and T of the largest one.
+        layers: whose activations are kept for their gradients.
+    """
+    rows, tokens = batch
     # Two bytes a number in the source, four here.
-    share = 34 + 5 * config.num_attention_heads * tokens / size
-    activations = 2 * tokens * rows * size * share * layers
-    return int(numbers * _FLOAT_BYTES + activations)
-
-
-def _num_weights(learner: Learner) -> int:
-    return sum(int(np.prod(w.shape)) for w in learner.bert.weights)
+    share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
+    activations = 2 * tokens * rows * config.hidden_size * share * layers
+    return int((total + COPIES_OF_LEARNING * moving) * _FLOAT_BYTES + activations)
 
 
 def _places(batches: list[Arrays]) -> int:
     return sum(batch["input_ids"].size for batch in batches)
+
+
+# Who sits before the page waits for so long without leaving.
+PATIENCE_SECONDS = 900.0
+# What the framework takes beside weights and activations.
+MARGIN_BYTES = 300_000_000
+
+
+def estimate_levels(
+    loaded: LoadedModel,
+    data: TrainingData,
+    settings: FinetuneSettings,
+    progress: Callable[[float, str], None] = lambda fraction, message: None,
+    is_loaded: bool = False,
+    free_bytes: int | None = None,
+) -> TrainingEstimate:
+    """Times two steps of each level that fits into memory.
+
+    Args:
+        loaded: stays as it is.
+        data: rows of the run.
+        settings: of the level that they name; the other levels take their own
+            epochs and learning rate.
+        progress: told the fraction done and the level; may raise to cancel.
+        is_loaded: another training runs at the same time.
+        free_bytes: memory that may be taken; `None` asks the system.
+    """
+    free = free_memory() if free_bytes is None else free_bytes
+    found = []
+    hidden_size = loaded.model.config.hidden_size
+    num_rows = num_rows_seen(data, settings.oversample)
+    for index, level in enumerate(LEVELS):
+        progress(index / len(LEVELS), level)
+        chosen = settings
+        if level != settings.level:
+            chosen = of_level(settings, level, hidden_size, num_rows)
+        needed = memory_before(loaded, chosen)
+        run = None
+        if needed + MARGIN_BYTES <= free:
+            run = estimate_run(loaded, data, chosen)
+            needed = run.memory_bytes
+            gc.collect()  # a copy of the model, full of cycles
+        fits = run is not None and needed + MARGIN_BYTES <= free
+        found.append(LevelEstimate(level, run, needed, fits))
+    return TrainingEstimate(
+        levels=tuple(found),
+        recommended=recommended(found),
+        patience_seconds=PATIENCE_SECONDS,
+        free_bytes=free,
+        is_loaded=is_loaded,
+    )
+
+
+def of_level(
+    settings: FinetuneSettings, level: str, hidden_size: int, num_rows: int
+) -> FinetuneSettings:
+    """The same settings for another level, with what is proposed for that level."""
+    chosen = settings.to_dict() | {
+        "level": level, "epochs": -1, "learning_rate": 0.0, "patience": -1
+    }  # fmt: skip
+    return FinetuneSettings.proposed(hidden_size, num_rows, **chosen)
+
+
+def recommended(levels: list[LevelEstimate]) -> str:
+    """The last level that fits and is done in time; else the first."""
+    quick = [
+        estimate.level
+        for estimate in levels
+        if estimate.fits and _seconds(estimate.run) <= PATIENCE_SECONDS
+    ]
+    return quick[-1] if quick else levels[0].level
+
+
+def memory_before(loaded: LoadedModel, settings: FinetuneSettings) -> int:
+    """Bytes of a run by arithmetic alone, as if every text were of full length.
+
+    Source:
+        As `estimate.estimate_run`: weights, and the copies of those that learn;
+        activations after Korthikanti et al. 2022.
+    """
+    from bertviz_core.finetune.disk_room import num_learning
+    from bertviz_core.finetune.learner import num_frozen
+
+    model, config = loaded.model, loaded.model.config
+    total = sum(int(np.prod(weight.shape)) for weight in model.weights)
+    moving = num_learning(config, model.heads, settings, _FEWEST_LABELS)
+    layers = config.num_hidden_layers - num_frozen(settings, config.num_hidden_layers)
+    batch = (
+        settings.batch_size,
+        min(settings.max_tokens, config.max_position_embeddings),
+    )
+    # A pass without learning holds one layer's activations.
+    return _bytes(config, total, moving, batch, layers + 1)
+
+
+def _seconds(run: RunEstimate | None) -> float:
+    return float("inf") if run is None else run.seconds

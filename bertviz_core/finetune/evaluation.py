@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.resampling import (
+from bertviz_core.finetune.metrics import (
+    Calibration,
     Comparison,
+    calibrate,
     compare_errors,
     compare_macro_f1,
     compare_right,
+    macro_f1,
     macro_f1_interval,
     mean_interval,
-)
-from bertviz_core.finetune.scores import (
-    Calibration,
-    calibrate,
-    macro_f1,
     r_squared,
     wilson_interval,
 )

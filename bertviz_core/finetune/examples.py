@@ -1,18 +1,17 @@
-"""Rows to learn from: texts, their pairs, and what each is to become."""
+"""Rows to learn from: texts, what each is to become, and where they came from."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.trace import FrozenArrays
-
-if TYPE_CHECKING:
-    from bertviz_core.finetune.origin import DataOrigin
+from bertviz_core.training.settings import build
 
 
 @dataclass(frozen=True)
@@ -112,3 +111,55 @@ class TrainingData:
             kind = "float32" if self.is_regression else "int32"
             digest.update(np.asarray(part.targets, kind).tobytes())
         return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class DataOrigin:
+    """A table, what was taken from it, and how its rows were divided.
+
+    Args:
+        table_sha256: of the file's bytes, in hexadecimal.
+        encoding, separator: that it was read with.
+        has_header: whether its first row names the columns.
+        text_column, label_column: names.
+        pair_column: name of the column with second texts, or `None`.
+        is_regression: whether the label is a number to predict.
+        validation_sha256: of a file to test on; `None` where rows of the table
+            were set aside.
+        validation_encoding, validation_separator, validation_has_header: as those
+            of the table; `None` where there is no such file, or where a recipe does
+            not say.
+        validation_rate: share of the rows that chose the epoch.
+        split_seed: of the draws.
+        test_rate: share of the rows that were tested on; 0 in recipes of earlier
+            versions, see `request.DataChoice`.
+    """
+
+    table_sha256: str
+    encoding: str
+    separator: str
+    has_header: bool
+    text_column: str
+    label_column: str
+    pair_column: str | None = None
+    is_regression: bool = False
+    validation_sha256: str | None = None
+    validation_encoding: str | None = None
+    validation_separator: str | None = None
+    validation_has_header: bool | None = None
+    validation_rate: float = 0.2
+    split_seed: int = 1
+    test_rate: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The origin as JSON holds it."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> DataOrigin:
+        """Takes what `to_dict` gave.
+
+        Raises:
+            TrainingError: an unknown or absent key, or a value of another kind.
+        """
+        return build(cls, raw, "data")

@@ -17,11 +17,11 @@ from bertviz_core.finetune.batches import (
     padded,
     tokenize,
 )
-from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.events import Tell, TrainingEvent
 
 # Hidden states that are kept, float32; where they are more, frozen layers run in
 # every epoch anew.

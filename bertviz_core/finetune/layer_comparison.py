@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import are_alike
+from bertviz_core.analysis.geometry import are_alike, is_rounding
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows
 from bertviz_core.finetune.examples import Examples, TrainingData
-from bertviz_core.finetune.finetuned_results import LayerComparison
-from bertviz_core.finetune.probes import probe_classes, probe_numbers
+from bertviz_core.finetune.metrics import r_squared, wilson_interval
 from bertviz_core.finetune.row_prediction import by_tokens, token_rows
-from bertviz_core.finetune.scores import wilson_interval
+from bertviz_core.trace import FrozenArrays
 
 READINGS = ("cls", "mean")
 # Rows that probes learn from and are judged by; more would change little and take
@@ -30,6 +30,47 @@ _SEED = 0
 _NETWORK = 0.9  # share of the work
 # Hidden states of 2048 tokens are 82 MB for BERT-base.
 _TOKENS_A_PASS = 2048
+
+
+@dataclass(frozen=True)
+class LayerComparison(FrozenArrays):
+    """The same rows in a model before and after it was trained, layer by layer.
+
+    Axes: 2 models, before first; L + 1 layers, embedding output first; M rows that
+    are judged.
+
+    Args:
+        reading: "cls", the vector of the first token, or "mean" over a row's own
+            tokens.
+        is_regression: whether targets are numbers.
+        labels: C class names, or the name of the number.
+        num_fitted: rows that the probes learned from: of the training part.
+        rows: int `[M]`, which rows of the validation part are judged and drawn.
+        targets: int or float `[M]`.
+        scores: float64 `[2, L + 1]`, share of rows whose class a linear probe
+            names, or its R² for numbers.
+        score_intervals: float64 `[2, L + 1, 2]`, 95 %, of Wilson; NaN for numbers.
+        least: what always naming the commonest class scores; 0 for numbers.
+        separations: float64 `[2, L + 1]`, share of rows that are nearest to the
+            centre of their own class, by cosine; NaN for numbers, where classes
+            are too few or too small, and where all vectors are alike, as those of
+            [CLS] before the first layer.
+        coordinates: float64 `[2, L + 1, M, 2]`, on the same two axes everywhere.
+        explained: float64 `[2, L + 1]`, share of the variance on these axes.
+    """
+
+    reading: str
+    is_regression: bool
+    labels: tuple[str, ...]
+    num_fitted: int
+    rows: np.ndarray
+    targets: np.ndarray
+    scores: np.ndarray
+    score_intervals: np.ndarray
+    least: float
+    separations: np.ndarray
+    coordinates: np.ndarray
+    explained: np.ndarray
 
 
 def compare_layers(
@@ -213,3 +254,66 @@ def _both(
 def _part(told: Progress, turn: int) -> Callable[[float], None]:
     """Progress of one model of two."""
     return lambda share: told(_NETWORK * (turn + share) / 2, "read rows")
+
+
+_MAX_ITERATIONS = 1000
+
+
+def probe_classes(
+    vectors: np.ndarray, targets: np.ndarray, judged: np.ndarray
+) -> np.ndarray:
+    """Learns classes from vectors, and names those of others.
+
+    Logistic regression on numbers that are brought to mean 0 and spread 1, with
+    the default penalty of scikit-learn.
+
+    Args:
+        vectors: float `[R, H]` to learn from.
+        targets: int `[R]`.
+        judged: float `[M, H]`.
+
+    Returns:
+        int `[M]`, the classes it names.
+
+    Source:
+        Alain and Bengio 2016 (arXiv:1610.01644), linear classifier probes.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    if len(np.unique(targets)) < 2:
+        return np.full(len(judged), targets[0])
+    known, asked = _standard(vectors, judged)
+    probe = LogisticRegression(max_iter=_MAX_ITERATIONS).fit(known, targets)
+    named: np.ndarray = probe.predict(asked)
+    return named
+
+
+def probe_numbers(
+    vectors: np.ndarray, targets: np.ndarray, judged: np.ndarray, truth: np.ndarray
+) -> float:
+    """Learns numbers from vectors; the R² of those that it says for others.
+
+    Ridge regression on numbers of mean 0 and spread 1, default penalty.
+
+    Args:
+        vectors: float `[R, H]` to learn from.
+        targets: float `[R]`.
+        judged: float `[M, H]`.
+        truth: float `[M]`.
+    """
+    from sklearn.linear_model import Ridge
+
+    known, asked = _standard(vectors, judged)
+    probe: Any = Ridge().fit(known, np.asarray(targets, np.float64))
+    return r_squared(truth, probe.predict(asked))
+
+
+def _standard(vectors: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both, with the mean and the spread of what is learned from.
+
+    Brought to a spread of 1, rounding would look like something to learn from.
+    """
+    wide = vectors.astype(np.float64)
+    mean, spread = wide.mean(axis=0), wide.std(axis=0)
+    told = 1 / np.where(is_rounding(wide, spread), np.inf, spread)
+    return (wide - mean) * told, (judged.astype(np.float64) - mean) * told

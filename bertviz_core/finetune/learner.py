@@ -9,27 +9,24 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import Arrays, by_length
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.pretrain.optimizer import AdamW, decays
+from bertviz_core.training.checkpoint import named_variables, read_state, write_state
+from bertviz_core.training.optimizer import AdamW, decays
 from bertviz_core.training.precision import chosen_precision
-from bertviz_core.training.state import named_variables, read_state, write_state
 from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.finetune.inputs import RowInputs
 
-# Source: google-research/bert, `optimization.py`, `AdamWeightDecayOptimizer`.
-_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-6
-
 # To decay is to read and write each weight, for a large model and short rows a
 # twentieth of a step; and what one step takes off, often 5e-7 of a weight, is hardly
 # more than the 1.2e-7 by which two numbers of float32 are apart.
 _DECAY_STEPS = 8
+_DUE = "run/due_rates"
 
 
 class Learner:
@@ -83,14 +80,14 @@ class Learner:
         self._due_rates: list[float] = []  # of the steps since weights decayed
 
     def _compile(self) -> AdamW:
-        settings = self.settings
+        asked = self.settings.optimizer
         optimizer = AdamW(
-            learning_rate=settings.learning_rate,
+            learning_rate=asked.learning_rate,
             weight_decay=0.0,  # `_decay` does it
-            beta_1=_BETA_1,
-            beta_2=_BETA_2,
-            epsilon=_EPSILON,
-            global_clipnorm=settings.clip_norm or None,
+            beta_1=asked.beta_1,
+            beta_2=asked.beta_2,
+            epsilon=asked.epsilon,
+            global_clipnorm=asked.clip_norm or None,
         )
         optimizer.build(self.network.trainable_variables)
         # As in pre-training: TensorFlow's products on a CPU are faster without XLA.
@@ -184,8 +181,8 @@ class Learner:
 
     def state(self) -> Arrays:
         """All that the next step depends on."""
-        self._decay()
-        return read_state(self._variables())
+        due = np.array(self._due_rates, "float64")
+        return read_state(self._variables()) | {_DUE: due}
 
     def set_state(self, state: Arrays) -> None:
         """Takes what `state` gave.
@@ -193,8 +190,10 @@ class Learner:
         Raises:
             ValueError: of another network.
         """
+        state = dict(state)
+        # At the end of an epoch nothing is due, and earlier versions kept no other.
+        self._due_rates = list(map(float, state.pop(_DUE, ())))
         write_state(self._variables(), state)
-        self._due_rates.clear()
 
     def centred(self, targets: np.ndarray) -> np.ndarray:
         """Targets as the network learns them."""
@@ -222,3 +221,28 @@ def num_frozen(settings: FinetuneSettings, num_layers: int) -> int:
     if settings.level == "top":
         return max(num_layers - settings.num_top_layers, 0)
     return 0
+
+
+def class_weights(targets: np.ndarray, num_classes: int) -> np.ndarray:
+    """Weighs classes by how rare they are; the mean over the rows is 1.
+
+    Args:
+        targets: int `[R]`.
+        num_classes: C.
+
+    Returns:
+        float64 `[C]`: R / (classes that occur x rows of the class); 0 for a class
+        without rows.
+
+    Source:
+        King and Zeng 2001, "Logistic regression in rare events data", section 4.2;
+        the form is that of scikit-learn's "balanced".
+    """
+    counts = np.bincount(targets, minlength=num_classes)
+    num_present = np.count_nonzero(counts)
+    return np.divide(
+        len(targets),
+        num_present * counts,
+        out=np.zeros(num_classes),
+        where=counts > 0,
+    )

@@ -10,11 +10,42 @@ import numpy as np
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.finetuned_results import NearestRows, ReadText
-from bertviz_core.finetune.row_prediction import by_tokens, token_rows
+from bertviz_core.finetune.checks import DataRow
+from bertviz_core.finetune.row_prediction import ReadText, by_tokens, token_rows
 from bertviz_core.trace import FrozenArrays
 
 _POOLED = "pooled_output"
+
+
+@dataclass(frozen=True)
+class NearestRows(FrozenArrays):
+    """The rows that look most alike to the classifier.
+
+    Args:
+        indices: int `[M]`, of the rows that were searched, the nearest first;
+            equals in the order of the rows.
+        cosines: float64 `[M]`, between the vectors that the classifier reads.
+        num_searched: R.
+    """
+
+    indices: np.ndarray
+    cosines: np.ndarray
+    num_searched: int
+
+
+@dataclass(frozen=True)
+class NearTrainingRows(FrozenArrays):
+    """The training rows that look most alike to the classifier.
+
+    Args:
+        rows: the nearest first.
+        cosines: float64 `[M]`, between the vectors that the classifier reads.
+        num_searched: rows of the training part.
+    """
+
+    rows: tuple[DataRow, ...]
+    cosines: np.ndarray
+    num_searched: int
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,15 @@ def in_english(sentence: Note) -> str:
     return template.format(**details)
 
 
-def list_rows(rows: Iterable[int], max_listed: int = MAX_LISTED_ROWS) -> str:
+def list_rows(rows: Iterable[int]) -> str:
     """Row numbers for a message: "3, 8, 12", and "…" where there are more.
 
     Args:
         rows: row numbers of the file, from 1.
-        max_listed: how many are written out.
     """
     numbers = [str(int(row)) for row in rows]
-    listed = ", ".join(numbers[:max_listed])
-    return f"{listed}, …" if len(numbers) > max_listed else listed
+    listed = ", ".join(numbers[:MAX_LISTED_ROWS])
+    return f"{listed}, …" if len(numbers) > MAX_LISTED_ROWS else listed
 
 
 def excerpt(text: str, max_chars: int = 60) -> str:

@@ -11,14 +11,14 @@ import numpy as np
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.evaluation import Report, compare, judge
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.resampling import Comparison
+from bertviz_core.finetune.metrics import Comparison
 
 
 @dataclass(frozen=True)
 class RunOutcome:
     """How good the trained model is, and what it was made of.
 
-    Texts of the rows stay in the worker, see `Client.validation_rows`.
+    Texts of the rows stay in the worker, see `finetune_tasks.report_rows`.
 
     Args:
         run_id: of the run.

@@ -1,24 +1,131 @@
-"""What a trained classifier says of texts, of one or of many."""
+"""What a trained classifier says: of a text, of many, of a table, and as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import csv
+import json
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
 
 import numpy as np
 
-from bertviz_core.errors import TextError
+from bertviz_core.cells import safe_cell
+from bertviz_core.errors import DatasetError, TextError, TrainingError
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows, by_length, tokenize
+from bertviz_core.finetune.columns import is_absent
 from bertviz_core.finetune.examples import Examples
-from bertviz_core.finetune.finetuned_results import ReadText, RowPredictions
+from bertviz_core.finetune.table import Table
+from bertviz_core.numbers import number_text
 from bertviz_core.tasks import task
+from bertviz_core.trace import FrozenArrays, TokenizedText
 
 # Of the work on a table, cutting texts into tokens is the smaller part.
 _TOKENIZING = 0.1
 # Rows times tokens of one pass, padding counted.
 _TOKENS_A_PASS = 4096
 _LOGITS = "class_logits"
+
+
+@dataclass(frozen=True)
+class ReadText(FrozenArrays):
+    """What a trained model says of one text.
+
+    Args:
+        model_id: which model.
+        labels: C class names, or the name of the number.
+        text, pair: what was read, without what is beyond the last token.
+        tokenized: the same, in tokens.
+        num_tokens_uncut: tokens before anything was cut.
+        outputs: float64 `[C]`: probabilities that sum to 1, or the number.
+        is_regression: whether `outputs` is a number.
+    """
+
+    model_id: str
+    labels: tuple[str, ...]
+    text: str
+    pair: str | None
+    tokenized: TokenizedText
+    num_tokens_uncut: int
+    outputs: np.ndarray
+    is_regression: bool
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether the end of the text was left out."""
+        return self.num_tokens_uncut > self.tokenized.num_tokens
+
+    @property
+    def best(self) -> int:
+        """Index of the likeliest class; 0 for a number."""
+        return int(self.outputs.argmax())
+
+
+@dataclass(frozen=True)
+class RowPredictions(FrozenArrays):
+    """What a trained model says of many texts.
+
+    Args:
+        model_id: which model.
+        labels: C class names, or the name of the number.
+        outputs: float32 `[R, C]`: probabilities, rows sum to 1, or numbers.
+        is_regression: whether `outputs` are numbers.
+        num_cut: rows whose end was left out.
+    """
+
+    model_id: str
+    labels: tuple[str, ...]
+    outputs: np.ndarray
+    is_regression: bool
+    num_cut: int
+
+
+@dataclass(frozen=True)
+class PredictedRow:
+    """One row of a table, and what the model says of it.
+
+    Args:
+        row: number of the file, from 1.
+        text: its first text.
+        label: the likeliest class; "" for numbers.
+        value: probability of that class, or the number.
+    """
+
+    row: int
+    text: str
+    label: str
+    value: float
+
+
+@dataclass(frozen=True)
+class TablePredictions(FrozenArrays):
+    """What a trained model said of a table; the whole of it lies in a file.
+
+    Args:
+        labels: C class names, or the name of the number.
+        is_regression: whether numbers were predicted.
+        num_rows: of the table.
+        num_empty: rows without a text, which have no prediction.
+        num_cut: rows whose end was left out.
+        counts: int `[C]`, rows of each predicted class; `[1]` for numbers.
+        first: some rows of the beginning.
+        path: of the CSV file with every row; the same name with ".jsonl" has the exact
+            texts.
+    """
+
+    labels: tuple[str, ...]
+    is_regression: bool
+    num_rows: int
+    num_empty: int
+    num_cut: int
+    counts: np.ndarray
+    first: tuple[PredictedRow, ...]
+    path: str
 
 
 @task()
@@ -208,3 +315,195 @@ def _outputs(logits: np.ndarray) -> np.ndarray:
     from scipy.special import softmax
 
     return softmax(logits.astype("float64"), axis=1)
+
+
+PREDICTED = "predicted"
+
+
+@dataclass(frozen=True)
+class PredictedTable:
+    """The rows of a table, and what a model says of them.
+
+    A class is followed by its probability and those of all others; a name that
+    the table already has gets a number.
+
+    Args:
+        columns: names of the table.
+        cells: objects `[R, num_columns]`: str, int, or float where a number of
+            float32 precision is meant.
+        labels: C class names, or the name of the number.
+        outputs: float `[R, C]`, probabilities or numbers; a row of NaN has no
+            prediction.
+        is_regression: whether `outputs` are numbers.
+    """
+
+    columns: Sequence[str]
+    cells: np.ndarray
+    labels: Sequence[str]
+    outputs: np.ndarray
+    is_regression: bool
+
+    def write_csv(self, file: TextIO) -> None:
+        """Writes it so that no cell is taken for a formula; see `safe_cell`.
+
+        Args:
+            file: opened with `newline=""` and, for Excel to read Chinese, the encoding
+                "utf-8-sig".
+        """
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerow(map(safe_cell, self._names()))
+        for row, said in self._rows():
+            shown = [number_text(v) if self.is_regression else f"{v:.6f}" for v in said]
+            best = [] if self.is_regression else [safe_cell(self._best(said))]
+            found = [*best, *shown] if said else [""] * self._num_added
+            writer.writerow([*map(_cell, row), *found])
+
+    def write_json_lines(self, file: TextIO) -> None:
+        """Writes an object a line, with all texts and numbers as they are."""
+        names = self._names()
+        for row, said in self._rows():
+            best = [] if self.is_regression else [self._best(said)]
+            found = [*best, *said] if said else [None] * self._num_added
+            values = dict(zip(names, [*row, *found], strict=True))
+            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+    @property
+    def _num_added(self) -> int:
+        return 1 if self.is_regression else 1 + len(self.labels)
+
+    def _names(self) -> list[str]:
+        added = [PREDICTED]
+        if not self.is_regression:
+            added += [f"p({label})" for label in self.labels]
+        return [*self.columns, *_free_names(self.columns, added)]
+
+    def _rows(self) -> Iterator[tuple[np.ndarray, list[float]]]:
+        """The cells of each row, and what is said of it, if it has a text."""
+        for row, values in zip(self.cells, self.outputs, strict=True):
+            yield row, [] if np.isnan(values[0]) else values.tolist()
+
+    def _best(self, said: list[float]) -> str:
+        return self.labels[int(np.argmax(said))] if said else ""
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return number_text(value)
+    return safe_cell(value) if isinstance(value, str) else value
+
+
+def _free_names(taken: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    used, names = set(taken), []
+    for name in wanted:
+        free, number = name, 2
+        while free in used:
+            free, number = f"{name} {number}", number + 1
+        used.add(free)
+        names.append(free)
+    return names
+
+
+NUM_FIRST = 20
+
+
+def predict_table(
+    explorer: Explorer,
+    table: Table,
+    columns: tuple[str, str | None],
+    max_tokens: int,
+    path: Path,
+    progress: Progress | None = None,
+) -> TablePredictions:
+    """Predicts every row that has a text, and writes them all to a file.
+
+    Args:
+        explorer: of a model with a classifier.
+        table: the rows.
+        columns: names of the column with texts, and of that with second texts, or
+            `None`.
+        max_tokens: see `row_prediction.read_text`.
+        path: of the CSV file; one that is there is replaced. Beside it, with the
+            ending ".jsonl", lie the exact texts.
+        progress: told the share of the work done; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no classifier.
+        DatasetError: no such column, or no row has a text.
+        TextError: second texts for a model that reads one at a time.
+        TrainingError: the file cannot be written.
+    """
+    texts = [cell.strip() for cell in table.column(columns[0])]
+    pairs = None
+    if columns[1] is not None:
+        pairs = [cell.strip() for cell in table.column(columns[1])]
+    asked = [
+        row
+        for row, text in enumerate(texts)
+        if not is_absent(text) and (pairs is None or not is_absent(pairs[row]))
+    ]
+    if not asked:
+        raise DatasetError(
+            "No row of the column {column} has a text. Received: {num_rows} rows. "
+            "Choose another column.",
+            column=columns[0],
+            num_rows=table.num_rows,
+        )
+    found = predict_rows(
+        explorer,
+        [texts[row] for row in asked],
+        None if pairs is None else [pairs[row] for row in asked],
+        max_tokens,
+        progress,
+    )
+    shape = (table.num_rows, found.outputs.shape[1])
+    outputs = np.full(shape, np.nan, np.float32)
+    outputs[asked] = found.outputs
+    predicted = PredictedTable(
+        table.columns, table.cells, found.labels, outputs, found.is_regression
+    )
+    _write(path, "utf-8-sig", predicted.write_csv)
+    _write(path.with_suffix(".jsonl"), "utf-8", predicted.write_json_lines)
+    return TablePredictions(
+        labels=found.labels,
+        is_regression=found.is_regression,
+        num_rows=table.num_rows,
+        num_empty=table.num_rows - len(asked),
+        num_cut=found.num_cut,
+        counts=np.bincount(found.outputs.argmax(axis=1), minlength=len(found.labels)),
+        first=tuple(_row(table, texts, found, outputs, r) for r in asked[:NUM_FIRST]),
+        path=str(path),
+    )
+
+
+def _row(
+    table: Table,
+    texts: list[str],
+    found: RowPredictions,
+    outputs: np.ndarray,
+    row: int,
+) -> PredictedRow:
+    best = int(outputs[row].argmax())
+    return PredictedRow(
+        row=int(table.row_numbers[row]),
+        text=texts[row],
+        label="" if found.is_regression else found.labels[best],
+        value=float(outputs[row, best]),
+    )
+
+
+def _write(path: Path, encoding: str, write: Callable[[TextIO], None]) -> None:
+    # Two visitors of one link may ask at the same time.
+    scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        with scratch.open("w", encoding=encoding, newline="") as file:
+            write(file)
+        scratch.replace(path)
+    except OSError as error:
+        raise TrainingError(
+            "The predictions cannot be stored on the server. Received: {reason}. Its "
+            "disk may be full; try a smaller file.",
+            reason=error.strerror or type(error).__name__,
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):  # there, or nowhere to write at all
+            scratch.unlink()

@@ -15,14 +15,16 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import Baseline, count_words, simplest
 from bertviz_core.finetune.disk_room import require_room
 from bertviz_core.finetune.evaluation import Report, judge
-from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.metrics import EpochPoint, metric_name
 from bertviz_core.finetune.network import finished_copy
 from bertviz_core.finetune.row_prediction import predict_rows
-from bertviz_core.finetune.selection import EpochPoint, metric_name
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import TrainedModel, Trainer
 from bertviz_core.trace import LoadReport
+from bertviz_core.training.checkpoint import read_latest
+from bertviz_core.training.events import Tell, TrainingEvent
+from bertviz_core.training.settings import fingerprint_of
 from bertviz_core.weights import as_numpy
 
 
@@ -83,24 +85,25 @@ def finetune(
         settings: of the run.
         progress: told each event; may raise to cancel.
         should_stop: asked after each step; true ends the run with its best epoch.
-        work_folder: keeps the state after each epoch, so that the same call goes
-            on after a crash; the caller removes it. `None` keeps nothing.
+        work_folder: keeps the state after each epoch and at a stop, so that the same
+            call goes on; the caller removes it. `None` keeps nothing.
         counts_words: false leaves that out, as where a process died of it.
 
     Returns:
         The model of the best epoch with its report.
 
     Raises:
-        TrainingError: see `Trainer`; or the disk of `work_folder` has too little
-            room for checkpoints and model.
+        TrainingError: see `Trainer`; `work_folder` is of another run, or its disk has
+            too little room for checkpoints and model.
     """
     began_at = time.monotonic()
-    if work_folder is not None:
-        require_room(work_folder, loaded, settings, len(data.labels))
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
-    # The last word: checkpoints hold the table of the words that occur, no other.
-    text = f"{settings.to_json()} {base_hash} {data_hash} words"
+    text = f"{fingerprint_of(settings)} {base_hash} {data_hash}"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+    if work_folder is not None:
+        # Before the minutes that it may take to count words.
+        read_latest(work_folder / "checkpoints", fingerprint, with_state=False)
+        require_room(work_folder, loaded, settings, len(data.labels))
     metric = metric_name(data.is_regression, settings)
     baselines = _simple_methods(data, metric, progress, counts_words)
     trained = Trainer(

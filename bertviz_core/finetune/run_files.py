@@ -19,17 +19,26 @@ import numpy as np
 
 from bertviz_core import errors, visitor_files
 from bertviz_core.errors import BertVizError, TrainingError
-from bertviz_core.finetune.json_files import read_json, write_json
-from bertviz_core.finetune.request import TrainingRequest
+from bertviz_core.finetune.request import (
+    RESUMABLE,
+    LogEntry,
+    TrainingRequest,
+    TrainingStatus,
+)
 from bertviz_core.finetune.run_history import RunHistory
-from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
 from bertviz_core.finetune.visitor_tables import lend_table
 from bertviz_core.trace import ModelEntry
+from bertviz_core.training import run_folder
+from bertviz_core.training.run_folder import read_json, write_json
 from bertviz_core.visitor_files import MODEL, REQUEST, RUN_PREFIX, RUNS, place_of
 
-PROGRESS, STOP, WORK, BUNDLE = "progress.json", "stop", "work", "model.zip"
+PROGRESS, STOP, BUNDLE = "progress.json", "stop", "model.zip"
+# Not "work": runs of earlier versions, whose fingerprints were others, begin anew.
+WORK = "steps"
 LOG_FOLDER, LOG_BUNDLE = "log", "tensorboard.zip"
 OUTPUTS = "outputs.npz"
+# Once all of these are in their places, until the run has ended.
+KEPT = "kept"
 # Why a run is to stop: someone asked, nobody looked at it any more, or its time is up.
 ASKED, ABANDONED, TIME_UP = "asked", "abandoned", "time_up"
 # Held by the process that sees to a run, and by the one that trains. Locks go with
@@ -153,15 +162,29 @@ def set_state(folder: Path, state: str, error: BertVizError | None = None) -> No
 
 
 def has_epoch(folder: Path) -> bool:
-    """Whether an epoch lies on the disk, from which a run that broke off goes on."""
+    """Whether a run that broke off or was stopped goes on from what is on the disk."""
     return any((folder / WORK).glob("checkpoints/step-*"))
 
 
+def can_go_on(folder: Path, state: str) -> bool:
+    """Whether a run in this state can be taken up.
+
+    One that was stopped with a model needs the step at which it was; earlier versions
+    kept none.
+    """
+    if state == "stopped" and (folder / MODEL).exists() and not has_epoch(folder):
+        return False
+    has_time = seconds_of(folder) < visitor_files.max_training_seconds()
+    return state in RESUMABLE and has_time
+
+
 def ask_to_go_on(folder: Path) -> None:
-    """Revives a run that broke off; its log will tell that someone asked."""
+    """Revives a run that broke off or was stopped; its log will tell who asked."""
     (folder / STOP).unlink(missing_ok=True)
     history = RunHistory(**read_progress(folder).get("history", {}))
     history.is_asked = True
+    if not (folder / KEPT).exists():
+        history.ending = ""
     write_progress(folder, history)
 
 
@@ -188,18 +211,9 @@ def lock(folder: Path, name: str, seconds: float = _LOCK_SECONDS) -> filelock.Fi
         seconds: to wait for another process.
 
     Raises:
-        TrainingError: another process has it.
+        TrainingError: see `run_folder.lock`.
     """
-    # A thread may release what another has locked.
-    held = filelock.FileLock(folder / name, timeout=seconds, thread_local=False)
-    try:
-        held.acquire()
-    except (filelock.Timeout, OSError) as error:
-        raise TrainingError(
-            "This training is under way in another process already. Wait for its end, "
-            "or stop it there."
-        ) from error
-    return held
+    return run_folder.lock(folder / name, seconds)
 
 
 def has_care(folder: Path) -> bool:
@@ -250,6 +264,7 @@ def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
         else _entry(folder, name, request, history.language),
         has_log=_has_log(folder, state),
         has_epoch=has_epoch(folder),
+        can_go_on=name == folder.name and can_go_on(folder, state),
         is_own=name == folder.name,
         **{name: getattr(history, name) for name in _SAME},
         **_curves(history),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.settings_json import build
+import numpy as np
+
+from bertviz_core.training.schedule import DECAYS, OptimizerSettings, learning_rate
+from bertviz_core.training.settings import PRECISIONS, Checked, build
 
 # head: the encoder stays as it is, and what it says of each row is computed once.
 # top: the upper layers learn. full: everything learns.
@@ -22,18 +24,17 @@ DEFAULT_LEARNING_RATES = {"head": 1e-3, "top": 5e-5, "full": 3e-5}
 DEFAULT_EPOCHS = {"head": 30, "top": 4, "full": 3}
 # Epochs of a head alone are short and many, and the first of them change little.
 DEFAULT_PATIENCE = {"head": 10, "top": 2, "full": 2}
-DECAYS = ("linear", "exponential")
+_EXPONENTIAL_FINAL_RATE = 0.1
 _USUAL_SIZE, _LARGEST_RATE = 768, 1e-3
 # Fewer optimiser steps than these leave a fresh head as it was drawn.
 _FEWEST_STEPS, _MOST_EPOCHS = 300, 20
-PRECISIONS = ("auto", "float32", "bfloat16")
 # Pages draw every epoch, and an address that somebody wrote may hold any number.
 MAX_EPOCHS = 1_000
 _LARGEST = 2**31 - 1  # what a seed of NumPy and a number box of a page both take
 
 
 @dataclass(frozen=True)
-class FinetuneSettings:
+class FinetuneSettings(Checked):
     """How a run learns.
 
     Args:
@@ -45,9 +46,9 @@ class FinetuneSettings:
         learning_rate: per optimiser step, after warm-up; 0 takes the level's
             default.
         warmup_rate: share of all steps that the rate rises.
-        decay: "linear", to 0 at the last step; or "exponential", by one factor
-            at the end of each epoch.
-        epoch_factor: that factor.
+        decay: "linear" or "exponential", from the end of the warm-up on.
+        final_rate: share of `learning_rate` that is left at the last step; for 0,
+            which an exponential never reaches, that takes a tenth.
         weight_decay: per unit of learning rate; not for norms and biases; taken off
             at every eighth step, for eight of them.
         clip_norm: longest gradient, all weights together; 0 does not clip.
@@ -72,7 +73,7 @@ class FinetuneSettings:
     learning_rate: float = 0.0
     warmup_rate: float = 0.1
     decay: str = "linear"
-    epoch_factor: float = 0.8
+    final_rate: float = 0.0
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     max_tokens: int = 128
@@ -92,6 +93,8 @@ class FinetuneSettings:
         if self.learning_rate == 0:
             rate = DEFAULT_LEARNING_RATES[self.level]
             object.__setattr__(self, "learning_rate", rate)
+        if self.decay == "exponential" and self.final_rate == 0:
+            object.__setattr__(self, "final_rate", _EXPONENTIAL_FINAL_RATE)
 
     @classmethod
     def proposed(
@@ -133,15 +136,33 @@ class FinetuneSettings:
         Raises:
             TrainingError: an unknown key, a value of another kind, or see the class.
         """
+        if isinstance(raw, Mapping) and {"epoch_factor", "decay", "epochs"} <= set(raw):
+            raw = dict(raw)  # of an earlier version
+            factor = float(raw.pop("epoch_factor"))
+            if raw["decay"] == "exponential":
+                raw["final_rate"] = factor ** (raw["epochs"] - 1)
         return build(cls, raw, "")
+
+    @property
+    def optimizer(self) -> OptimizerSettings:
+        """How weights move, as all trainings say it.
+
+        Source of the averages: google-research/bert, `optimization.py`,
+        `AdamWeightDecayOptimizer`.
+        """
+        return OptimizerSettings(
+            learning_rate=self.learning_rate,
+            warmup_rate=self.warmup_rate,
+            decay=self.decay,
+            final_rate=self.final_rate,
+            beta_2=0.999,
+            weight_decay=self.weight_decay,
+            clip_norm=self.clip_norm,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON holds them, every default written out."""
         return dataclasses.asdict(self)
-
-    def to_json(self) -> str:
-        """The settings as JSON, keys sorted."""
-        return json.dumps(self.to_dict(), sort_keys=True)
 
     def _require_bounds(self) -> None:
         for name, known in (
@@ -149,35 +170,54 @@ class FinetuneSettings:
             ("decay", DECAYS),
             ("precision", PRECISIONS),
         ):
-            self._require(name, getattr(self, name) in known, " | ".join(known))
+            self.require(name, getattr(self, name) in known, " | ".join(known))
         for name in ("num_top_layers", "batch_size"):
             fits = 1 <= getattr(self, name) <= _LARGEST
-            self._require(name, fits, f"≥ 1, ≤ {_LARGEST}")
+            self.require(name, fits, f"≥ 1, ≤ {_LARGEST}")
         fits = self.epochs == -1 or 1 <= self.epochs <= MAX_EPOCHS
-        self._require("epochs", fits, f"≥ 1, ≤ {MAX_EPOCHS}")
-        self._require("seed", 0 <= self.seed <= _LARGEST, f"≥ 0, ≤ {_LARGEST}")
+        self.require("epochs", fits, f"≥ 1, ≤ {MAX_EPOCHS}")
+        self.require("seed", 0 <= self.seed <= _LARGEST, f"≥ 0, ≤ {_LARGEST}")
         fits = -1 <= self.patience <= _LARGEST
-        self._require("patience", fits, f"≥ -1, ≤ {_LARGEST}")
+        self.require("patience", fits, f"≥ -1, ≤ {_LARGEST}")
         for name in ("learning_rate", "weight_decay", "clip_norm"):
-            self._require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
-        self._require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
-        self._require("epoch_factor", 0 < self.epoch_factor <= 1, "> 0, ≤ 1")
+            self.require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
+        self.require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
+        self.require("final_rate", 0 <= self.final_rate <= 1, "0 … 1")
         fits = 3 <= self.max_tokens <= _LARGEST
-        self._require("max_tokens", fits, f"≥ 3, ≤ {_LARGEST}")
+        self.require("max_tokens", fits, f"≥ 3, ≤ {_LARGEST}")
         both = self.class_weights and self.oversample
-        self._require("oversample", not both, "class_weights | oversample")
-
-    def _require(self, name: str, fits: bool, expected: str) -> None:
-        if not fits:
-            raise TrainingError(
-                "The training setting {name} is out of bounds. Expected: {expected}. "
-                "Received: {received}. Choose another value.",
-                name=name,
-                expected=expected,
-                received=str(getattr(self, name))[:60],
-            )
+        self.require("oversample", not both, "class_weights | oversample")
 
 
 def steps_per_epoch(num_rows: int, batch_size: int) -> int:
     """Optimiser steps in which every row is seen once."""
     return math.ceil(num_rows / batch_size)
+
+
+def count_steps(settings: FinetuneSettings, num_rows: int) -> int:
+    """Optimiser steps of all epochs.
+
+    Args:
+        settings: epochs and batch size.
+        num_rows: to learn from.
+    """
+    return settings.epochs * steps_per_epoch(num_rows, settings.batch_size)
+
+
+def learning_rates(
+    settings: FinetuneSettings, num_rows: int, steps: np.ndarray | None = None
+) -> np.ndarray:
+    """Gives the curve, or points of it: what is drawn is what is used.
+
+    Args:
+        settings: peak, warm-up, decay, epochs and batch size.
+        num_rows: to learn from.
+        steps: int `[S]`, from 0, whose rates are wanted; `None` asks for those of
+            all epochs, which may be very many: see `count_steps`.
+
+    Returns:
+        float64 `[S]`.
+    """
+    num_steps = count_steps(settings, num_rows)
+    steps = np.arange(num_steps) if steps is None else steps
+    return learning_rate(steps.astype("float64"), num_steps, settings.optimizer, np)

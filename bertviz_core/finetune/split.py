@@ -1,7 +1,11 @@
-"""Which rows train, choose and test: by chance, by class, copies kept together."""
+"""Which rows train, choose and test: by chance, by class, copies kept together.
+
+Rows to learn from of rare classes may be repeated: see `oversampled`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -9,16 +13,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.dataset import Dataset
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.errors import DatasetError, TrainingError, ValidationFileError
+from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.dataset import Dataset, make_dataset
+from bertviz_core.finetune.examples import DataOrigin, Examples, TrainingData
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
+from bertviz_core.finetune.table import Table
 from bertviz_core.trace import FrozenArrays
 
 # Numbers have no classes to keep in proportion; ten ranges of equal size do it.
 _NUM_RANGES = 10
 # With fewer rows than these, one row is five points, and chance chooses the epoch.
 MIN_VALIDATION = 20
+# Below this ratio of the largest to the smallest class, plain training does; above
+# the second, weights alone make single rows of the smallest class too loud.
+_MIN_UNEQUAL, _MAX_WEIGHTED = 3.0, 20.0
+REMEDIES = ("none", "weights", "oversample")
+# Repeating a few rows very often teaches them by heart and takes for ever.
+MAX_OVERSAMPLED = 500_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,95 @@ class Split(FrozenArrays):
             is_regression=dataset.is_regression,
             test=tested,
         )
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """Rows, ready to be checked and to be trained on.
+
+    Args:
+        dataset: all rows of the table that are whole.
+        data: to learn from, to choose the epoch by, and to test on.
+        notes: what was left out, and what could not be split.
+        validation_notes: what was left out of the table to test on.
+        warnings: those of both notes that nobody may miss.
+        judged: all rows of the table to test on, where there is one.
+    """
+
+    dataset: Dataset
+    data: TrainingData
+    notes: tuple[Note, ...]
+    validation_notes: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    judged: Dataset | None = None
+
+
+def prepare(
+    table: Table,
+    columns: ColumnChoice,
+    other: Table | None = None,
+    validation_rate: float = 0.1,
+    seed: int = 0,
+    test_rate: float = 0.2,
+) -> PreparedData:
+    """Takes the rows from a table and divides them.
+
+    Args:
+        table: to learn from.
+        columns: which column is what, in both tables.
+        other: a table to test on; `None` sets rows aside.
+        validation_rate: share of all rows that choose the epoch, in (0, 1).
+        seed: same seed, same split.
+        test_rate: share of all rows to test on; 0 sets none apart: before there were
+            three parts, the rows that chose the epoch, or that table, gave the report.
+
+    Raises:
+        DatasetError: see `make_dataset`, `split_dataset`, `split_beside_test`; of the
+            rows of the table to test on it is a `ValidationFileError`.
+    """
+    dataset, judged = make_dataset(table, columns), None
+    warnings = dataset.warnings
+    more: tuple[Note, ...] = ()
+    if other is None:
+        split = split_dataset(dataset, validation_rate, seed, test_rate)
+    else:
+        try:
+            judged = make_dataset(other, columns, dataset.label_names)
+        except DatasetError as error:
+            raise ValidationFileError.of(error) from error
+        rate = validation_rate if test_rate else 0.0
+        split, more = split_beside_test(dataset, judged, rate, seed)
+        warnings += more + judged.warnings
+    origin = DataOrigin(
+        table_sha256=table.sha256,
+        encoding=table.encoding,
+        separator=table.separator,
+        has_header=table.has_header,
+        text_column=columns.text,
+        label_column=columns.label,
+        pair_column=columns.pair,
+        is_regression=columns.is_regression,
+        validation_rate=validation_rate,
+        split_seed=seed,
+        test_rate=test_rate,
+    )
+    if other is not None:
+        origin = dataclasses.replace(
+            origin,
+            validation_sha256=other.sha256,
+            validation_encoding=other.encoding,
+            validation_separator=other.separator,
+            validation_has_header=other.has_header,
+        )
+    data = split.training_data(dataset, judged)
+    return PreparedData(
+        dataset,
+        dataclasses.replace(data, origin=origin),
+        dataset.notes + split.notes + more,
+        () if judged is None else judged.notes,
+        warnings,
+        judged,
+    )
 
 
 def text_keys(rows: Dataset | Examples) -> list[str]:
@@ -298,3 +399,93 @@ def _say_alone(dataset: Dataset, alone: list[int]) -> tuple[Note, ...]:
             rows=list_rows(dataset.row_numbers[np.isin(dataset.labels, alone)]),
         ),
     )
+
+
+def imbalance(counts: np.ndarray) -> float:
+    """Rows of the largest class for each row of the smallest.
+
+    Args:
+        counts: int `[C]`, rows of each class; classes without rows are passed over.
+    """
+    filled = counts[counts > 0]
+    return float(filled.max() / filled.min())
+
+
+def propose_remedy(counts: np.ndarray) -> str:
+    """One of `REMEDIES`, by how unequal the classes are.
+
+    Args:
+        counts: int `[C]`, rows of each class.
+    """
+    ratio = imbalance(counts)
+    if ratio < _MIN_UNEQUAL:
+        return "none"
+    # More copies than these would be refused, so they are not proposed.
+    is_too_much = num_oversampled(counts) > MAX_OVERSAMPLED
+    return "weights" if ratio <= _MAX_WEIGHTED or is_too_much else "oversample"
+
+
+def oversample(labels: np.ndarray, seed: int) -> np.ndarray:
+    """Repeats rows until every class is as large as the largest.
+
+    Whole copies of a class first, then a draw without repeats. Only for training
+    rows: a copy on both sides of a split would be seen twice.
+
+    Args:
+        labels: int `[R]`, class of each row.
+        seed: of the draw.
+
+    Returns:
+        int `[S]`, indices of rows, S ≥ R, every row at least once, ascending.
+    """
+    rng = np.random.default_rng(seed)
+    classes, counts = np.unique(labels, return_counts=True)
+    chosen: list[np.ndarray] = []
+    for label in classes:
+        rows = np.flatnonzero(labels == label)
+        copies, rest = divmod(int(counts.max()), len(rows))
+        chosen += [rows] * copies + [rng.choice(rows, rest, replace=False)]
+    return np.sort(np.concatenate(chosen))
+
+
+def num_oversampled(counts: np.ndarray) -> int:
+    """Training rows after `oversample`.
+
+    Args:
+        counts: int `[C]`, rows of each class.
+    """
+    return int(counts.max() * np.count_nonzero(counts))
+
+
+def num_rows_seen(data: TrainingData, oversample: bool) -> int:
+    """Training rows of an epoch, repeated ones included."""
+    if data.is_regression or not oversample:
+        return len(data.train)
+    return num_oversampled(np.bincount(data.train.targets))
+
+
+def oversampled(data: TrainingData, seed: int) -> TrainingData:
+    """The same data with training rows repeated; numbers stay as they are.
+
+    Args:
+        data: rows to learn from and to judge by, of which the latter stay.
+        seed: of the draw.
+
+    Raises:
+        TrainingError: there would be far too many rows.
+    """
+    if data.is_regression:
+        return data
+    counts = np.bincount(data.train.targets)
+    wanted = num_oversampled(counts)
+    if wanted > MAX_OVERSAMPLED:
+        raise TrainingError(
+            "Repeating rows of rare classes would make too many. Received: {rows} "
+            "rows, which would become {wanted}; the limit is {limit}. Choose class "
+            "weights.",
+            rows=len(data.train),
+            wanted=wanted,
+            limit=MAX_OVERSAMPLED,
+        )
+    train = data.train.select(oversample(data.train.targets, seed))
+    return dataclasses.replace(data, train=train)

@@ -6,22 +6,23 @@ counted, a row with line breaks within quotes counted once.
 
 from __future__ import annotations
 
-import dataclasses
+import csv
 import hashlib
 import io
+import re
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.notes import Note, excerpt, note
+from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.other_tables import SPREADSHEET, OtherTable, kind_of
 from bertviz_core.finetune.table_encoding import (
     find_encoding,
-    is_a_guess,
+    nul_character,
     refuse_control_characters,
 )
 from bertviz_core.finetune.table_layout import (
@@ -32,17 +33,47 @@ from bertviz_core.finetune.table_layout import (
     num_comments,
     without_comments,
 )
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
-from bertviz_core.finetune.table_rows import (
-    Reading,
-    bounded_lines,
-    collect,
-    name_columns,
-    read_rows,
-)
+from bertviz_core.numbers import is_number
 from bertviz_core.trace import FrozenArrays
 
 _SAMPLE_CHARS = 400_000
+# More than one row in five out of shape: not a few slips, but the wrong separator
+# or texts without quotes.
+_MAX_MISSHAPEN_SHARE = 0.2
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_Rows = Iterator[tuple[int, list[str]]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a table may hold.
+
+    Args:
+        max_bytes: of the file; a larger one is refused before it is read.
+        max_rows: of data; rows after that are left out, and the table says so.
+        max_empty_rows: rows after that are left out, too. A spreadsheet has no more
+            rows, and may save those below its table.
+        max_columns: more are refused.
+        max_cells: of all rows together; a wide table may have fewer rows.
+        max_line_chars: a longer line is refused when that much of it is read.
+        max_cell_chars: a longer cell is refused. At most 131,072, where Python's
+            `csv` stops by itself.
+    """
+
+    max_bytes: int = 100_000_000
+    max_rows: int = 200_000
+    max_empty_rows: int = 1_048_576
+    max_columns: int = 500
+    max_cells: int = 10_000_000
+    max_line_chars: int = 1_000_000
+    max_cell_chars: int = 100_000
+
+    def rows_of(self, width: int) -> int:
+        """How many rows of so many cells are read."""
+        return max(1, min(self.max_rows, self.max_cells // width))
+
+
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -56,8 +87,6 @@ class Table(FrozenArrays):
         encoding: one that `read_table` takes; "" for `other_tables`.
         separator: between cells; "" for `other_tables`.
         has_header: whether the first row gave the names.
-        num_skipped: rows that were left out; see `notes` for which and why.
-            Empty rows are not counted, nor those beyond `max_rows`.
         notes: what was guessed and what was left out.
         warnings: those of `notes` that mean lost rows or garbled letters.
         sha256: of the file's bytes, in hexadecimal.
@@ -69,7 +98,6 @@ class Table(FrozenArrays):
     encoding: str
     separator: str
     has_header: bool
-    num_skipped: int
     notes: tuple[Note, ...]
     warnings: tuple[Note, ...]
     sha256: str
@@ -78,11 +106,6 @@ class Table(FrozenArrays):
     def num_rows(self) -> int:
         """Rows of data."""
         return len(self.cells)
-
-    @property
-    def rows(self) -> tuple[np.ndarray, ...]:
-        """One str object array `[num_columns]` a row."""
-        return tuple(self.cells)
 
     def column(self, name: str) -> np.ndarray:
         """The cells under a name, str objects `[num_rows]`.
@@ -135,48 +158,62 @@ def read_table(
             f"`separator` must be in {SEPARATORS}. Received: {separator!r}."
         )
     data = _bytes_of(source, limits)
+    guessed: tuple[Note, ...] = ()
     if kind := kind_of(data[:1000]):
-        found = _read_other(data, kind, has_header, limits)
+        # The others name their columns; those of a spreadsheet may be data.
+        found, layout = _read_other(data, kind, limits), ("", "")
+        has_header = has_header if kind == SPREADSHEET else True
     else:
-        found = _read_text(data, encoding, separator, has_header, limits)
-    return dataclasses.replace(found, sha256=hashlib.sha256(data).hexdigest())
+        codec, notes = find_encoding(data, encoding)
+        found, used = _read_text(data, codec, separator, limits)
+        found.notes, layout = notes, (encoding or codec.removesuffix("-sig"), used)
+        if encoding is None and not codec.startswith("utf"):
+            guessed = notes
+    return _table(found, has_header, guessed, layout, data)
 
 
 def _read_text(
-    data: bytes,
-    encoding: str | None,
-    separator: str | None,
-    has_header: bool | None,
-    limits: Limits,
-) -> Table:
-    codec, notes = find_encoding(data, encoding, limits)
+    data: bytes, codec: str, chosen: str | None, limits: Limits
+) -> tuple[_Reading, str]:
+    """The rows, and the separator between their cells."""
     sample = _decoded(data, codec).read(_SAMPLE_CHARS)
     refuse_control_characters(sample)
     declared = sample[4] if sample[:4].lower() == "sep=" and len(sample) > 4 else None
-    if declared in SEPARATORS and separator is None:
-        separator = declared
-    if separator is None:
-        separator = guess_separator(without_comments(sample))
+    said = chosen or (declared if declared in SEPARATORS else None)
+    separator = said or guess_separator(without_comments(sample))
     num_before = 1 if declared is not None else num_comments(sample, separator)
 
     def lines() -> Iterator[str]:
-        return bounded_lines(_decoded(data, codec), separator, limits)
+        return _bounded_lines(_decoded(data, codec), separator, limits)
 
-    reading = read_rows(lines, separator, num_before, limits)
-    guessed = notes if is_a_guess(codec, encoding) else ()
-    name = encoding or codec.removesuffix("-sig")
-    return _table(reading, has_header, notes, guessed, name, separator)
+    try:
+        found = _collect(
+            _rows_with_quotes(lines(), separator, limits), num_before, limits
+        )
+        found.warnings += _merged_rows(found, separator)
+    except _QuoteError as error:
+        # Many programs write tab-separated files without quoting.
+        if separator != "\t":
+            raise error.sentence from None
+        rows = (line.rstrip("\r\n").split(separator) for line in lines())
+        found = _collect(enumerate(rows, start=1), num_before, limits)
+        found.warnings += (
+            note(
+                "Quotation marks are read as part of the texts: in row {row} they do "
+                "not come in pairs.",
+                row=error.row,
+            ),
+        )
+    return found, separator
 
 
-def _read_other(
-    data: bytes, kind: str, has_header: bool | None, limits: Limits
-) -> Table:
+def _read_other(data: bytes, kind: str, limits: Limits) -> _Reading:
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
         other = OtherTable(Path(file.name), kind)
         try:
-            reading = collect(other.rows(), 0, limits)
+            found = _collect(other.rows(), 0, limits)
         except ValueError:
             raise DatasetError(
                 "The file cannot be read. Received: a file of the kind {kind}. It may "
@@ -187,7 +224,7 @@ def _read_other(
         finally:
             other.close()
     if other.num_sheets > 1:
-        reading.notes += (
+        found.warnings += (
             note(
                 "The first of {count} sheets is read: “{sheet}”. Put another sheet "
                 "first, or save it as CSV, to read that one.",
@@ -195,55 +232,41 @@ def _read_other(
                 sheet=excerpt(other.sheet),
             ),
         )
-    # The others name their columns; those of a spreadsheet may be data.
-    has_header = has_header if kind == SPREADSHEET else True
-    return _table(reading, has_header, (), (), "", "")
+    return found
 
 
 def _table(
-    reading: Reading,
+    found: _Reading,
     has_header: bool | None,
-    notes: tuple[Note, ...],
-    warnings: tuple[Note, ...],
-    encoding: str,
-    separator: str,
+    guessed: tuple[Note, ...],
+    layout: tuple[str, str],
+    data: bytes,
 ) -> Table:
-    warnings += reading.notes
-    notes += reading.notes
+    notes = found.notes + found.warnings
     if has_header is None:
-        has_header, why = guess_header(reading.rows[:MAX_SAMPLE_ROWS])
+        has_header, why = guess_header(found.rows[:MAX_SAMPLE_ROWS])
         notes += (why,)
-    first, rows, numbers = _without_header(reading, has_header, reading.most)
-    cells = np.empty((len(rows), reading.width), dtype=object)
-    cells[:] = rows
-    return Table(
-        columns=name_columns(first),
-        cells=cells,
-        row_numbers=np.array(numbers, "int64"),
-        encoding=encoding,
-        separator=separator,
-        has_header=has_header,
-        num_skipped=reading.num_misshapen,
-        notes=notes,
-        warnings=warnings,
-        sha256="",
-    )
-
-
-def _without_header(
-    reading: Reading, has_header: bool, max_rows: int
-) -> tuple[list[str], list[list[str]], list[int]]:
-    """The header, the rows of data, their numbers."""
-    rows, numbers, first = reading.rows, reading.numbers, [""] * reading.width
-    if has_header:
-        first, rows, numbers = rows[0], rows[1:], numbers[1:]
+    first = found.rows[0] if has_header else [""] * found.width
+    rows = found.rows[has_header:][: found.most]
     if not rows:
         raise DatasetError(
             "The table has a header and no rows. Received: {columns}. Add a row for "
             "every text.",
             columns=", ".join(first)[:200],
         )
-    return first, rows[:max_rows], numbers[:max_rows]
+    cells = np.empty((len(rows), found.width), dtype=object)
+    cells[:] = rows
+    return Table(
+        columns=_name_columns(first),
+        cells=cells,
+        row_numbers=np.array(found.numbers[has_header:][: found.most], "int64"),
+        encoding=layout[0],
+        separator=layout[1],
+        has_header=has_header,
+        notes=notes,
+        warnings=guessed + found.warnings,
+        sha256=hashlib.sha256(data).hexdigest(),
+    )
 
 
 def _bytes_of(source: bytes | Path, limits: Limits) -> bytes:
@@ -272,3 +295,266 @@ def _bytes_of(source: bytes | Path, limits: Limits) -> bytes:
 def _decoded(data: bytes, codec: str) -> io.TextIOWrapper:
     # newline="": line breaks within quotes stay as they are.
     return io.TextIOWrapper(io.BytesIO(data), encoding=codec, newline="")
+
+
+def _bounded_lines(
+    stream: io.TextIOWrapper, separator: str, limits: Limits
+) -> Iterator[str]:
+    """The lines of a file with their ends, never more of one than the limit."""
+    number = 0
+    while line := stream.readline(limits.max_line_chars + 1):
+        number += 1
+        if len(line) > limits.max_line_chars:
+            if '"' not in line:
+                _require_columns(line.count(separator) + 1, limits)
+            raise DatasetError(
+                "A line of the file is too long. Received: more than {limit} "
+                "characters in line {line}. Look there for a missing line break.",
+                limit=limits.max_line_chars,
+                line=number,
+            )
+        if "\x00" in line:
+            raise nul_character(number)
+        yield line
+
+
+class _QuoteError(Exception):
+    """Quotation marks that do not come in pairs, with the sentence for the user."""
+
+    def __init__(self, row: int, sentence: DatasetError) -> None:
+        super().__init__()
+        self.row = row
+        self.sentence = sentence
+
+
+def _rows_with_quotes(lines: Iterator[str], separator: str, limits: Limits) -> _Rows:
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    number = 0
+    while True:
+        number, line = number + 1, reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            sentence = DatasetError(
+                "Quotation marks do not come in pairs. Received: a cell of row {row}, "
+                "line {line} of the file, that opens or closes out of place. Write "
+                'every quotation mark within a quoted cell twice, as "".',
+                row=number,
+                line=line,
+            )
+            if str(error).startswith("field larger"):
+                sentence = _cell_too_long(number, csv.field_size_limit(), limits)
+            raise _QuoteError(number, sentence) from None
+        yield number, row
+
+
+@dataclass
+class _Reading:
+    """The rows of a file.
+
+    Args:
+        width: cells in the first row, and in every row that is kept.
+        most: rows of data that are read; one more, as the first may be a header.
+        rows: with a cell that is not empty.
+        numbers: row number of each, from 1.
+        longer, shorter: numbers of rows with more or fewer cells.
+        broken: number and cells of the rows with line breaks within quotes.
+        notes, warnings: of the encoding; of what was left out.
+    """
+
+    width: int = 0
+    most: int = 0
+    rows: list[list[str]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    longer: list[int] = field(default_factory=list)
+    shorter: list[int] = field(default_factory=list)
+    broken: list[tuple[int, list[str]]] = field(default_factory=list)
+    notes: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
+
+    def take(self, number: int, row: list[str]) -> None:
+        """Keeps a row, or its number where it is out of shape."""
+        while len(row) > self.width and not row[-1].strip():
+            row.pop()
+        if _has_line_break(row):
+            self.broken.append((number, row))
+        if len(row) == self.width:
+            self.rows.append(row)
+            self.numbers.append(number)
+        else:
+            (self.longer if len(row) > self.width else self.shorter).append(number)
+
+
+def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
+    """Takes rows as far as the limits go, and tells what was left out.
+
+    Args:
+        rows: row number and cells of each.
+        num_before: rows that come before the table.
+        limits: see there.
+
+    Raises:
+        DatasetError: quotation marks, a cell, a row or the number of columns is
+            out of bounds, or the rows have no shape in common.
+    """
+    found = _Reading()
+    cut: tuple[Note, ...] = ()
+    num_taken = num_empty = last = 0
+    for number, row in rows:
+        if 0 < number <= num_before:
+            continue
+        if not any(map(str.strip, row)):
+            num_empty += 1
+            if num_empty > limits.max_empty_rows:
+                cut = (
+                    note(
+                        "The table has more than {limit} empty rows; what comes after "
+                        "row {row} is left out. Remove the empty rows.",
+                        limit=limits.max_empty_rows,
+                        row=last,
+                    ),
+                )
+                break
+            continue
+        if num_taken > found.most:
+            cut = (
+                note(
+                    "The table is longer than the limit of {limit} rows; what comes "
+                    "after row {row} is left out. If it is sorted by label, shuffle it "
+                    "first.",
+                    limit=found.most,
+                    row=last,
+                ),
+            )
+            break
+        _require_columns(len(row), limits)
+        if (longest := max(map(len, row))) > limits.max_cell_chars:
+            raise _cell_too_long(number, longest, limits)
+        if not found.width:
+            found.width, found.most = len(row), limits.rows_of(len(row))
+        found.take(number, row)
+        num_taken, last = num_taken + 1, number
+    found.warnings = _out_of_shape(found) + cut
+    return found
+
+
+def _require_columns(count: int, limits: Limits) -> None:
+    if count > limits.max_columns:
+        raise DatasetError(
+            "The table has too many columns. Received: at least {count}; the limit is "
+            "{limit}. Keep the columns with texts and labels.",
+            count=count,
+            limit=limits.max_columns,
+        )
+
+
+def _cell_too_long(row: int, size: int, limits: Limits) -> DatasetError:
+    return DatasetError(
+        "A cell of the table is too long. Received: at least {size} characters in "
+        "row {row}; the limit is {limit}. Cut the text there, or look for a "
+        "quotation mark that never closes.",
+        size=size,
+        row=row,
+        limit=limits.max_cell_chars,
+    )
+
+
+def _out_of_shape(found: _Reading) -> tuple[Note, ...]:
+    """Tells which rows were left out; refuses where that is much of the table."""
+    if not found.rows:
+        raise DatasetError("Every row of the table is empty. Add a row for every text.")
+    misshapen = sorted(found.longer + found.shorter)
+    num_rows = len(found.rows) + len(misshapen)
+    if len(misshapen) > _MAX_MISSHAPEN_SHARE * num_rows:
+        raise DatasetError(
+            "The rows do not have the same number of cells. Received: {width} in the "
+            "first row and another number in {count} of {num_rows} rows: {rows}. "
+            "Choose another separator, or put texts that hold it in quotation marks.",
+            width=found.width,
+            count=len(misshapen),
+            num_rows=num_rows,
+            rows=list_rows(misshapen),
+        )
+    longer = note(
+        "Rows with more cells than the first row are left out: {rows} ({count} in "
+        "all).",
+        count=len(found.longer),
+        rows=list_rows(found.longer),
+    )
+    shorter = note(
+        "Rows with fewer cells than the first row are left out: {rows} ({count} in "
+        "all).",
+        count=len(found.shorter),
+        rows=list_rows(found.shorter),
+    )
+    return (longer,) * bool(found.longer) + (shorter,) * bool(found.shorter)
+
+
+def _name_columns(first: Sequence[str]) -> tuple[str, ...]:
+    """Names for columns: what the header says, made whole and told apart."""
+    names: list[str] = []
+    for index, cell in enumerate(first, start=1):
+        name = base = " ".join(cell.split())[:200] or f"#{index}"
+        number = 2
+        while name in names:
+            name = f"{base} ({number})"
+            number += 1
+        names.append(name)
+    return tuple(names)
+
+
+def _has_line_break(row: Sequence[str]) -> bool:
+    return any("\n" in cell or "\r" in cell for cell in row)
+
+
+def _merged_rows(found: _Reading, separator: str) -> tuple[Note, ...]:
+    """Warns of rows that may be several, which a stray quotation mark has joined.
+
+    Such a row has lines that would each be a whole row, and in a line that the
+    quotation marks hide stands what other rows have in the same column. The second
+    sign spares letters such as "Dear Sir,": a comma in each line proves little.
+    """
+    suspects = []
+    for number, row in found.broken:
+        text = separator.join(row)
+        lines = [line.split(separator) for line in _LINE_END.split(text)]
+        if all(len(cells) == found.width for cells in lines):
+            suspects.append((number, row, lines))
+    if not suspects:
+        return ()
+    whole = [row for row in found.rows if not _has_line_break(row)]
+    values = [{row[i].strip() for row in whole} - {""} for i in range(found.width)]
+    merged = [
+        (n, lines) for n, row, lines in suspects if _is_merged(row, lines, values)
+    ]
+    if not merged:
+        return ()
+    return (
+        note(
+            "Several rows may have been read as one: {rows} ({count} in all). There "
+            "a quoted cell goes over {lines} lines, each of which looks like a row "
+            "of its own. Look for a quotation mark that should not be there.",
+            rows=list_rows(number for number, _ in merged),
+            count=len(merged),
+            lines=list_rows(len(lines) for _, lines in merged),
+        ),
+    )
+
+
+def _is_merged(
+    row: list[str], lines: list[list[str]], values: Sequence[set[str]]
+) -> bool:
+    broken = next(index for index, cell in enumerate(row) if _has_line_break([cell]))
+    for index, known in enumerate(values):
+        if index == broken:
+            continue
+        # The first or the last of these cells is the row's own, outside the quotes.
+        hidden = lines[1:] if index < broken else lines[:-1]
+        cells = [line[index].strip() for line in hidden]
+        if any(cell in known for cell in cells):
+            return True
+        if known and all(map(is_number, known)) and any(map(is_number, cells)):
+            return True
+    return False

@@ -6,11 +6,9 @@ import codecs
 import io
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.notes import Note, list_rows, note
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
 
 # What a user may choose, by Python's names; a guess is one of them.
 ENCODINGS = (
@@ -25,34 +23,22 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 # Two bytes of GB18030 are UTF-8 by chance in one of five cases: in three lines with so
 # many bytes beyond ASCII never.
 _SURE_BYTES, _SURE_LINES = 6, 3
-# Of one character, in every encoding that is known here.
-_MOST_BYTES_OF_ONE = 4
 
-_MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_MARKS = {  # longest first: the mark of UTF-16 begins that of UTF-32
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 # First bytes of what people upload by mistake.
-_SIGNATURES = (
-    (b"PK\x05\x06", "zip"),
-    (b"\x1f\x8b", "gzip"),
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ", "xz"),
-    (b"7z\xbc\xaf\x27\x1c", "7z"),
-    (b"Rar!", "rar"),
-    (b"%PDF", "pdf"),
-    (b"SQLite format 3\x00", "sqlite"),
-    (b"\x89PNG", "png"),
-    (b"\xff\xd8\xff", "jpeg"),
-    (b"GIF8", "gif"),
-    (b"\x7fELF", "elf"),
-    (b"\x89HDF", "hdf5"),
-    (b"{\\rtf", "rtf"),
-    (b"\x80\x04\x95", "pickle"),
-)
+_SIGNATURES = {
+    b"PK\x05\x06": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz",
+    b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!": "rar", b"%PDF": "pdf",
+    b"SQLite format 3\x00": "sqlite", b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg",
+    b"GIF8": "gif", b"\x7fELF": "elf", b"\x89HDF": "hdf5", b"{\\rtf": "rtf",
+    b"\x80\x04\x95": "pickle",
+}  # fmt: skip
 _WEB_PAGE = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # A stray control character happens (Ctrl-Z at the end of a DOS file); a hundredth
@@ -60,15 +46,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _MAX_CONTROL_SHARE = 0.01
 
 
-def find_encoding(
-    data: bytes, chosen: str | None, limits: Limits = DEFAULT_LIMITS
-) -> tuple[str, tuple[Note, ...]]:
+def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...]]:
     """Says how to decode a file, and what the answer rests on.
 
     Args:
         data: the whole file.
         chosen: one of `ENCODINGS`, taken as it is; `None` guesses.
-        limits: see there; of a guess, no longer line is looked at.
 
     Returns:
         A name for Python's decoder ("utf-8-sig" passes over a mark), and the
@@ -86,18 +69,14 @@ def find_encoding(
         raise ValueError(f"`chosen` must be in {ENCODINGS}. Received: {chosen!r}.")
     _refuse_empty(data)
     refuse_other_formats(data)
-    if chosen is not None:
-        _require_decodable(data, chosen)
-        return _python_name(chosen), ()
-    for mark, name in _MARKS:
-        if data.startswith(mark):
-            _require_decodable(data, name)
-            return _python_name(name), (
-                note(
-                    "The encoding is {encoding}: the file begins with its mark.",
-                    encoding=name,
-                ),
-            )
+    marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
+    if name := chosen or marked:
+        _require_decodable(data, name)
+        said = note(
+            "The encoding is {encoding}: the file begins with its mark.", encoding=name
+        )
+        codec = "utf-8-sig" if name == "utf-8" else name
+        return codec, () if chosen else (said,)
     if b"\x00" in data:
         name = _utf16_without_mark(data)
         return name, (
@@ -106,19 +85,16 @@ def find_encoding(
                 encoding=name,
             ),
         )
-    if _first_undecodable(data, "utf-8") is not None:
-        return _guess(data, limits)
-    return "utf-8-sig", ()
-
-
-def is_a_guess(codec: str, chosen: str | None) -> bool:
-    """Whether an encoding rests on how likely its letters are, and on nothing else.
-
-    Args:
-        codec: of `find_encoding`.
-        chosen: that it was asked with.
-    """
-    return chosen is None and not codec.startswith("utf")
+    if _first_undecodable(data, "utf-8") is None:
+        return "utf-8-sig", ()
+    name = _guess(data)
+    return name, (
+        note(
+            "The encoding is a guess: {encoding}. Look at the preview, and "
+            "choose another if letters are wrong.",
+            encoding=name,
+        ),
+    )
 
 
 def refuse_other_formats(start: bytes) -> None:
@@ -130,11 +106,10 @@ def refuse_other_formats(start: bytes) -> None:
     Raises:
         DatasetError: an archive, a picture, a web page, …
     """
-    for signature, kind in _SIGNATURES:
+    for signature, kind in _SIGNATURES.items():
         if start.startswith(signature):
             raise _not_text(kind)
-    start = start[:1000].removeprefix(codecs.BOM_UTF8)
-    if _WEB_PAGE.match(start):
+    if _WEB_PAGE.match(start[:1000].removeprefix(codecs.BOM_UTF8)):
         raise _not_text("html, xml")
 
 
@@ -156,10 +131,6 @@ def nul_character(line: int) -> DatasetError:
         "{line}. The file may be damaged: export it once more.",
         line=line,
     )
-
-
-def _python_name(name: str) -> str:
-    return "utf-8-sig" if name == "utf-8" else name
 
 
 def _not_text(kind: str) -> DatasetError:
@@ -229,72 +200,56 @@ def _utf16_without_mark(data: bytes) -> str:
             if not kinds & {"Cn", "Co", "Cs"}:
                 _require_decodable(data, name)
                 return name
-    num_control = sum(data.count(bytes([code])) for code in (0, 1, 2, 3, 4, 5, 6, 7))
-    if num_control > max(3, _MAX_CONTROL_SHARE * len(data)):
+    if sum(map(data.count, range(8))) > max(3, _MAX_CONTROL_SHARE * len(data)):
         raise _not_text("binary")
     raise nul_character(_line_of(data, data.index(b"\x00")))
 
 
-def _guess(data: bytes, limits: Limits) -> tuple[str, tuple[Note, ...]]:
+def _guess(data: bytes) -> str:
     """The encoding of text that is not UTF-8."""
     # Only such text needs it, and every process that may read a table imports this.
     import chardet
 
-    lines = list(_telling_lines(data, limits))
+    lines = _lines_beyond_ascii(data)
     _refuse_mixed(lines)
     # With the words around, unless these lines come late.
-    telling = b"\n".join(line for _, line in lines)[:_SAMPLE_BYTES]
-    sample = telling if data[:_SAMPLE_BYTES].isascii() else data[:_SAMPLE_BYTES]
+    sample = data[:_SAMPLE_BYTES]
+    if sample.isascii():
+        sample = b"\n".join(lines.values())[:_SAMPLE_BYTES]
     known = {codecs.lookup(name).name: name for name in ENCODINGS}
     found = chardet.detect_all(sample)
     guesses = [codecs.lookup(one["encoding"] or "utf-8").name for one in found]
     for name in (*guesses, "gb18030", "cp1252", "iso8859-1"):
         if name in known and _first_undecodable(data, name) is None:
             refuse_control_characters(data[:_SAMPLE_BYTES].decode(name, "ignore"))
-            return known[name], (
-                note(
-                    "The encoding is a guess: {encoding}. Look at the preview, and "
-                    "choose another if letters are wrong.",
-                    encoding=known[name],
-                ),
-            )
+            return known[name]
     raise _not_text("binary")
 
 
-def _telling_lines(data: bytes, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Number and bytes of lines beyond ASCII, as many as a guess needs.
-
-    Raises:
-        DatasetError: a line has more bytes than its characters may take.
-    """
+def _lines_beyond_ascii(data: bytes) -> dict[int, bytes]:
+    """Such lines by number, as many as a guess needs; one that is too long is cut."""
     # A character for each byte, so that all kinds of line ends are seen.
     stream = io.TextIOWrapper(io.BytesIO(data), encoding="latin-1", newline="")
-    most = _MOST_BYTES_OF_ONE * limits.max_line_chars
-    number = size = 0
-    while size < _SAMPLE_BYTES and (line := stream.readline(most + 1)):
-        number += 1
-        if len(line) > most:
-            raise limits.long_line(number)
+    number, size, lines = 1, 0, {}
+    while size < _SAMPLE_BYTES and (line := stream.readline(_SAMPLE_BYTES)):
         if not line.isascii():
             size += len(line)
-            yield number, line.rstrip("\r\n").encode("latin-1")
+            lines[number] = line.rstrip("\r\n").encode("latin-1")
+        number += line.endswith(("\r", "\n"))
+    return lines
 
 
-def _refuse_mixed(lines: list[tuple[int, bytes]]) -> None:
+def _refuse_mixed(lines: dict[int, bytes]) -> None:
     """Refuses a file that was joined from others in several encodings."""
-    whole = [pair for pair in lines if _first_undecodable(pair[1], "utf-8") is None]
-    if 2 * len(whole) > len(lines):
-        known = {number for number, _ in whole}
-        raise DatasetError(
-            "The file mixes encodings: most of it is UTF-8, and some is not. "
-            "Received: other bytes in lines {lines}. Save the whole file as UTF-8.",
-            lines=list_rows(number for number, _ in lines if number not in known),
-        )
-    sure = [n for n, line in whole if len(_BEYOND_ASCII.findall(line)) >= _SURE_BYTES]
-    if len(sure) >= _SURE_LINES:
+    whole = [
+        n for n, line in lines.items() if _first_undecodable(line, "utf-8") is None
+    ]
+    sure = [n for n in whole if len(_BEYOND_ASCII.findall(lines[n])) >= _SURE_BYTES]
+    if 2 * len(whole) > len(lines) or len(sure) >= _SURE_LINES:
         raise DatasetError(
             "The file mixes encodings: some of it is UTF-8, and some is not. "
-            "Received: UTF-8 in lines {lines}. Save the whole file as UTF-8, or "
-            "choose an encoding.",
-            lines=list_rows(sure),
+            "Received: UTF-8 in lines {lines}; other bytes in lines {others}. Save the "
+            "whole file as UTF-8, or choose an encoding.",
+            lines=list_rows(whole),
+            others=list_rows(n for n in lines if n not in set(whole)),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -13,29 +13,98 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.batches import epoch_order, used_words
-from bertviz_core.finetune.events import Tell, TrainingEvent
+from bertviz_core.finetune.batches import Arrays, epoch_order, used_words
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.fitting import require_fit
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs, tokenize_parts
-from bertviz_core.finetune.kept_epochs import BestEpoch, from_arrays, to_arrays
 from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.network import with_all_words
-from bertviz_core.finetune.remedies import oversampled
-from bertviz_core.finetune.schedule import count_steps, learning_rates
-from bertviz_core.finetune.selection import (
+from bertviz_core.finetune.metrics import (
     EpochPoint,
     EpochScore,
     metric_name,
     metric_of,
 )
-from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
-from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
-from bertviz_core.pretrain.run_folder import require_same_run
+from bertviz_core.finetune.network import with_all_words
+from bertviz_core.finetune.settings import (
+    FinetuneSettings,
+    count_steps,
+    learning_rates,
+    steps_per_epoch,
+)
+from bertviz_core.finetune.split import oversampled
+from bertviz_core.training.checkpoint import (
+    Checkpoint,
+    read_latest,
+    save_checkpoint,
+)
+from bertviz_core.training.events import Tell, TrainingEvent
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
+
+_HISTORY = ("loss", "validation_loss", "metric", "seconds")
+_POINTS, _NUMBER, _LOSSES = "run/points", "run/best_epoch", "run/losses"
+# What checkpoints of earlier versions hold beside these.
+_LET_GO = "run/best_outputs"
+_WEIGHTS = "best/"
+
+
+@dataclass(frozen=True)
+class BestEpoch:
+    """The best epoch so far.
+
+    Args:
+        number: from 1.
+        score: that made it the best.
+        weights: of the variables that learn, by path.
+    """
+
+    number: int
+    score: EpochScore
+    weights: Arrays
+
+
+def to_arrays(
+    points: Sequence[EpochPoint], best: BestEpoch | None, losses: Sequence[float]
+) -> Arrays:
+    """The epochs as a checkpoint holds them.
+
+    Args:
+        points: of all epochs that have ended.
+        best: one of them; `None` before the first.
+        losses: of the steps of the epoch that has begun.
+    """
+    rows = [[getattr(point, name) for name in _HISTORY] for point in points]
+    weights = {} if best is None else best.weights
+    arrays = {f"{_WEIGHTS}{name}": value for name, value in weights.items()}
+    arrays[_POINTS] = np.array(rows, "float64")
+    arrays[_NUMBER] = np.array(0 if best is None else best.number, "int64")
+    arrays[_LOSSES] = np.array(losses, "float64")
+    return arrays
+
+
+def from_arrays(
+    state: Arrays,
+) -> tuple[list[EpochPoint], BestEpoch | None, list[float]]:
+    """Takes points, best epoch and losses out of what a checkpoint holds.
+
+    Args:
+        state: from `to_arrays`, among others; those others are what stays in it.
+    """
+    state.pop(_LET_GO, None)
+    points = [EpochPoint(*map(float, row)) for row in state.pop(_POINTS)]
+    losses = list(map(float, state.pop(_LOSSES, ())))
+    number = int(state.pop(_NUMBER))
+    if not number:
+        return points, None, losses
+    names = [name for name in state if name.startswith(_WEIGHTS)]
+    point = points[number - 1]
+    best = BestEpoch(
+        number=number,
+        score=EpochScore(point.metric, point.validation_loss),
+        weights={name.removeprefix(_WEIGHTS): state.pop(name) for name in names},
+    )
+    return points, best, losses
 
 
 @dataclass(frozen=True)
@@ -73,7 +142,8 @@ class Trainer:
         tell: told each event, from now on: texts become tokens; may raise to cancel.
         should_stop: asked after each step and, where there is an epoch to keep, while
             an epoch is judged; true ends the run with its best.
-        work_folder: where every epoch is kept, and looked for; `None` keeps none.
+        work_folder: where every epoch is kept, and the step at which the run was
+            stopped, and looked for; `None` keeps none.
         fingerprint: names model, rows and settings; only a run of the same goes on.
 
     Raises:
@@ -106,6 +176,7 @@ class Trainer:
         self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
         self.points: list[EpochPoint] = []
         self.best: BestEpoch | None = None
+        self._losses: list[float] = []  # of the epoch that has begun
         self.step = self.kept_epoch = 0
         self._is_kept = True
 
@@ -146,46 +217,50 @@ class Trainer:
             if patience and len(self.points) - best_epoch >= patience:
                 return "no_better"
             began_at = time.monotonic()
-            losses, was_stopped = self._one_epoch(train)
-            if not all(map(math.isfinite, losses)):
+            was_stopped = self._one_epoch(train)
+            if not all(map(math.isfinite, self._losses)):
                 return self._after_no_number()
+            if was_stopped:
+                self._save()
             # A stop keeps the best epoch; where none has ended, what there is.
             if was_stopped and self.best is not None:
                 return "asked"
             outputs = self._look_at(validation)
             if outputs is None:
+                self._save()
                 return "asked"
             if not np.isfinite(outputs).all():
                 return self._after_no_number()
-            self._judge(losses, outputs, validation.targets, began_at)
+            self._judge(outputs, validation.targets, began_at)
             if was_stopped:
                 return "asked"
             self._save()
         return "finished"
 
-    def _one_epoch(self, train: RowInputs) -> tuple[list[float], bool]:
-        """Runs an epoch's steps; says their losses, and whether it was stopped."""
+    def _one_epoch(self, train: RowInputs) -> bool:
+        """Runs what is left of an epoch's steps; says whether it was stopped."""
         epoch = len(self.points)
         settings = self.settings
         order = epoch_order(train.lengths, settings.batch_size, settings.seed, epoch)
-        losses: list[float] = []
-        began_at: float | None = None
-        steps = np.arange(self.step, self.step + len(order))
-        for chosen, rate in zip(order, self._rates(steps).tolist(), strict=True):
+        order = order[len(self._losses) :]
+        began_at = time.monotonic()
+        rates = self._rates(np.arange(self.step, self.step + len(order))).tolist()
+        pairs = zip(order, rates, strict=True)
+        for num_timed, (chosen, rate) in enumerate(pairs):
             loss = self.learner.step(train.batch(chosen), train.targets[chosen], rate)
             self.step += 1
-            losses.append(loss)
+            self._losses.append(loss)
             if not math.isfinite(loss):
                 break
             seconds = None
-            if began_at is None:  # the first step may compile, and tells nothing
+            if num_timed:
+                seconds = (time.monotonic() - began_at) / num_timed
+            else:  # the first step may compile, and tells nothing
                 began_at = time.monotonic()
-            else:
-                seconds = (time.monotonic() - began_at) / (len(losses) - 1)
             self._tell_step(loss, rate, seconds)
             if self.should_stop():
-                return losses, True
-        return losses, False
+                return True
+        return False
 
     def _tell_step(
         self, loss: float, rate: float, seconds_per_step: float | None
@@ -209,14 +284,9 @@ class Trainer:
             return self.learner.outputs(validation)
         return self.learner.outputs(validation, self.should_stop)
 
-    def _judge(
-        self,
-        losses: list[float],
-        outputs: np.ndarray,
-        targets: np.ndarray,
-        began_at: float,
-    ) -> None:
+    def _judge(self, outputs: np.ndarray, targets: np.ndarray, began_at: float) -> None:
         """Keeps the weights where they are better than before."""
+        losses, self._losses = self._losses, []
         score = EpochScore(math.nan, math.nan)
         if len(targets):
             metric = metric_of(self.metric, outputs, targets)
@@ -263,10 +333,11 @@ class Trainer:
         return TrainingEvent(kind, **(base | fields))  # type: ignore[arg-type]
 
     def _save(self) -> None:
-        """Keeps the epoch on the disk; where that fails, memory has it still."""
-        if self.work_folder is None or self.best is None:
+        """Keeps the run on the disk; where that fails, memory has it still."""
+        if self.work_folder is None:
             return
-        state = self.learner.state() | to_arrays(self.points, self.best)
+        kept = to_arrays(self.points, self.best, self._losses)
+        state = self.learner.state() | kept
         checkpoint = Checkpoint(self.step, self.fingerprint, state)
         try:
             save_checkpoint(checkpoint, self.work_folder / "checkpoints")
@@ -289,15 +360,56 @@ class Trainer:
         self._is_kept = False
 
     def _go_on(self) -> None:
-        """Takes up the last epoch in the work folder, if there is one."""
+        """Takes up what lies in the work folder, if anything does."""
         folder = self.work_folder
-        found = None if folder is None else read_latest(folder / "checkpoints")
+        if folder is None:
+            return
+        found = read_latest(folder / "checkpoints", self.fingerprint)
         if found is None:
             return
-        require_same_run(found, self.fingerprint)
         state = dict(found.state)
-        self.points, self.best = from_arrays(state)
+        self.points, self.best, self._losses = from_arrays(state)
         self.learner.set_state(state)
         self.step, self.kept_epoch = found.step, len(self.points)
         fraction = self.step / self.num_steps
-        self.tell(self._event("resumed", epoch=len(self.points), fraction=fraction))
+        self.tell(
+            self._event(
+                "resumed",
+                epoch=len(self.points),
+                fraction=fraction,
+                is_whole=not self._losses,
+            )
+        )
+
+
+def require_fit(
+    loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
+) -> None:
+    """Compares rows, settings and model before anything is built.
+
+    Raises:
+        TrainingError: no rows, too many tokens, or pairs for a model that knows one
+            segment.
+    """
+    config = loaded.model.config
+    if not len(data.train) or not len(data.test):
+        raise TrainingError(
+            "There is nothing to learn from or nothing to test on. Received: "
+            "{train} training rows, {test} test rows. Give more rows.",
+            train=len(data.train),
+            test=len(data.test),
+        )
+    if settings.max_tokens > config.max_position_embeddings:
+        raise TrainingError(
+            "The training texts may be longer than the model reads. Received: "
+            "max_tokens={max_tokens}; the model has {positions} positions. Choose a "
+            "smaller length.",
+            max_tokens=settings.max_tokens,
+            positions=config.max_position_embeddings,
+        )
+    if data.has_pairs and config.type_vocab_size < 2:
+        raise TrainingError(
+            "The model {model} knows one text at a time, so it cannot learn from "
+            "pairs. Take the second text column away, or choose another model.",
+            model=loaded.model_id,
+        )

@@ -7,20 +7,20 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from bertviz_core import visitor_files
 from bertviz_core.errors import BertVizError, CheckpointError
-from bertviz_core.finetune import run_files, run_sentences
+from bertviz_core.finetune import run_files, run_history
 from bertviz_core.finetune.bundle import pack_model, write_model_folder
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
-from bertviz_core.finetune.events import TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.run import FinetuneResult, finetune
 from bertviz_core.finetune.run_history import RunHistory
-from bertviz_core.finetune.tensorboard_log import TensorBoardLog
+from bertviz_core.training.checkpoint import keep_newest
+from bertviz_core.training.events import TensorBoardLog, TrainingEvent
 from bertviz_core.whole_files import replace_folder
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TrainingRun:
             self._run(open_model, read_data)
         except _StoppedEarlyError:
             self._tell_stop()
-            self.history.say(run_sentences.of_early_stop())
+            self.history.say(run_history.of_early_stop())
             self._end("stopped")
         except BertVizError as error:
             self._end("failed", error)
@@ -103,15 +103,14 @@ class TrainingRun:
     ) -> None:
         self.history.language = _language_of(self.request.model)
         self._write()
-        if self._is_kept():
-            self._tidy()
+        if (self.folder / run_files.KEPT).exists():  # it broke off after that
             self._end_well(self.history.ending)
             return
         loaded = open_model(self.request.model)
         data = read_data()
         if not self.history.log:
             self.history.say(
-                run_sentences.of_start(
+                run_history.of_start(
                     len(data.train), len(data.validation), len(data.test)
                 )
             )
@@ -153,16 +152,18 @@ class TrainingRun:
         reason = run_files.reason_to_stop(self.folder)
         if reason == run_files.ABANDONED:
             minutes = round(visitor_files.lease_seconds() / 60)
-            self.history.say(run_sentences.of_lease(minutes))
+            self.history.say(run_history.of_lease(minutes))
         elif reason == run_files.TIME_UP:
             minutes = round(visitor_files.max_training_seconds() / 60)
-            self.history.say(run_sentences.of_time_up(minutes))
+            self.history.say(run_history.of_time_up(minutes))
 
     def _keep(self, result: FinetuneResult) -> None:
         """Writes what the run leaves; the model appears last."""
         self.history.enter("pack")
         self._write()
-        self._write_outputs(result)
+        outputs = self.folder / f"new.{run_files.OUTPUTS}"
+        bundle = self.folder / f"new.{run_files.BUNDLE}"
+        np.savez(outputs, **cast("dict[str, Any]", outputs_of(result)))
         scratch = self.folder / "model.new"
         shutil.rmtree(scratch, ignore_errors=True)
         try:
@@ -170,31 +171,25 @@ class TrainingRun:
         except CheckpointError as error:  # whose advice is for a command
             reason = str(error.details.get("reason", error))
             raise run_files.cannot_write(reason) from error
-        pack_model(scratch, self.folder / run_files.BUNDLE)
+        pack_model(scratch, bundle)
+        # What an earlier stop has left stays until all is there.
+        outputs.replace(self.folder / run_files.OUTPUTS)
+        bundle.replace(self.folder / run_files.BUNDLE)
         replace_folder(scratch, self.folder / visitor_files.MODEL)
-        self._tidy()
+        (self.folder / run_files.KEPT).touch()
 
-    def _write_outputs(self, result: FinetuneResult) -> None:
-        outputs: dict[str, Any] = outputs_of(result)
-        scratch = self.folder / f"new.{run_files.OUTPUTS}"
-        np.savez(scratch, **outputs)
-        scratch.replace(self.folder / run_files.OUTPUTS)
-
-    def _is_kept(self) -> bool:
-        """Whether the run broke off when all that it leaves was there."""
-        names = (run_files.OUTPUTS, run_files.BUNDLE, visitor_files.MODEL)
-        return all((self.folder / name).exists() for name in names)
-
-    def _tidy(self) -> None:
+    def _end_well(self, ending: str) -> None:
         """Packs the log and removes what only a run that goes on needs."""
         while self._logs:
             self._logs.pop().close()
         run_files.pack_log_of(self.folder)
-        shutil.rmtree(self.folder / run_files.LOG_FOLDER, ignore_errors=True)
-        shutil.rmtree(self.folder / run_files.WORK, ignore_errors=True)
-
-    def _end_well(self, ending: str) -> None:
+        if ending == "asked":
+            keep_newest(self.folder / run_files.WORK / "checkpoints")
+        else:
+            for name in (run_files.LOG_FOLDER, run_files.WORK):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
         self._end("stopped" if ending == "asked" else "done")
+        (self.folder / run_files.KEPT).unlink(missing_ok=True)
 
     def _end(self, state: str, error: BertVizError | None = None) -> None:
         self.history.seconds = self._clock() - self._began_at

@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 from bertviz_core import visitor_files
 from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.finetune.table import DEFAULT_LIMITS
 from bertviz_core.finetune.table_encoding import refuse_other_formats
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from bertviz_core.visitor_files import TABLES, place_of, run_folder
 
 _SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "datasets"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.finetune.finetuned_results import WeightChange
+from bertviz_core.trace import FrozenArrays
 from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:
@@ -25,6 +26,25 @@ PARTS = (
     "norms",
     "pooler",
 )
+
+
+@dataclass(frozen=True)
+class WeightChange(FrozenArrays):
+    """How far the weights of a model have moved, as a share of what they were.
+
+    Args:
+        layers: names of the rows: "embeddings", "layer_0" to the last, and, where
+            both models have them, "final_norm" and "pooler".
+        parts: names of the columns, of `PARTS`.
+        shares: float64 `[rows, columns]`, Frobenius norm of the change over that
+            of the weights before; NaN where a layer has no such part.
+        totals: float64 `[rows]`, the same of a layer's weights taken together.
+    """
+
+    layers: tuple[str, ...]
+    parts: tuple[str, ...]
+    shares: np.ndarray
+    totals: np.ndarray
 
 
 def weight_change(before: Bert, after: Bert) -> WeightChange:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
 from bertviz_core.quiet import import_keras
+from bertviz_core.training.events import stop_on_signal
 
 
 @click.command()
@@ -206,22 +202,3 @@ def average_models(
     models = [open_model(model_id, progress) for model_id in model_ids]
     save_model(averaging.average_models(models, fractions), out, half)
     click.echo(str(out))
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[Callable[[], bool]]:
-    """Turns the first Ctrl-C or SIGTERM into a wish to stop; a second one kills."""
-    asked = threading.Event()
-    before: dict[int, Any] = {}
-
-    def ask(number: int, _: Any) -> None:
-        asked.set()
-        signal.signal(number, before[number])
-
-    for number in (int(signal.SIGINT), int(signal.SIGTERM)):
-        before[number] = signal.signal(number, ask)
-    try:
-        yield asked.is_set
-    finally:
-        for number in before:
-            signal.signal(number, before[number])

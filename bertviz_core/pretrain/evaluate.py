@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from bertviz_core.errors import TrainingError
+from bertviz_core.model.bert import Bert
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.pretrain.batches import assemble
-from bertviz_core.pretrain.chunks import draw_sequences
 from bertviz_core.pretrain.corpus import EncodedCorpus, encode_documents
-from bertviz_core.pretrain.data_settings import SequenceSettings
 from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.text_files import read_paragraphs, sentences_by_document
+from bertviz_core.pretrain.prepare import read_paragraphs, sentences_by_document
+from bertviz_core.pretrain.sequences import draw_sequences
+from bertviz_core.pretrain.settings import SequenceSettings
 from bertviz_core.tokenizer import BertTokenizer
 
 MASKED_RATE = 0.15  # Devlin et al. 2019, section 3.1
@@ -248,3 +249,39 @@ def _filled(rows: np.ndarray, count: int) -> np.ndarray:
     missing = count - len(rows)
     filler = np.zeros_like(rows[:1]) if rows.dtype == bool else rows[:1]
     return np.concatenate([rows, np.repeat(filler, missing, axis=0)])
+
+
+# A look now and then; `evaluate-mlm` reads all of a file.
+_NUM_WINDOWS, _WINDOW_TOKENS, _NUM_PAIRS = 256, 128, 256
+
+
+class HeldOut:
+    """Some of the held-out text, always the same.
+
+    Args:
+        bert: the model, read at each call.
+        corpus: with held-out documents.
+        kinds: of the vocabulary.
+    """
+
+    def __init__(self, bert: Bert, corpus: EncodedCorpus, kinds: TokenKinds) -> None:
+        self.corpus, self.kinds = corpus, kinds
+        self.forward = CompiledForward(bert)
+        self.documents = np.flatnonzero(corpus.is_held_out)
+        self.length = min(_WINDOW_TOKENS, bert.config.max_position_embeddings)
+        windows = make_windows(corpus, self.documents, self.length, kinds)
+        chosen = np.random.default_rng(0).permutation(len(windows))[:_NUM_WINDOWS]
+        self.windows = windows[np.sort(chosen)]
+
+    def scores(self) -> tuple[MlmScores, NspScores | None]:
+        """Scores of both tasks, with the weights of this moment."""
+        mlm = evaluate_mlm(self.forward, self.windows, self.kinds)
+        nsp = evaluate_nsp(
+            self.forward,
+            self.corpus,
+            self.documents,
+            self.length,
+            self.kinds,
+            _NUM_PAIRS,
+        )
+        return mlm, nsp

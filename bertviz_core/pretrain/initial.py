@@ -16,16 +16,49 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bertviz_core.config import read_json_object
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.begun import encoded_text_of, settings_of_run
 from bertviz_core.pretrain.corpus import INDEX_FILE
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.checkpoint import has_checkpoint, read_latest
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
+
+# Of a fingerprint, see `run_folder.fingerprint_of`: settings, encoded text, words.
+_NUM_PARTS = 3
+
+
+def settings_file(out: Path) -> Path:
+    """Where a run keeps its settings."""
+    return out / "settings.json"
+
+
+def settings_of_run(out: Path) -> PretrainSettings | None:
+    """Those of the run that has begun in a folder; `None` where none has.
+
+    Raises:
+        ConfigError, TrainingError: see `PretrainSettings.from_dict`.
+    """
+    path = settings_file(out)
+    if not has_checkpoint(out / "checkpoints") or not path.is_file():
+        return None
+    return PretrainSettings.from_json_file(path)
+
+
+def encoded_text_of(out: Path) -> str | None:
+    """Name of the folder of the encoded text that a run has begun with.
+
+    Raises:
+        TrainingError: all of its checkpoints are damaged.
+    """
+    found = read_latest(out / "checkpoints", with_state=False)
+    parts = [] if found is None else found.fingerprint.split()
+    return parts[1] if len(parts) == _NUM_PARTS else None
 
 
 @dataclass(frozen=True)
@@ -203,3 +236,57 @@ def _open(model_id: str) -> LoadedModel:
     from bertviz_core.checkpoints.library import open_model
 
     return open_model(model_id)
+
+
+# Nobody but [CLS] stands first, and hardly a word on the last places.
+_EDGE = 2
+_FEWEST = 32  # below this there is no regularity to read off
+# Of the variance. Measured on bert-mini-en after 84 million tokens, with 128 of 512
+# positions trained, without any further step: words guessed right at positions 128 to
+# 511 are 0.12 at random, 0.27 with the 10 strongest axes, 0.33 with 12 to 16, 0.27
+# with 18.
+_SHARE_KEPT = 0.9
+
+
+def continued_positions(table: np.ndarray, num_trained: int) -> np.ndarray:
+    """Goes on with a table of learned position embeddings.
+
+    What a model learns is nearly a few circles, each run through at its own speed:
+    one step along the text is the same rotation wherever it is made. That rotation
+    is estimated from neighbours among the trained positions, and applied again and
+    again behind them. So heads that look a few words back find what they look for
+    from the first step; else they wait until the new positions have found their
+    places among the old ones, which takes hundreds of steps at a high learning rate
+    and does not happen at a low one.
+
+    Args:
+        table: float `[P, H]`.
+        num_trained: how many of the first positions were trained.
+
+    Returns:
+        float `[P, H]`; the last two trained positions are continued, too. The same
+        table where fewer than 32 were trained.
+
+    Source:
+        Rotation between two sets of points: Schönemann 1966, "A generalized solution
+        of the orthogonal Procrustes problem". Learned positions as waves: Wang and
+        Chen 2020 (arXiv:2010.04903).
+    """
+    last = num_trained - _EDGE
+    if num_trained < _FEWEST or num_trained >= len(table):
+        return table
+    points = table[_EDGE:last].astype("float64")  # [N, H]
+    mean = points.mean(axis=0)
+    _, lengths, axes = np.linalg.svd(points - mean, full_matrices=False)
+    shares = np.cumsum(lengths**2) / max((lengths**2).sum(), 1e-30)
+    axes = axes[: int(np.searchsorted(shares, _SHARE_KEPT)) + 1]  # [R, H]
+    along = (points - mean) @ axes.T  # [N, R]
+    spread = np.maximum(along.std(axis=0), 1e-12)
+    along = along / spread  # circles, not ellipses
+    left, _, right = np.linalg.svd(along[:-1].T @ along[1:])
+    rotation = left @ right  # [R, R]
+    result, here = table.copy(), along[-1]
+    for position in range(last, len(table)):
+        here = here @ rotation
+        result[position] = mean + (here * spread) @ axes
+    return result

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.pretrain.data_settings import MaskingSettings
+from bertviz_core.pretrain.settings import MaskingSettings
 from bertviz_core.trace import SPECIAL_TOKENS
 
 # Shares of runs of 1, 2, 3 and 4 Chinese characters.

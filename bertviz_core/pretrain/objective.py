@@ -14,7 +14,7 @@ from keras import ops
 from bertviz_core.model.bert import Bert, with_pattern
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.taps import Taps, Tensor
-from bertviz_core.pretrain.distribution import has_hosts, num_replicas
+from bertviz_core.training.distribution import has_hosts, num_replicas
 
 
 class PretrainingModel(keras.Model):

@@ -1,28 +1,159 @@
-"""From text files to an encoded corpus in a cache."""
+"""From text files to a vocabulary and an encoded corpus in a cache."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import lzma
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TextIO
+
+from tokenizers import trainers
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.corpus import (
     INDEX_FILE,
     LAYOUT,
+    Documents,
     EncodedCorpus,
     open_corpus,
     require_documents,
     write_corpus,
 )
-from bertviz_core.pretrain.data_settings import CorpusSettings
-from bertviz_core.pretrain.parts import Documents
-from bertviz_core.pretrain.settings import PretrainSettings
-from bertviz_core.pretrain.text_files import read_paragraphs, sentences_by_document
-from bertviz_core.pretrain.vocabulary import train_vocabulary
+from bertviz_core.pretrain.settings import CorpusSettings, PretrainSettings
+from bertviz_core.sentence_splitting import sentences_of
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
+
+
+def read_paragraphs(path: Path) -> Iterator[tuple[int, str]]:
+    """Reads a text file, plain or `.xz`, a paragraph at a time.
+
+    Args:
+        path: UTF-8; a blank line between documents, one paragraph a line.
+
+    Yields:
+        The number of the document, from 0, and a paragraph of it, without white space
+        around.
+
+    Raises:
+        TrainingError: the file is absent, damaged, or not text.
+    """
+    number, is_begun = 0, False
+    for line in _lines(path):
+        if paragraph := line.strip():
+            yield number, paragraph
+            is_begun = True
+        elif is_begun:
+            number, is_begun = number + 1, False
+
+
+def sentences_by_document(
+    paragraphs: Iterable[tuple[int, str]],
+) -> Iterator[Iterator[str]]:
+    """The sentences of each document; to be read before the next one is asked for.
+
+    Args:
+        paragraphs: as `read_paragraphs` gives them.
+    """
+    for _, group in itertools.groupby(paragraphs, key=operator.itemgetter(0)):
+        yield (sentence for _, p in group for sentence in sentences_of(p))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with _open(path) as file:
+            for line in file:
+                if "\0" in line:
+                    raise _not_text(path)
+                yield line
+    except UnicodeDecodeError as error:
+        raise _not_text(path) from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise TrainingError(
+            "The file {name} is not a whole .xz file. Copy it again, or unpack it and "
+            "give the plain text.",
+            name=path.name,
+        ) from error
+    except OSError as error:
+        raise TrainingError(
+            "The text file {name} cannot be read. Received: {reason}. Check the path "
+            "and the rights.",
+            name=path.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error
+
+
+def _open(path: Path) -> TextIO:
+    if path.suffix == ".xz":
+        return lzma.open(path, "rt", encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
+
+
+def _not_text(path: Path) -> TrainingError:
+    return TrainingError(
+        "The file {name} is not plain text in UTF-8. Save it as UTF-8 text: a blank "
+        "line between documents, one paragraph a line.",
+        name=path.name,
+    )
+
+
+# Below this not even the letters have a place each.
+SMALLEST_VOCABULARY = 64
+
+
+def train_vocabulary(
+    texts: Iterable[str],
+    vocab_size: int,
+    lower_case: bool,
+    max_characters: int | None = None,
+) -> tuple[str, ...]:
+    """Learns the word pieces that a text is best cut into.
+
+    Starts from single characters and joins the commonest neighbours within a
+    word until the vocabulary is full; Chinese characters stay single. Chance
+    decides between equally common neighbours, so that two calls may differ in rare
+    pieces and in the order of ids.
+
+    Args:
+        texts: any number of paragraphs, read once.
+        vocab_size: word pieces at most; a short text yields fewer.
+        lower_case: folds case and accents.
+        max_characters: keeps that many of the commonest characters; text with
+            others is `[UNK]`. `None` keeps all.
+
+    Returns:
+        The pieces by id; the five special tokens come first.
+
+    Raises:
+        TrainingError: `vocab_size` leaves no room for the letters.
+
+    Source:
+        Schuster and Nakajima 2012, "Japanese and Korean voice search", as built
+        into Hugging Face `tokenizers`, which joins by frequency.
+    """
+    if vocab_size < SMALLEST_VOCABULARY:
+        raise TrainingError(
+            "The vocabulary is too small. Received: vocab_size={vocab_size}. Give at "
+            "least {smallest}.",
+            vocab_size=vocab_size,
+            smallest=SMALLEST_VOCABULARY,
+        )
+    options: dict[str, Any] = (
+        {} if max_characters is None else {"limit_alphabet": max_characters}
+    )
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocab_size,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
+        **options,
+    )
+    # A tokenizer without a vocabulary: it normalises and cuts into words.
+    untrained = BertTokenizer(SPECIAL_TOKENS, lower_case=lower_case)
+    return untrained.learn_vocabulary(texts, trainer)
+
 
 Say = Callable[[str], None]  # told in a line what is being done
 ShouldStop = Callable[[], bool]

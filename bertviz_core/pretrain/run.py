@@ -20,21 +20,7 @@ import numpy as np
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
-from bertviz_core.pretrain.curve import (
-    CurvePoint,
-    read_curve,
-    with_held_out,
-    write_curve,
-)
-from bertviz_core.pretrain.distribution import (
-    any_host,
-    has_hosts,
-    join_hosts,
-    writes_files,
-)
-from bertviz_core.pretrain.finish import save_model_of
-from bertviz_core.pretrain.held_out import HeldOut
+from bertviz_core.pretrain.evaluate import HeldOut
 from bertviz_core.pretrain.initial import Beginning, beginning_of, take_weights
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.prepare import (
@@ -44,15 +30,30 @@ from bertviz_core.pretrain.prepare import (
     require_encoded,
 )
 from bertviz_core.pretrain.run_folder import (
+    CurvePoint,
     claim_folder,
     fingerprint_of,
-    held,
-    require_same_run,
+    read_curve,
+    with_held_out,
     with_precision,
+    write_curve,
 )
-from bertviz_core.pretrain.schedule import learning_rate, locate, tokens_seen
+from bertviz_core.pretrain.schedule import locate, tokens_seen
 from bertviz_core.pretrain.settings import PretrainSettings
-from bertviz_core.pretrain.trainer import StretchReport, Trainer
+from bertviz_core.pretrain.trainer import StretchReport, Trainer, save_model_of
+from bertviz_core.training.checkpoint import (
+    Checkpoint,
+    read_latest,
+    save_checkpoint,
+)
+from bertviz_core.training.distribution import (
+    any_host,
+    has_hosts,
+    join_hosts,
+    writes_files,
+)
+from bertviz_core.training.run_folder import held
+from bertviz_core.training.schedule import learning_rate
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,7 @@ class _Run:
         self.fingerprint = fingerprint_of(
             self.settings, folder, self.corpus, self.tokenizer
         )
-        checkpoint = read_latest(plan.out / "checkpoints", say=say)
-        if checkpoint is not None:
-            require_same_run(checkpoint, self.fingerprint)
+        checkpoint = read_latest(plan.out / "checkpoints", self.fingerprint, say=say)
         self.batches = Batches(self.corpus, self.kinds, self.settings)
         self.trainer = Trainer(
             self.settings, self.tokenizer.vocab_size, plan.num_devices

@@ -1,24 +1,24 @@
-"""Which run lies in a folder, and whether this is it."""
+"""Which run lies in a folder, whether this is it, and how it went: CSV and SVG."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import hashlib
+import io
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
 
-import filelock
-
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.begun import settings_file, settings_of_run
-from bertviz_core.pretrain.checkpoint import Checkpoint
 from bertviz_core.pretrain.corpus import EncodedCorpus
-from bertviz_core.pretrain.distribution import has_hosts, writes_files
+from bertviz_core.pretrain.initial import settings_file, settings_of_run
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.distribution import has_hosts, writes_files
 from bertviz_core.training.precision import chosen_precision
+from bertviz_core.training.run_folder import not_written
 from bertviz_core.whole_files import write_whole
 
 
@@ -65,7 +65,7 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
         try:
             write_whole(settings_file(out), text + "\n")
         except OSError as error:
-            raise _not_written(out, error) from error
+            raise not_written(out, error) from error
 
 
 def _require_same_settings(
@@ -81,43 +81,6 @@ def _require_same_settings(
             folder=out.name,
             keys=", ".join(changed),
         )
-
-
-@contextmanager
-def held(out: Path) -> Iterator[None]:
-    """Keeps a second process from training in a folder; a dead one lets go of it.
-
-    Args:
-        out: the folder, made if there is none.
-
-    Raises:
-        TrainingError: another process trains there, or it cannot be written.
-    """
-    lock = filelock.FileLock(out / ".lock")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except filelock.Timeout as error:
-        raise TrainingError(
-            "Another process is training in the folder {folder}. Wait for its end, "
-            "stop it, or choose another folder.",
-            folder=out.name,
-        ) from error
-    except OSError as error:
-        raise _not_written(out, error) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _not_written(out: Path, error: OSError) -> TrainingError:
-    return TrainingError(
-        "The folder {folder} cannot be written. Received: {reason}. Choose a "
-        "folder on a disk with room.",
-        folder=out.name,
-        reason=error.strerror or type(error).__name__,
-    )
 
 
 def fingerprint_of(
@@ -139,15 +102,180 @@ def fingerprint_of(
     return f"{settings.fingerprint()} {folder.name} {digest}"
 
 
-def require_same_run(checkpoint: Checkpoint, fingerprint: str) -> None:
-    """Refuses a checkpoint of other text or other settings.
+@dataclass(frozen=True)
+class CurvePoint:
+    """Means over the steps since the point before; `None` where not measured.
 
-    Raises:
-        TrainingError: it is one.
+    Args:
+        step: optimiser steps done.
+        tokens: token places seen, padding counted.
+        max_tokens: length of the rows.
+        learning_rate: of the last step.
+        loss: of both tasks.
+        mlm_loss, mlm_accuracy, nsp_loss, nsp_accuracy: in training.
+        tokens_per_second: speed.
+        waiting_rate: share of the time that a batch was not ready.
+        held_out_loss, held_out_top1, held_out_top5, held_out_nsp: see `evaluate`.
     """
-    if checkpoint.fingerprint != fingerprint:
-        raise TrainingError(
-            "The checkpoint of step {step} belongs to other text or other settings. "
-            "Give the text files that the run began with, or another folder.",
-            step=checkpoint.step,
+
+    step: int
+    tokens: int
+    max_tokens: int
+    learning_rate: float
+    loss: float
+    mlm_loss: float
+    mlm_accuracy: float
+    nsp_loss: float
+    nsp_accuracy: float
+    tokens_per_second: float
+    waiting_rate: float
+    held_out_loss: float | None = None
+    held_out_top1: float | None = None
+    held_out_top5: float | None = None
+    held_out_nsp: float | None = None
+
+
+def read_curve(path: Path, last_step: int) -> list[CurvePoint]:
+    """Reads the table up to a step; what a run did beyond its checkpoint is undone.
+
+    Rows that somebody has spoilt are left out: a curve is no reason to end a run.
+    """
+    if not path.is_file():
+        return []
+    points = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            point = _point(row)
+            if point is not None and point.step <= last_step:
+                points.append(point)
+    return points
+
+
+def _point(row: dict[str, str | None]) -> CurvePoint | None:
+    try:
+        values = {
+            field.name: _number(row.get(field.name), field.name)
+            for field in fields(CurvePoint)
+        }
+    except ValueError:
+        return None
+    has_all = all(
+        values[field.name] is not None
+        for field in fields(CurvePoint)
+        if field.default is MISSING
+    )
+    return CurvePoint(**values) if has_all else None  # type: ignore[arg-type]
+
+
+def write_curve(points: Sequence[CurvePoint], folder: Path) -> None:
+    """Writes `curve.csv` and `curve.svg`, each at once."""
+    names = [field.name for field in fields(CurvePoint)]
+    file = io.StringIO(newline="")
+    table = csv.DictWriter(file, names)
+    table.writeheader()
+    for point in points:
+        table.writerow({k: _short(v) for k, v in asdict(point).items()})
+    write_whole(folder / "curve.csv", file.getvalue())
+    write_whole(folder / "curve.svg", draw_curve(points))
+
+
+def with_held_out(
+    point: CurvePoint, loss: float, top1: float, top5: float, nsp: float | None
+) -> CurvePoint:
+    """The same point with what was measured on held-out text."""
+    return replace(
+        point,
+        held_out_loss=loss,
+        held_out_top1=top1,
+        held_out_top5=top5,
+        held_out_nsp=nsp,
+    )
+
+
+_WIDTH, _HEIGHT, _LEFT, _TOP = 640, 200, 56, 28
+_PANELS: tuple[tuple[str, float, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "Loss of masked words",
+        0.0,
+        (("mlm_loss", "#0072b2", "training"), ("held_out_loss", "#d55e00", "held out")),
+    ),
+    (
+        "Share that is right",
+        1.0,
+        (
+            ("mlm_accuracy", "#0072b2", "masked words, training"),
+            ("held_out_top1", "#d55e00", "masked words, held out"),
+            ("nsp_accuracy", "#009e73", "next sentence, training"),
+        ),
+    ),
+)
+
+
+def draw_curve(points: Sequence[CurvePoint]) -> str:
+    """Draws loss and accuracy over tokens, as SVG without scripts or fonts.
+
+    The colours are Okabe and Ito's, told apart by colour-blind people.
+    """
+    panels = [
+        _panel(points, title, top, series, (_HEIGHT + 64) * index)
+        for index, (title, top, series) in enumerate(_PANELS)
+    ]
+    size = (_WIDTH + _LEFT + 24, (_HEIGHT + 64) * len(_PANELS))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
+        'font-family="sans-serif" font-size="12">\n'
+        f'<rect width="{size[0]}" height="{size[1]}" fill="white"/>\n'
+        + "".join(panels)
+        + "</svg>\n"
+    )
+
+
+def _panel(
+    points: Sequence[CurvePoint],
+    title: str,
+    top: float,
+    series: tuple[tuple[str, str, str], ...],
+    offset: int,
+) -> str:
+    most_tokens = max([point.tokens for point in points] or [1])
+    named = [name for name, _, _ in series]
+    known = [getattr(p, n) for p in points for n in named if getattr(p, n) is not None]
+    top = top or max([*known, 1.0])
+    parts = [f'<g transform="translate({_LEFT},{offset + _TOP})">\n']
+    parts.append(f'<text x="0" y="-10" font-weight="bold">{title}</text>\n')
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        y, x = _HEIGHT * (1 - share), _WIDTH * share
+        parts.append(
+            f'<path d="M0 {y:.0f}H{_WIDTH}" stroke="#ddd"/>'
+            f'<text x="-8" y="{y + 4:.0f}" text-anchor="end">{top * share:.3g}</text>'
+            f'<text x="{x:.0f}" y="{_HEIGHT + 18}" text-anchor="middle">'
+            f"{most_tokens * share / 1e6:.3g} M</text>\n"
         )
+    for place, (name, colour, label) in enumerate(series):
+        dots = [
+            f"{_WIDTH * p.tokens / most_tokens:.1f},"
+            f"{_HEIGHT * (1 - min(getattr(p, name) / top, 1.0)):.1f}"
+            for p in points
+            if getattr(p, name) is not None
+        ]
+        parts.append(
+            f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" '
+            f'points="{" ".join(dots)}"/>'
+            f'<text x="{_WIDTH - 4}" y="{14 + 15 * place + (top == 1.0) * 120}" '
+            f'text-anchor="end" fill="{colour}">{label}</text>\n'
+        )
+    parts.append(f'<text x="{_WIDTH}" y="{_HEIGHT + 32}" text-anchor="end">')
+    parts.append("tokens seen</text></g>\n")
+    return "".join(parts)
+
+
+def _number(text: str | None, name: str) -> float | int | None:
+    if not text:
+        return None
+    return int(text) if name in ("step", "tokens", "max_tokens") else float(text)
+
+
+def _short(value: float | int | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.6g}"

@@ -1,42 +1,16 @@
-"""What changes with the step: phase, learning rate, how many layers are kept."""
+"""What changes with the step: the phase, and how many layers are kept."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from bertviz_core.pretrain.settings import OptimizerSettings, PretrainSettings
+from bertviz_core.pretrain.settings import PretrainSettings
 
 # How fast layers begin to be dropped: after a hundredth of the run the keep rate
 # has gone most of its way. Source: Zhang and He 2020 (arXiv:2010.13369), section 4.2.
 _DROP_SPEED = 100.0
-
-
-def learning_rate(
-    step: Any, num_steps: int, settings: OptimizerSettings, ops: Any
-) -> Any:
-    """Rises in a straight line, then falls to `final_rate` at the last step.
-
-    Args:
-        step: optimiser step from 0, a number or a tensor.
-        num_steps: of the whole run.
-        settings: peak, warm-up and decay.
-        ops: `numpy` or `keras.ops`, whichever `step` belongs to.
-
-    Returns:
-        The rate for this step.
-    """
-    warmup_steps = max(1.0, settings.warmup_rate * num_steps)
-    rising = (step + 1.0) / warmup_steps
-    left = max(num_steps - warmup_steps, 1.0)
-    done = ops.clip((step + 1.0 - warmup_steps) / left, 0.0, 1.0)
-    if settings.decay == "exponential":
-        falling = ops.exp(done * math.log(settings.final_rate))
-    else:
-        falling = 1.0 - (1.0 - settings.final_rate) * done
-    return settings.learning_rate * ops.minimum(rising, falling)
 
 
 def keep_rate(step: int, num_steps: int, final: float) -> float:

@@ -3,23 +3,150 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.data_settings import (
-    CorpusSettings,
-    MaskingSettings,
-    SequenceSettings,
-    require_weights,
+from bertviz_core.training.schedule import OptimizerSettings
+from bertviz_core.training.settings import PRECISIONS, Checked, build, fingerprint_of
+
+# Settings of a corpus that leave its token ids as they are.
+_READING = (
+    "weights",
+    "sentence_weights",
+    "sentence_max_tokens",
+    "pair_rates",
+    "vocabulary_file",
 )
-from bertviz_core.pretrain.settings_json import Checked, build, stated
+
+
+@dataclass(frozen=True)
+class CorpusSettings(Checked):
+    """Which words the model knows, and how much of each text it reads.
+
+    Args:
+        lower_case: folds case and accents.
+        vocabulary_file: a `vocab.txt` to take; `None` learns one.
+        max_characters: see `train_vocabulary`.
+        held_out_rate: share of the documents kept for evaluation.
+        weights: how often an epoch reads each document of a file, by file name;
+            1 where nothing is said.
+        sentence_weights: how many times more an epoch reads each sentence with a
+            word, alone and not in its document; by the word, which must be one
+            piece of the vocabulary. Of several, the highest counts.
+        sentence_max_tokens: longer sentences do not count for it, in word pieces;
+            `None` for any length.
+        pair_rates: in place of `SequenceSettings.pair_rate`, by file name. 0 for a
+            file whose sentences have nothing to do with each other: none of them is
+            the next one.
+    """
+
+    lower_case: bool = True
+    vocabulary_file: str | None = None
+    max_characters: int | None = None
+    held_out_rate: float = 0.005
+    weights: dict[str, float] = field(default_factory=dict)
+    sentence_weights: dict[str, float] = field(default_factory=dict)
+    sentence_max_tokens: int | None = None
+    pair_rates: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.require("held_out_rate", 0 <= self.held_out_rate <= 0.5, "0 … 0.5")
+        require_weights(self, "weights", self.weights)
+        require_weights(self, "sentence_weights", self.sentence_weights)
+        most = self.sentence_max_tokens
+        self.require("sentence_max_tokens", most is None or most >= 1, "≥ 1")
+        fits = all(0 <= rate <= 1 for rate in self.pair_rates.values())
+        self.require("pair_rates", fits, "0 … 1")
+
+    def encoding(self) -> dict[str, object]:
+        """All that decides the token ids beside the text and a vocabulary file."""
+        known = dataclasses.asdict(self)
+        for name in _READING:
+            del known[name]
+        return known
+
+    def identity(self) -> str:
+        """The same as text."""
+        return json.dumps(self.encoding(), sort_keys=True)
+
+
+def require_weights(settings: Checked, name: str, weights: dict[str, float]) -> None:
+    """Refuses numbers that say of nothing how often it is read."""
+    fits = all(0 <= weight < math.inf for weight in weights.values())
+    settings.require(name, fits, "≥ 0")
+
+
+@dataclass(frozen=True)
+class MaskingSettings(Checked):
+    """Which tokens are to be guessed.
+
+    Args:
+        rate: share of the tokens to guess.
+        unit: "token"; "word", whole words; or "span", whole words in Latin
+            letters and runs of 1 to 4 Chinese characters.
+        mask_rate: share of them that becomes [MASK].
+        random_rate: share of them that becomes any word; the rest stays.
+        frequent_from: a piece that makes up a larger share of the text is drawn less
+            often than the others, see `draw_weights`; `None` draws all alike. What
+            follows "the" is harder to guess than "the", and learnt more slowly.
+
+    Source:
+        Devlin et al. 2019, appendix A.1; whole words: google-research/bert,
+        README, May 2019; spans: Cui et al. 2020 (arXiv:2004.13922), section 3.
+    """
+
+    rate: float = 0.15
+    unit: str = "token"
+    mask_rate: float = 0.8
+    random_rate: float = 0.1
+    frequent_from: float | None = None
+
+    def __post_init__(self) -> None:
+        self.require("rate", 0 < self.rate < 1, "> 0, < 1")
+        known = ("token", "word", "span")
+        self.require("unit", self.unit in known, " | ".join(known))
+        fits = min(self.mask_rate, self.random_rate) >= 0
+        fits = fits and self.mask_rate + self.random_rate <= 1 + 1e-9
+        self.require("mask_rate", fits, "≥ 0, mask_rate + random_rate ≤ 1")
+        share = self.frequent_from
+        self.require("frequent_from", share is None or 0 < share <= 1, "> 0, ≤ 1")
+
+
+@dataclass(frozen=True)
+class SequenceSettings(Checked):
+    """How documents become sequences.
+
+    Args:
+        pair_rate: share of the sequences with two segments; others have one.
+        random_next_rate: share of the pairs whose B is of another document.
+        short_rate: share of the sequences that end early, after any sentence.
+        sentence_rate: share of the sequences that are one sentence. Else hardly any
+            is: an end drawn anywhere is seldom that of the first sentence.
+        join_rate: share of the documents that run on into the next one.
+
+    Source:
+        Devlin et al. 2019, appendix A.2; google-research/bert,
+        `create_pretraining_data.py`. Differs from it: there every sequence is a
+        pair and none leaves its document; for running text Liu et al. 2019
+        (arXiv:1907.11692), "full sentences".
+    """
+
+    pair_rate: float = 0.5
+    random_next_rate: float = 0.5
+    short_rate: float = 0.1
+    sentence_rate: float = 0.0
+    join_rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        for rate in fields(self):
+            self.require(rate.name, 0 <= getattr(self, rate.name) <= 1, "0 … 1")
+
 
 # Of what a saved run was asked, these may change when it goes on.
 MAY_CHANGE = ("report_steps", "evaluation_steps", "checkpoint_steps", "model_name")
@@ -86,52 +213,6 @@ class Phase(Checked):
 
 
 @dataclass(frozen=True)
-class OptimizerSettings(Checked):
-    """How weights move.
-
-    Args:
-        name: "adamw", or "muon" for the matrices inside the blocks.
-        learning_rate: per optimiser step, after warm-up.
-        warmup_rate: share of all steps that it rises.
-        decay: "linear" or "exponential", to `final_rate` at the last step.
-        final_rate: share of `learning_rate` that is left at the end.
-        beta_1, beta_2, epsilon: of Adam's two averages.
-        weight_decay: per unit of learning rate; not for norms and biases.
-        clip_norm: longest gradient, all weights together; 0 does not clip.
-        accumulation: parts that a batch is sent through the model in.
-    """
-
-    name: str = "adamw"
-    learning_rate: float = 1e-3
-    warmup_rate: float = 0.02
-    decay: str = "linear"
-    final_rate: float = 0.0
-    beta_1: float = 0.9
-    beta_2: float = 0.98
-    epsilon: float = 1e-6
-    weight_decay: float = 0.01
-    clip_norm: float = 1.0
-    accumulation: int = 1
-
-    def __post_init__(self) -> None:
-        known = ("adamw", "muon")
-        self.require("name", self.name in known, " | ".join(known))
-        fits = 0 < self.learning_rate < math.inf
-        self.require("learning_rate", fits, "> 0")
-        self.require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
-        known = ("linear", "exponential")
-        self.require("decay", self.decay in known, " | ".join(known))
-        fits = 0 <= self.final_rate <= 1
-        fits = fits and (self.final_rate > 0 or self.decay == "linear")
-        self.require("final_rate", fits, "0 … 1; > 0 (exponential)")
-        for name in ("beta_1", "beta_2"):
-            self.require(name, 0 <= getattr(self, name) < 1, "≥ 0, < 1")
-        for name in ("epsilon", "weight_decay", "clip_norm"):
-            self.require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
-        self.require("accumulation", self.accumulation >= 1, "≥ 1")
-
-
-@dataclass(frozen=True)
 class PretrainSettings(Checked):
     """A whole run. Field names are the keys of the JSON file.
 
@@ -180,8 +261,7 @@ class PretrainSettings(Checked):
     def __post_init__(self) -> None:
         self.require("phases", len(self.phases) > 0, "≠ []")
         self.require("dropout", 0 <= self.dropout < 1, "≥ 0, < 1")
-        known = ("auto", "float32", "bfloat16")
-        self.require("precision", self.precision in known, " | ".join(known))
+        self.require("precision", self.precision in PRECISIONS, " | ".join(PRECISIONS))
         self.require("layer_keep_rate", 0 < self.layer_keep_rate <= 1, "> 0, ≤ 1")
         for name in ("report_steps", "evaluation_steps", "checkpoint_steps"):
             self.require(name, getattr(self, name) >= 1, "≥ 1")
@@ -255,14 +335,8 @@ class PretrainSettings(Checked):
         return raw
 
     def fingerprint(self) -> str:
-        """Names all that a resumed run must share, 16 hexadecimal digits.
-
-        Defaults are left out, so that a new setting parts no run from its
-        checkpoints; for the same reason no default may change its value.
-        """
-        kept = {k: v for k, v in stated(self).items() if k not in MAY_CHANGE}
-        text = json.dumps(kept, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        """Names all that a resumed run must share, see `fingerprint_of`."""
+        return fingerprint_of(self, MAY_CHANGE)
 
     def _require_fit(self, phase: Phase) -> None:
         if phase.max_tokens > self.model.max_position_embeddings:

@@ -26,7 +26,6 @@ from bertviz_core.pretrain.corpus import EncodedCorpus, encode_documents
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.settings import (
     MaskingSettings,
-    OptimizerSettings,
     Phase,
     PretrainSettings,
     SequenceSettings,
@@ -35,6 +34,7 @@ from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.sentence_splitting import split_sentences
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS, TokenizedText
+from bertviz_core.training.schedule import OptimizerSettings
 
 _MAX_TOKENS = 16
 _NUM_ROWS = 32

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
+from bertviz_core.checkpoints.export import save_model
+from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
 from bertviz_core.pretrain.batches import Batch, Batches
-from bertviz_core.pretrain.distribution import (
+from bertviz_core.pretrain.initial import continued_positions
+from bertviz_core.pretrain.objective import PretrainingModel
+from bertviz_core.pretrain.settings import PretrainSettings
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import LoadReport
+from bertviz_core.training.checkpoint import named_variables, read_state, write_state
+from bertviz_core.training.distribution import (
     num_replicas,
     on_devices,
     running_on,
 )
-from bertviz_core.pretrain.objective import PretrainingModel
-from bertviz_core.pretrain.optimizer import make_optimizer
-from bertviz_core.pretrain.positions import continued_positions
-from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.training.fast import made_fast
+from bertviz_core.training.optimizer import make_optimizer
 from bertviz_core.training.precision import chosen_precision
-from bertviz_core.training.state import named_variables, read_state, write_state
 from bertviz_core.weights import as_numpy, truncated_normal
+from bertviz_core.whole_files import replace_folder
 
 Arrays = dict[str, np.ndarray]
 _INITIALISING = 3  # stream of random numbers; 0 to 2 are those of `Batches`
@@ -79,7 +86,12 @@ class Trainer:
             self.bert = made_fast(bert)
             self.model = PretrainingModel(self.bert, settings.remat, dtype=policy)
             _initialise(self.model, self.config, settings.seed)
-            optimizer = make_optimizer(settings, self.model.trainable_variables)
+            optimizer = make_optimizer(
+                settings.optimizer,
+                settings.num_steps,
+                precision,
+                self.model.trainable_variables,
+            )
             # XLA is what JAX is; TensorFlow's products on a CPU are faster
             # without it.
             is_jax = keras.backend.backend() == "jax"
@@ -262,3 +274,34 @@ def _initialise(model: keras.Model, config: BertConfig, seed: int) -> None:
             variable.assign(drawn)
     for variable in model.non_trainable_variables:  # states of dropout
         variable.assign(rng.integers(2**31, size=variable.shape).astype("uint32"))
+
+
+def save_model_of(
+    trainer: Trainer,
+    settings: PretrainSettings,
+    tokenizer: BertTokenizer,
+    folder: Path,
+) -> None:
+    """Writes the model as a Hugging Face folder, weights in float16.
+
+    Args:
+        trainer: holds the weights.
+        settings: the config keeps their dropout rates, for fine-tuning.
+        tokenizer: of the run.
+        folder: to make; one that exists is replaced.
+
+    Raises:
+        CheckpointError: it cannot be written.
+    """
+    config = dataclasses.replace(settings.model, vocab_size=tokenizer.vocab_size)
+    bert = Bert(config, PRETRAINING_HEADS, kernel_initializer="zeros")
+    pairs = zip(bert.trainable_variables, trainer.bert.trainable_variables, strict=True)
+    for target, source in pairs:
+        target.assign(as_numpy(source))
+    report = LoadReport("huggingface", (), (), (), 0, ())
+    loaded = LoadedModel(settings.model_name, bert, tokenizer, (), report)
+    # Who reads the model that is there finds it, or the new one when that is whole.
+    scratch = folder.with_name(f".{folder.name}-new")
+    shutil.rmtree(scratch, ignore_errors=True)
+    save_model(loaded, scratch, half=True)
+    replace_folder(scratch, folder)

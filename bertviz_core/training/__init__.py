@@ -1,8 +1,5 @@
-"""What trainers share: a network made fast, its precision, its state.
+"""What fine-tuning and pre-training share, from settings to checkpoints.
 
-Importing it loads Keras, on TensorFlow unless the environment says otherwise.
+Knows nothing of either. `settings`, `schedule`, `checkpoint` and `run_folder` need
+NumPy alone; the others load Keras.
 """
-
-from bertviz_core.quiet import import_keras
-
-import_keras("tensorflow")

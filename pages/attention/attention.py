@@ -10,12 +10,12 @@ from pages.attention.pictures import choose_and_show, follow_lock
 from pages.attention.profile import explore_profile
 from pages.attention.switch_off import explore_patterns, explore_switches
 from pages.attention.target import choose_target
-from pages.attention.texts import BOXES, own_words
+from pages.attention.texts import own_words
 from pages.shared.choices import choose_named
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
-from pages.shared.models import language_of, model_picker
-from pages.shared.text_pair import read_by
+from pages.shared.models import model_picker
+from pages.shared.own_text import read_by, type_sentence
 
 QUESTIONS = (
     *("profile", "combine", "arithmetic"),
@@ -24,10 +24,9 @@ QUESTIONS = (
 
 model = model_picker()
 
-texts = BOXES.draw(language_of(model))
+texts = type_sentence(model)
 tokenized = own_words(read_by(model, texts))
 
-st.header(t("attention.pictures_title"), anchor=False)
 view = choose_and_show(model, texts, tokenized)
 follow_lock(tokenized)
 

@@ -7,12 +7,12 @@ and it follows text and model. Nothing else on the page remembers a head.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.analysis.head_profiles import telling_head
 from bertviz_core.analysis.shown_attention import AttentionOptions
@@ -32,14 +32,12 @@ from pages.shared.choices import (
     choose_linked,
     choose_number,
     choose_several,
-    follow_default,
     switch_linked,
-    whole_number,
 )
 from pages.shared.language import help_of, plain, t
+from pages.shared.own_text import HEAD
 
 CANVAS = "attention_canvas"
-_BOXES = ("attention_layer", "attention_head")
 _METHOD = "attention_method"
 
 # Every way to make one matrix, and whether it asks for a layer and for a head.
@@ -77,16 +75,20 @@ def is_a_length(method: str, renormalise: bool) -> bool:
     return method == "norms" and not renormalise
 
 
-def choose_view(model: str, texts: Texts) -> View:
-    """Draws the choices; with two texts, also which of them look."""
+def choose_view(model: str, texts: Texts, below: DeltaGenerator) -> View:
+    """Draws the choices; with two texts, also which of them look.
+
+    What explains them is drawn on `below`, as the pictures come first.
+    """
     if (clicked := take_click(CANVAS, *grid_of(model))) is not None:
         _show_head(clicked)
-    first, *boxes = st.columns([2, 1, 1])
+    first, *boxes, last = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     method = choose_in_list("method", list(METHODS), widget=first.selectbox)
-    layer, head = _choose_head(boxes, model, texts, method)
-    st.caption(t(f"attention.method_{method}_explained"))
+    layer, head = _choose_head(boxes, model, texts, method, below)
+    below.caption(t(f"attention.method_{method}_explained"))
     heads = choose_heads(model, "attention_heads") if method == "chosen" else ()
-    options = _choose_options(texts.pair is not None, method)
+    with last.popover(t("attention.filters"), icon=":material/filter_alt:"):
+        options = _choose_options(texts.pair is not None, method)
     return View(method, layer, head, options, heads or ((layer, head),))
 
 
@@ -167,11 +169,13 @@ def _show_head(head: Head) -> None:
 
 
 def _fill(head: Head | None) -> None:
-    for key, index in zip(_BOXES, head or (None, None), strict=True):
+    for key, index in zip(HEAD, head or (None, None), strict=True):
         st.session_state[key] = None if index is None else index + 1
 
 
-def _choose_head(boxes: list[Any], model: str, texts: Texts, method: str) -> Head:
+def _choose_head(
+    boxes: list[Any], model: str, texts: Texts, method: str, below: DeltaGenerator
+) -> Head:
     """Draws the two boxes, and why a head opens that nobody has chosen."""
     grid = grid_of(model)
     chosen = _chosen_head(grid)
@@ -179,7 +183,7 @@ def _choose_head(boxes: list[Any], model: str, texts: Texts, method: str) -> Hea
     shown = chosen or ((telling.layer, telling.head) if telling else (0, 0))
     _fill(chosen)
     for box, key, size, index, is_asked in zip(
-        boxes, _BOXES, grid, shown, METHODS[method], strict=True
+        boxes, HEAD, grid, shown, METHODS[method], strict=True
     ):
         box.selectbox(
             t(f"attention.choose_{key.removeprefix('attention_')}"),
@@ -194,24 +198,23 @@ def _choose_head(boxes: list[Any], model: str, texts: Texts, method: str) -> Hea
         )
     if chosen is not None:
         written = [str(index + 1) for index in chosen]
-        if [st.query_params.get(key) for key in _BOXES] != written:
+        if [st.query_params.get(key) for key in HEAD] != written:
             # Together, which is one step for the way back.
-            st.query_params.update(zip(_BOXES, written, strict=True))
+            st.query_params.update(zip(HEAD, written, strict=True))
         return chosen
-    for key in _BOXES:
+    for key in HEAD:
         st.query_params.pop(key, None)
     if method == "head":
         name = "none" if telling is None else telling.name.replace(" ", "_")
         places = {"layer": shown[0] + 1, "head": shown[1] + 1}
         share = {} if telling is None else {"share": telling.score}
-        st.caption(t(f"attention.opens_{name}", **places, **share))
+        below.caption(t(f"attention.opens_{name}", **places, **share))
     return shown
 
 
 def _chosen_head(grid: tuple[int, int]) -> Head | None:
     """What a visitor, a link or the way back has chosen, if there is such a head."""
-    read = functools.partial(whole_number, default=None)
-    numbers = [follow_default(key, None, read) for key in _BOXES]
+    numbers = [st.session_state.get(key) for key in HEAD]
     layer, head = ((number or 1) - 1 for number in numbers)  # a link may hold one half
     is_there = 0 <= layer < grid[0] and 0 <= head < grid[1]
     return (layer, head) if any(numbers) and is_there else None
@@ -223,7 +226,7 @@ def _lead_pictures(key: str, shown: Head) -> None:
         # A second click, before the boxes in the browser had heard of the first.
         _fill(framed_head(CANVAS))
         return
-    numbers = [st.session_state[one] for one in _BOXES]
+    numbers = [st.session_state[one] for one in HEAD]
     layer, head = (
         index if number is None else number - 1
         for number, index in zip(numbers, shown, strict=True)

@@ -37,8 +37,8 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, type_linked
 from pages.shared.language import plain, t
 from pages.shared.models import known_models, say_if_unread
+from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
-from pages.shared.text_pair import MOST_CHARACTERS
 
 # What is compared: a model, and what it reads.
 _Side = tuple[str, Texts, TokenizedText]

@@ -32,8 +32,8 @@ from pages.shared.export import Columns, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
-from pages.shared.text_pair import MOST_CHARACTERS
 from pages.shared.watched_answer import Watched
 
 _SHARES = ("mass", "differs")  # kinds of maps without negative numbers

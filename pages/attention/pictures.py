@@ -37,12 +37,13 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, follow_default, write_linked
 from pages.shared.code import Program, offer_code, program
 from pages.shared.language import t
+from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
 from pages.shared.panel import panel
 
 _LOOK = "attention_drawn"
 # For what the rest fell behind last; and whether the browser says that it shows it.
 _ASKED, _IS_SHOWN = "attention_rest_asked", "attention_is_shown"
-_PAIR = "attention_from", "attention_to"
+_SEEN_TOKEN = "attention_to"
 # The locked tokens that the boxes already show.
 _SEEN = "attention_pair_seen"
 _KINDS = {MASK: "mask", SPECIAL: "special"}
@@ -70,7 +71,11 @@ def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
 def _choose_and_show(
     model: str, texts: Texts, tokenized: TokenizedText, page_run: _PageRun
 ) -> None:
-    _show(model, texts, tokenized, choose_view(model, texts), page_run)
+    choices, pictures, below = st.container(), st.container(), st.container()
+    with choices:
+        view = choose_view(model, texts, below)
+    with pictures:
+        _show(model, texts, tokenized, view, page_run)
 
 
 @panel
@@ -232,9 +237,11 @@ def follow_lock(tokenized: TokenizedText) -> None:
     if now == st.session_state.get(_SEEN, (None, None)):
         return
     st.session_state[_SEEN] = now
-    for key, token in zip(_PAIR, now, strict=True):
-        if token is not None:
-            st.session_state[key] = str(token)
+    looks, seen = now
+    if looks is not None:
+        focus_on(looks)
+    if seen is not None:
+        st.session_state[_SEEN_TOKEN] = str(seen)
 
 
 def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, int]:
@@ -243,21 +250,24 @@ def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, i
     `looks` and `seen` are the keys of their labels in "attention".
     """
     names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
+    boxes = st.columns(2)
+    focus = piece_in_focus(tokenized)
+    boxes[0].selectbox(
+        t(f"attention.{looks}"),
+        [str(index + 1) for index in range(len(names))],
+        key=TOKEN,
+        persist_state="session",
+        format_func=lambda number: names[int(number) - 1],
+        help=t("attention.pair_box_help"),
+    )
     options = [str(index) for index in range(len(names))]
-    # A word and the sign at the end, which many heads look at.
-    defaults = (options[min(1, len(names) - 1)], options[-1])
-    chosen = []
-    for box, key, text, default in zip(
-        st.columns(2), _PAIR, (looks, seen), defaults, strict=True
-    ):
-        index = choose_linked(
-            box.selectbox,
-            t(f"attention.{text}"),
-            options,
-            default,
-            key=key,
-            format_func=lambda option: names[int(option)],
-            help=t("attention.pair_box_help"),
-        )
-        chosen.append(int(index))
-    return chosen[0], chosen[1]
+    seen_index = choose_linked(
+        boxes[1].selectbox,
+        t(f"attention.{seen}"),
+        options,
+        options[-1],  # the sign at the end, which many heads look at
+        key=_SEEN_TOKEN,
+        format_func=lambda option: names[int(option)],
+        help=t("attention.pair_box_help"),
+    )
+    return focus, int(seen_index)

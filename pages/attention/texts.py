@@ -1,4 +1,4 @@
-"""The top of the attention page: one text, or two, and where their words end."""
+"""Where the words of a Chinese text end, as a visitor typed them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,9 @@ from bertviz_core.trace import TokenizedText
 from pages.shared.choices import type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
-from pages.shared.text_pair import MOST_CHARACTERS, TextBoxes
+from pages.shared.own_text import MOST_CHARACTERS
 
-# A text alone, or a text and the one after it.
-EXAMPLES = {
-    "en": (
-        ("The dog chased the cat because [MASK] was angry.", ""),
-        ("Paris is the capital of [MASK].", ""),
-        ("She took the book to the library.", "The [MASK] was very old."),
-        ("The animal did not cross the street because it was too tired.", ""),
-        ("I met my brother and my sister. My brother is older than my [MASK].", ""),
-    ),
-    "zh": (
-        ("他会说英[MASK]和法语。", ""),
-        ("他们结婚后生了三个孩[MASK]。", ""),
-        ("她把书带到了图书馆。", "那本书很[MASK]。"),
-        ("小狗没有过马路，因为它太累了。", ""),
-    ),
-}
 _WORDS = "attention_words", "attention_pair_words"
-BOXES = TextBoxes("attention", EXAMPLES)
 
 
 def own_words(tokenized: TokenizedText) -> TokenizedText:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.analysis.labelled_lines import split_pair
 from bertviz_core.experiments.embedding_results import Context, SimilarContexts
 from bertviz_core.experiments.similar_contexts import (
     searched_sentences,
@@ -15,7 +14,6 @@ from bertviz_core.experiments.similar_contexts import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.points import layer_name
-from pages.embeddings.widgets import choose_token, type_word
 from pages.shared.answers import answer, ask
 from pages.shared.choices import choose_linked
 from pages.shared.code import offer_code, program
@@ -24,17 +22,10 @@ from pages.shared.jobs import ask_job, forget_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of, say_if_unread
-from pages.shared.own_text import watch_boxes
+from pages.shared.own_text import choose_piece_in_focus, type_sentence
 from pages.shared.panel import panel
 
 KEY = "embeddings_contexts"
-_EXAMPLES = {
-    "en": "She turned off the light and went to bed.",
-    "zh": "锅里的水开了。",
-}
-_TOKENS = {"en": "light", "zh": "开"}  # chosen at first
-watch_boxes((f"{KEY}_text",), [(example,) for example in _EXAMPLES.values()])
-_MOST_CHARACTERS = 400
 _LENGTH = 20  # tokens of a bundled sentence, about
 
 
@@ -42,32 +33,33 @@ _LENGTH = 20  # tokens of a bundled sentence, about
 def explore_contexts(model: str) -> None:
     """Draws the sentence, the choice of its token and of a layer, and what is alike."""
     st.markdown(t("embeddings.contexts_intro"))
-    language = language_of(model)
-    text = type_word("contexts_text", language, _EXAMPLES, _MOST_CHARACTERS)
-    if not text:
-        st.info(t("embeddings.empty"), icon=":material/edit:")
+    texts = type_sentence(model)
+    if not texts.text.strip():
+        st.info(t("app.no_text"), icon=":material/edit:")
         return
-    read = ask(Explorer.tokenize)(model, *split_pair(text), cut=True)
+    read = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
     say_if_unread(model, read)
-    names = [read.tokens[i] for i in (~read.is_added).nonzero()[0]]
-    usual = _TOKENS[language]
-    first = names.index(usual) if usual in names else 0
+    token = choose_piece_in_focus(read)
+    if read.is_added[token]:
+        st.info(t("embeddings.contexts_added"), icon=":material/touch_app:")
+        return
     num_layers = ask(Explorer.info)(model).config.num_hidden_layers
     layers = {str(layer): layer_name(layer) for layer in range(num_layers + 1)}
-    left, right = st.columns(2)
-    point = choose_token(names, f"{KEY}_token", first, left.selectbox)
     layer = choose_linked(
-        right.selectbox,
+        st.selectbox,
         t("glossary.layer"),
         list(layers),
         str(num_layers),
         key=f"{KEY}_layer",
         format_func=layers.__getitem__,
     )
+    language = language_of(model)
+    text = " || ".join(filter(None, (texts.text, texts.pair)))
+    point = int((~read.is_added[:token]).sum())  # among those of the text alone
     found = _ask(model, language, text, int(layer), point)
     if found is None:
         return
-    _show(found, names[point])
+    _show(found, read.tokens[token])
     code = program(
         programs.CONTEXTS,
         model=model,

@@ -13,8 +13,8 @@ from pages.embeddings.sentences import explore_sentences
 from pages.embeddings.vocabulary_map import explore_vocabulary
 from pages.embeddings.widgets import choose
 from pages.embeddings.words import explore_words
-from pages.shared.language import t
 from pages.shared.models import model_picker
+from pages.shared.own_text import sentence_of_visit
 
 PARTS: dict[str, Callable[[str], None]] = {
     "input": explore_input,
@@ -28,8 +28,8 @@ PARTS: dict[str, Callable[[str], None]] = {
 }
 
 model = model_picker()
+sentence_of_visit(model)  # a link brings it, whatever part is open
 
 # Only the part that is looked at is computed.
 part = choose("panel", list(PARTS), st.pills, label_visibility="collapsed")
-st.header(t(f"embeddings.panel_{part}"), anchor=False)
 PARTS[part](model)

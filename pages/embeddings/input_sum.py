@@ -10,23 +10,15 @@ from bertviz_core.experiments.embedding_tables import take_input_apart
 from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.widgets import choose_place, choose_token
+from pages.embeddings.widgets import choose_place
 from pages.shared.answers import ask
-from pages.shared.choices import type_linked
 from pages.shared.code import Program, program
 from pages.shared.export import show_figure
-from pages.shared.language import help_of, plain, t
-from pages.shared.models import language_of, say_if_unread
-from pages.shared.own_text import watch_boxes
+from pages.shared.language import plain, t
+from pages.shared.models import say_if_unread
+from pages.shared.own_text import choose_piece_in_focus, type_sentence
 from pages.shared.panel import panel
 
-TEXT, PAIR = "embeddings_text", "embeddings_pair"
-EXAMPLES = {
-    "en": "She sat down on the bank of the river.",
-    "zh": "她坐在河边吃苹果。",
-}
-watch_boxes((TEXT, PAIR), [(example, "") for example in EXAMPLES.values()])
-_MOST_CHARACTERS = 2000
 # Strips: the three parts and their sum on one scale, what the norm makes of it alone.
 _NUM_ON_ONE_SCALE = len(PARTS) + 1
 # Of the largest number: what float32 may lose on the way through a layer norm. The
@@ -38,22 +30,11 @@ _ROUNDING = 1e-6
 def explore_input(model: str) -> None:
     """Draws the text, the strips, the lengths and the arithmetic of one number."""
     st.markdown(t("embeddings.input_intro"))
-    defaults = {TEXT: EXAMPLES[language_of(model)], PAIR: ""}
-    text, pair = (
-        type_linked(
-            *(box.text_input, t(key.replace("_", ".", 1)), default),
-            key=key,
-            is_main=True,
-            max_chars=_MOST_CHARACTERS,
-            help=help_of(key.replace("_", ".", 1)),
-        )
-        for box, (key, default) in zip(st.columns(2), defaults.items(), strict=True)
-    )
-    if not text:
-        st.info(t("embeddings.empty"), icon=":material/edit:")
+    texts = type_sentence(model)
+    if not texts.text.strip():
+        st.info(t("app.no_text"), icon=":material/edit:")
         return
-    second = pair or None
-    found = ask(take_input_apart)(model, text, second, cut=True)
+    found = ask(take_input_apart)(model, texts.text, texts.pair, cut=True)
     read = found.tokenized
     if read.was_cut:
         count, limit = read.num_tokens_uncut, read.num_tokens
@@ -62,14 +43,14 @@ def explore_input(model: str) -> None:
     say_if_unread(model, read)
     boxes = st.columns(2)
     with boxes[0]:
-        token = choose_token(read.tokens, "embeddings_token")
+        token = choose_piece_in_focus(read)
     with boxes[1]:
         dimension = choose_place("dimension", found.summed.shape[1]) - 1
     code = program(
         programs.INPUT_SUM,
         model=model,
-        text=text,
-        pair=second,
+        text=texts.text,
+        pair=texts.pair,
         token=token,
         dimension=dimension,
     )

@@ -20,7 +20,6 @@ from pages.shared.answers import ask
 from pages.shared.choices import type_linked
 from pages.shared.language import LANGUAGES, t
 from pages.shared.models import language_of, say_if_unread
-from pages.shared.own_text import watch_boxes
 
 
 def edit_sentences(model: str, name: str) -> LabelledLines | None:
@@ -38,7 +37,6 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
     key = f"embeddings_{name}"
     language = language_of(model)
     examples = {one: bundled_lines(name, one) for one in LANGUAGES}
-    watch_boxes((key,), [(example,) for example in examples.values()])
     text = type_linked(
         st.text_area,
         t(f"embeddings.{name}_box"),

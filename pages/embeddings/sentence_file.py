@@ -20,9 +20,8 @@ from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.table import Table, read_table
+from bertviz_core.finetune.table import Limits, Table, read_table
 from bertviz_core.finetune.table_encoding import find_encoding
-from bertviz_core.finetune.table_limits import Limits
 from bertviz_core.finetune.visitor_tables import table_path
 from pages.embeddings.widgets import choose_seed
 from pages.fine_tune.state import STATE

@@ -6,9 +6,7 @@ from dataclasses import replace
 
 from bertviz_core.engine.finetune_tasks import check_data, read_table
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.label_kind import kind_of_column
-from bertviz_core.finetune.table_view import TableView
+from bertviz_core.finetune.columns import ColumnChoice, TableView, kind_of_column
 from pages.fine_tune.state import FineTuneState
 from pages.shared.answers import ask
 from pages.shared.engine import client

@@ -10,9 +10,9 @@ import streamlit as st
 from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
+from bertviz_core.finetune.metrics import Comparison
 from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.resampling import Comparison
-from bertviz_core.finetune.run_sentences import chosen_text
+from bertviz_core.finetune.run_history import chosen_text
 from pages.fine_tune.result_rows import interval_text
 from pages.fine_tune.widgets import draw_figure, show_table
 from pages.shared.language import plain, t

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import training_outcome, validation_rows
+from bertviz_core.engine.finetune_tasks import report_rows, training_outcome
 from bertviz_core.engine.finetuned_tasks import compare_layers, weight_change
 from bertviz_core.figures.before_after import (
     ChangeWords,
@@ -16,8 +16,9 @@ from bertviz_core.figures.before_after import (
 )
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
-from bertviz_core.finetune.finetuned_results import LayerComparison, WeightChange
+from bertviz_core.finetune.layer_comparison import LayerComparison
 from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.weight_change import WeightChange
 from pages.fine_tune.compare_heads import show_heads
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.steps import offer_step
@@ -200,7 +201,7 @@ def _show_points(found: LayerComparison, run: str) -> None:
         key=f"ft_compare_layer_{num_states}",
         help=t("fine_tune_results.layer_help"),
     )
-    rows = ask(validation_rows)(run, tuple(found.rows.tolist()))
+    rows = ask(report_rows)(run, tuple(found.rows.tolist()))
     hints = [row.text for row in rows]
     for box, turn in zip(st.columns(2), range(len(_TURNS)), strict=True):
         with box:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.finetuned_tasks import fit_temperature, keep_temperature
 from bertviz_core.figures.evaluation_matrix import MatrixWords, confusion_figure
 from bertviz_core.figures.evaluation_scores import (
     Dots,
@@ -15,15 +16,25 @@ from bertviz_core.figures.evaluation_scores import (
     coverage_figure,
     intervals_figure,
 )
-from bertviz_core.finetune.coverage import coverage_at
-from bertviz_core.finetune.evaluation import NUM_BINS, ClassificationReport
+from bertviz_core.finetune.evaluation import (
+    NUM_BINS,
+    ClassificationReport,
+    evaluate_classes,
+)
+from bertviz_core.finetune.metrics import coverage_at
 from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.temperature import with_temperature
 from pages.fine_tune.result_rows import interval_text, share_text, show_rows
 from pages.fine_tune.text_boxes import is_of_another
-from pages.fine_tune.widgets import Columns, draw_figure, named
+from pages.fine_tune.widgets import Columns, button, draw_figure, named
+from pages.shared.answers import ask, forget_models
 from pages.shared.choices import choose_linked, choose_named, choose_number
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t, words_of
+from pages.shared.jobs import ask_job
+from pages.shared.language import in_a_row, plain, t, words_of
+from pages.shared.page_head import model_at_work
 from pages.shared.panel import show_numbers
 
 # With more classes the picture shows those that do worst.
@@ -35,6 +46,8 @@ _UNITS = ("counts", "shares")
 _NOTABLE = 0.03
 # Of the calibration error: with few rows chance alone makes some.
 _NOTABLE_ERROR = 0.05
+# Verdicts that a temperature can mend.
+_SCALED = ("too_sure", "too_modest", "uneven")
 _STEPS = 201
 _LEFT_OVER = 0.2
 _THRESHOLD = "ft_eval_threshold"
@@ -181,8 +194,23 @@ def _matrix(report: ClassificationReport) -> Columns:
     return table
 
 
-def show_calibration(_: RunOutcome, report: ClassificationReport) -> None:
+def show_calibration(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws how often rows were right against how sure the model was."""
+    verdict = _draw_calibration(report, "ft_eval_calibration")
+    kept = outcome.recipe.get("temperature")
+    if kept:
+        places = {"value": kept["value"], "count": kept["validation_rows"]}
+        before = kept["calibration_error_before"]
+        after = report.calibration.error
+        change = t("fine_tune_results.ece_change", before=before, after=after)
+        said = in_a_row([t("fine_tune_results.has_temperature", **places), change])
+        st.success(said, icon=":material/thermostat:")
+    elif verdict in _SCALED and outcome.recipe.get("validation_rows"):
+        _offer_temperature(outcome, report)
+
+
+def _draw_calibration(report: ClassificationReport, name: str) -> str:
+    """Draws numbers and the reliability picture; the verdict on them, by its key."""
     found, right = report.calibration, report.accuracy
     sure = float(report.probabilities.max(axis=1).mean())
     shares = {"ece": found.error, "mean_sure": sure, "accuracy": right}
@@ -193,7 +221,7 @@ def show_calibration(_: RunOutcome, report: ClassificationReport) -> None:
     words = words_of(ScoreWords, "fine_tune_results")
     draw_figure(
         calibration_figure(found.counts, found.confidence, found.accuracy, words),
-        name="ft_eval_calibration",
+        name=name,
         description=t(
             f"fine_tune_results.{verdict}", sure=sure, right=right, error=found.error
         ),
@@ -205,6 +233,45 @@ def show_calibration(_: RunOutcome, report: ClassificationReport) -> None:
             "fine_tune_results.accuracy": found.accuracy,
         },
     )
+    return verdict
+
+
+def _offer_temperature(outcome: RunOutcome, report: ClassificationReport) -> None:
+    """Fits a temperature when asked to, shows what it does, and keeps it if wanted."""
+    st.subheader(t("fine_tune_results.temperature_title"), anchor=False)
+    st.markdown(t("fine_tune_results.temperature_intro"))
+    count = int(outcome.recipe["validation_rows"])
+    found = ask_job(
+        "ft_eval_temperature",
+        t("fine_tune_results.temperature_fit", count=count),
+        ask(fit_temperature).about(outcome.run_id),
+        at_once=False,
+    )
+    if found is None:
+        return
+    scaled = evaluate_classes(
+        report.labels,
+        report.targets,
+        with_temperature(report.probabilities, found.value),
+        report.rows,
+        report.texts,
+    )
+    places = {"value": found.value, "count": found.num_rows}
+    before, after = report.calibration.error, scaled.calibration.error
+    change = t("fine_tune_results.ece_change", before=before, after=after)
+    found_it = t("fine_tune_results.temperature_found", **places)
+    st.markdown(in_a_row([found_it, change]))
+    _draw_calibration(scaled, "ft_eval_scaled")
+    if not client().trainings.status(outcome.run_id).is_own:
+        st.caption(t("fine_tune_results.temperature_of_owner"))
+        return
+    label = t("fine_tune_results.temperature_keep")
+    help_of_it = t("fine_tune_results.temperature_keep_help")
+    if button(label, "ft_eval_keep_temperature", "thermostat", help=help_of_it):
+        with shown_to_user(stop=False), model_at_work():
+            client().ask(keep_temperature)(outcome.run_id, found)
+            forget_models()
+            st.rerun()
 
 
 def _verdict(gap: float, error: float) -> str:

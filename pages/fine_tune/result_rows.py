@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bertviz_core.engine.finetune_tasks import validation_rows
+from bertviz_core.engine.finetune_tasks import report_rows
 from bertviz_core.finetune.evaluation import RegressionReport, Report
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.numbers import number_text
@@ -34,7 +34,7 @@ def show_rows(
     `indices` are those of the report, int `[M]`.
     """
     shown = indices[:most]
-    rows = ask(validation_rows)(outcome.run_id, tuple(shown.tolist()))
+    rows = ask(report_rows)(outcome.run_id, tuple(shown.tolist()))
     columns = {
         "fine_tune_results.row": [row.row for row in rows],
         "fine_tune_results.text": [row.text for row in rows],

@@ -15,9 +15,13 @@ from bertviz_core.figures.finetune_progress import (
     metric_figure,
     schedule_figure,
 )
-from bertviz_core.finetune.schedule import count_steps, learning_rates
-from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
-from bertviz_core.finetune.training_status import RESUMABLE, TrainingStatus
+from bertviz_core.finetune.request import TrainingStatus
+from bertviz_core.finetune.settings import (
+    FinetuneSettings,
+    count_steps,
+    learning_rates,
+    steps_per_epoch,
+)
 from bertviz_core.visitor_files import reading_name
 from pages.fine_tune.state import FineTuneState, change, go_to
 from pages.fine_tune.steps import offer_step, peek_step
@@ -33,7 +37,7 @@ _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
 # Key of the session: the run that a visitor has stopped.
 _STOPPED = "ft_stopped"
-_NOT_SHOWN = ("level", "num_top_layers", "epoch_factor")
+_NOT_SHOWN = ("level", "num_top_layers")
 
 
 def show_run(state: FineTuneState) -> None:
@@ -54,11 +58,11 @@ def show_run(state: FineTuneState) -> None:
     if not status.is_finished:
         if status.is_own:
             st.markdown(t("fine_tune.run_goes_on", time=lease()))
-        _share(status)
+        share(status)
         _watch(status.run_id)
         return
     _show_ending(status)
-    _share(status)
+    share(status)
     _show_results(status)
     if status.has_model:
         offer_step("evaluate", "train")
@@ -66,7 +70,7 @@ def show_run(state: FineTuneState) -> None:
         _offer_another(t("fine_tune.train_again"))
 
 
-def _share(status: TrainingStatus) -> None:
+def share(status: TrainingStatus) -> None:
     """Offers a link by which others see all and change nothing, or says it is one."""
     if not status.is_own:
         st.caption(t("fine_tune.reading_only"))
@@ -163,9 +167,10 @@ def _show_place(status: TrainingStatus) -> None:
 
 
 def _show_ending(status: TrainingStatus) -> None:
-    if status.has_model:
+    if status.has_model and status.state in ("done", "stopped"):
         key = "stopped" if status.state == "stopped" else status.ending or "finished"
         st.success(t(f"fine_tune.ended_{key}"), icon=":material/check_circle:")
+        _offer_to_go_on(status)
         return
     if status.state == "stopped":
         st.info(t("fine_tune.ended_without_model"), icon=":material/stop_circle:")
@@ -176,12 +181,7 @@ def _show_ending(status: TrainingStatus) -> None:
         st.error(t("fine_tune.ended_failed"), icon=":material/error:")
     if status.error is not None:
         st.markdown(sentence(status.error.template, status.error.details))
-    label = t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew")
-    is_offered = status.is_own and status.state in RESUMABLE
-    if is_offered and button(label, "ft_resume", "resume"):
-        with shown_to_user(stop=False):
-            client().trainings.resume(status.run_id)
-            st.rerun()
+    _offer_to_go_on(status)
     if status.has_log:
         # The disk that ended the run may have no room for the packed log, either.
         with shown_to_user(stop=False):
@@ -192,6 +192,19 @@ def _show_ending(status: TrainingStatus) -> None:
                 key="ft_run_log",
                 icon=":material/monitoring:",
             )
+
+
+def _offer_to_go_on(status: TrainingStatus) -> None:
+    if not status.can_go_on:
+        return
+    name = "resume" if status.has_epoch else "resume_anew"
+    said = None
+    if status.has_epoch and status.state == "stopped":
+        name, said = "go_on", t("fine_tune.go_on_help", step=status.step)
+    if button(t(f"fine_tune.{name}"), "ft_resume", "resume", help=said):
+        with shown_to_user(stop=False):
+            client().trainings.resume(status.run_id)
+            st.rerun()
 
 
 def _show_numbers(status: TrainingStatus) -> None:
@@ -288,6 +301,7 @@ def show_schedule(
         epochs=settings.epochs,
         peak=f"{settings.learning_rate:g}",
         warmup=settings.warmup_rate,
+        rest=settings.final_rate,
     )
     if step is not None:
         place = np.array([min(step, num_steps) - 1])

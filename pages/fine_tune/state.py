@@ -20,15 +20,18 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.data_check import DataCheck
-from bertviz_core.finetune.remedies import REMEDIES
-from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
+from bertviz_core.finetune.checks import DataCheck
+from bertviz_core.finetune.columns import ColumnChoice, TableView
+from bertviz_core.finetune.request import (
+    DataChoice,
+    TableSource,
+    TrainingRequest,
+    TrainingStatus,
+)
 from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
+from bertviz_core.finetune.split import REMEDIES
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
-from bertviz_core.finetune.table_view import TableView
-from bertviz_core.finetune.training_status import TrainingStatus
 from pages.shared.choices import put_into_address
 from pages.shared.errors import sentence
 from pages.shared.visitor import hold
@@ -166,6 +169,7 @@ class FineTuneState:
         return tuple(step for step in STEPS if needs.get(step, self.is_trained))
 
 
+_EARLIER, _MOST_EARLIER = "ft_earlier", 8
 _FRESH = FineTuneState()
 # What a page finds out by itself, and asks again in its next run, is no choice.
 _CHOSEN = tuple(
@@ -306,6 +310,17 @@ def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
         f"{prefix}separator": source.separator or "",
         f"{prefix}header": header,
     }
+
+
+def earlier_runs() -> tuple[tuple[str, str], ...]:
+    """Ids and names of the runs that this visitor has started, the last one first."""
+    found: tuple[tuple[str, str], ...] = st.session_state.get(_EARLIER, ())
+    return found
+
+
+def note_run(run_id: str, name: str) -> None:
+    """Remembers a run that was started; of many the last ones."""
+    st.session_state[_EARLIER] = ((run_id, name), *earlier_runs())[:_MOST_EARLIER]
 
 
 def go_to(step: str) -> None:

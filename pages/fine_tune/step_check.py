@@ -16,11 +16,11 @@ from bertviz_core.figures.finetune_data import (
     lengths_figure,
     numbers_figure,
 )
-from bertviz_core.finetune.checks import MUCH_CUT
-from bertviz_core.finetune.data_check import DataCheck
-from bertviz_core.finetune.findings import Finding
-from bertviz_core.finetune.remedies import REMEDIES
+from bertviz_core.finetune.checks import MUCH_CUT, DataCheck, Finding
+from bertviz_core.finetune.mending import PAGE_ROWS
 from bertviz_core.finetune.request import DataChoice
+from bertviz_core.finetune.split import REMEDIES
+from pages.fine_tune.mend_rows import show_mending
 from pages.fine_tune.run_settings import (
     SHORTEST,
     balance_of,
@@ -70,6 +70,7 @@ def show(state: FineTuneState) -> None:
     show_left_out(state, check)
     st.subheader(t("fine_tune.findings_title"), anchor=False)
     _show_findings(check, data)
+    show_mending(state)
     st.subheader(t("fine_tune.split_title"), anchor=False)
     _choose_split(state)
     st.subheader(t("fine_tune.balance_title"), anchor=False)
@@ -123,7 +124,7 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
     if not popover.open:
         return
     with popover, shown_to_user(stop=False):
-        rows = ask(data_rows)(data, finding.rows)
+        rows = ask(data_rows)(data, finding.rows[:PAGE_ROWS])
         columns = {
             "fine_tune.row_number": [row.row for row in rows],
             "fine_tune.label_column": [row.label for row in rows],

@@ -11,19 +11,19 @@ import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import read_table
 from bertviz_core.errors import BertVizError, ValidationFileError
-from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.data_check import DataCheck
-from bertviz_core.finetune.label_kind import kind_of_column
+from bertviz_core.finetune.checks import DataCheck
+from bertviz_core.finetune.columns import ColumnChoice, TableView, kind_of_column
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
-from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.visitor_tables import forget_table
+from pages.fine_tune.mend_rows import show_mending
 from pages.fine_tune.state import FineTuneState, choose_table, layout_of, remember
 from pages.fine_tune.steps import offer_step
 from pages.fine_tune.table_files import (
     MAX_MEGABYTES,
     show_layout,
     show_preview,
+    table_name,
     upload_table,
 )
 from pages.fine_tune.widgets import button, draw_field
@@ -62,6 +62,8 @@ def show(state: FineTuneState) -> None:
     _choose_roles(state, state.view)
     _choose_validation(state)
     _show_problem(state)
+    if state.columns is not None and state.check is None:
+        show_mending(state)
     if (check := state.check) is not None:
         counts = {"train": check.num_train, "test": check.num_test}
         counts |= {"count": check.num_rows, "validation": check.num_validation}
@@ -70,14 +72,6 @@ def show(state: FineTuneState) -> None:
         show_left_out(state, check)
         _offer_other_model(state.model, check)
         offer_step("check", "data")
-
-
-def table_name(state: FineTuneState) -> str:
-    """What to call the table of the state."""
-    for language, table in SAMPLES.items():
-        if table == state.table:
-            return plain(f"fine_tune.sample_{language}")
-    return state.name or plain("fine_tune.your_table")
 
 
 def _validation_name(state: FineTuneState) -> str:

@@ -27,7 +27,9 @@ from pages.fine_tune.class_scores import (
     show_confusions,
     show_threshold,
 )
-from pages.fine_tune.result_rows import interval_text, share_text, show_rows
+from pages.fine_tune.compare_runs import show_runs
+from pages.fine_tune.relabel import show_rows_to_correct
+from pages.fine_tune.result_rows import interval_text, share_text
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.steps import offer_step
 from pages.fine_tune.widgets import choose_panel, draw_figure
@@ -126,14 +128,14 @@ def _explore(outcome: RunOutcome) -> None:
 def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
     wrong = report.confidently_wrong(len(report.targets))
     if len(wrong):
-        show_rows(outcome, report, wrong, "mistakes")
+        show_rows_to_correct(outcome, report, wrong, "mistakes")
     else:
         st.success(t("fine_tune_results.no_mistakes"), icon=":material/check_circle:")
 
 
 def _show_largest(outcome: RunOutcome, report: RegressionReport) -> None:
     order = report.largest_residuals(len(report.targets))
-    show_rows(outcome, report, order, "largest")
+    show_rows_to_correct(outcome, report, order, "largest")
 
 
 def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
@@ -171,9 +173,11 @@ CLASS_PANELS: Panels = {
     "mistakes": _show_mistakes,
     "calibration": show_calibration,
     "threshold": show_threshold,
+    "runs": show_runs,
 }
 NUMBER_PANELS: Panels = {
     "baselines": show_number_baselines,
     "numbers": _show_residuals,
     "largest": _show_largest,
+    "runs": show_runs,
 }

@@ -10,8 +10,7 @@ import streamlit as st
 
 from bertviz_core.engine.model_tasks import add_upload
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.card_words import CHINESE, ENGLISH
-from bertviz_core.finetune.training_status import TrainingStatus
+from bertviz_core.finetune.request import TrainingStatus
 from bertviz_core.trace import ModelEntry
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.widgets import button, named
@@ -29,8 +28,6 @@ from pages.shared.visitor import owner
 # Pages that look into one model, in the order of their links.
 _LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")
 _KEPT = "ft_take_kept"
-# By the language of the interface.
-CARDS = {"en": ENGLISH, "zh": CHINESE}
 # What stands in the zip, and the end of the key of its line on the page.
 _CONTENTS = {
     "model.safetensors": "model",
@@ -43,8 +40,8 @@ _CONTENTS = {
     "predictions.jsonl": "exact_predictions",
     "predict.py": "predict",
     "NOTICE": "notice",
-    ENGLISH.file_name: "readme",
-    CHINESE.file_name: "readme_zh",
+    "README.md": "readme",
+    "README.zh.md": "readme_zh",
 }
 
 
@@ -117,8 +114,8 @@ def _show_contents(path: Path) -> None:
         st.code(_inside(path, "predict.py").decode(), language="python")
     with st.expander(t("fine_tune_results.card_title"), icon=":material/article:"):
         st.markdown(t("fine_tune_results.card_intro"))
-        card = CARDS[current_language()].file_name
-        card = card if card in names else ENGLISH.file_name
+        card = "README.zh.md" if current_language() == "zh" else "README.md"
+        card = card if card in names else "README.md"
         st.code(_inside(path, card).decode(), language="markdown", wrap_lines=True)
     with st.expander(t("fine_tune_results.recipe_title"), icon=":material/menu_book:"):
         st.markdown(t("fine_tune_results.recipe_intro"))

@@ -9,9 +9,9 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.checks import DataCheck
+from bertviz_core.finetune.estimate import TrainingEstimate
 from bertviz_core.finetune.request import TrainingRequest
-from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import (
     DECAYS,
     LEVELS,
@@ -27,8 +27,16 @@ from pages.fine_tune.run_settings import (
     time_of,
 )
 from pages.fine_tune.running import setting_value, show_run, show_schedule
-from pages.fine_tune.state import MAX_SEED, TITLE, FineTuneState, change, remember
-from pages.fine_tune.step_data import table_name
+from pages.fine_tune.state import (
+    MAX_SEED,
+    TITLE,
+    FineTuneState,
+    change,
+    earlier_runs,
+    note_run,
+    remember,
+)
+from pages.fine_tune.table_files import table_name
 from pages.fine_tune.widgets import button, draw_field
 from pages.fine_tune.wording import choice_name, lease, memory
 from pages.shared.answers import ask
@@ -39,7 +47,6 @@ from pages.shared.markdown import Markdown, escape
 from pages.shared.visitor import owner
 
 _MOST_CHARACTERS = 60
-_EARLIER, _MOST_EARLIER = "ft_earlier", 8
 _ICONS = {
     "head": ":material/bolt:",
     "top": ":material/layers:",
@@ -55,7 +62,7 @@ _BOUNDS: dict[str, dict[str, float]] = {
     "patience": {"min_value": 0, "max_value": 500, "step": 1},
     "seed": {"min_value": 0, "max_value": MAX_SEED, "step": 1},
     "warmup_rate": {"min_value": 0.0, "max_value": 0.95, "step": 0.05},
-    "epoch_factor": {"min_value": 0.05, "max_value": 1.0, "step": 0.05},
+    "final_rate": {"min_value": 0.0, "max_value": 1.0, "step": 0.05},
     "weight_decay": {"min_value": 0.0, "max_value": 1.0, "step": 0.01},
     "clip_norm": {"min_value": 0.0, "max_value": 100.0, "step": 0.5},
 }
@@ -141,8 +148,8 @@ def _choose_options(
         boxes.enter(first.number_input, "seed")
         boxes.enter(second.slider, "warmup_rate", format="percent")
         boxes.draw(second.selectbox, "decay", DECAYS)
-        if settings.decay == "exponential":
-            boxes.enter(second.number_input, "epoch_factor")
+        least = 0.01 if settings.decay == "exponential" else 0.0
+        boxes.enter(second.slider, "final_rate", format="percent", min_value=least)
         boxes.enter(third.number_input, "weight_decay", format="%.3f")
         boxes.enter(third.number_input, "clip_norm")
         boxes.draw(third.selectbox, "precision", PRECISIONS)
@@ -160,7 +167,8 @@ def _usual(
     The proposals depend on the table, the model and other boxes, so they are not
     the defaults of the level.
     """
-    usual = FinetuneSettings(level=settings.level).to_dict()
+    usual = FinetuneSettings(level=settings.level, decay=settings.decay).to_dict()
+    usual["decay"] = DECAYS[0]
     for name in _PROPOSED:
         others = tuple(pair for pair in state.options if pair[0] != name)
         without = dataclasses.replace(state, options=others)
@@ -279,8 +287,7 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
     with shown_to_user(stop=False):
         run_id = client().trainings.start(request, owner())
         try:
-            earlier = ((run_id, name), *st.session_state.get(_EARLIER, ()))
-            st.session_state[_EARLIER] = earlier[:_MOST_EARLIER]
+            note_run(run_id, name)
             remember(run_id=run_id)
         except BaseException:  # a click came first: nobody would find the training
             client().trainings.remove(run_id)
@@ -289,7 +296,7 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
 
 
 def _offer_earlier() -> None:
-    earlier = st.session_state.get(_EARLIER, ())
+    earlier = earlier_runs()
     if not earlier:
         return
     st.subheader(t("fine_tune.earlier_title"), anchor=False)

@@ -17,20 +17,22 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.finetune.finetuned_results import NearTrainingRows, ReadText
+from bertviz_core.finetune.nearest_rows import NearTrainingRows
 from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.row_prediction import read_text
+from bertviz_core.finetune.row_prediction import ReadText, read_text
 from bertviz_core.trace import Texts
+from pages.fine_tune.running import share
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.text_boxes import begin_boxes, fill_boxes, row_texts, type_texts
 from pages.fine_tune.try_table import Classifier, predict_file
 from pages.fine_tune.widgets import button, choose_panel, draw_figure, show_table
+from pages.fine_tune.wording import lease
 from pages.shared.answers import ask
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
 from pages.shared.choices import choose_named
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import ask_job, is_short
-from pages.shared.language import plain, t
+from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import say_if_unread
 from pages.shared.page_head import model_at_work
@@ -57,6 +59,15 @@ def show(state: FineTuneState) -> None:
         outcome = ask(training_outcome)(state.run_id)
     if state.status is None:
         return
+    if not state.status.is_own:
+        said = t(
+            "fine_tune_results.try_by_link",
+            title=state.status.request.title or plain("fine_tune_results.untitled"),
+        )
+        said = in_a_row([said, t("fine_tune_results.try_lease", time=lease())])
+        st.info(said, icon=":material/link:")
+    else:
+        share(state.status)
     request = state.status.request
     try_all(
         Classifier(

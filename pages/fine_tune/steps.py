@@ -8,8 +8,9 @@ import streamlit as st
 
 from pages.fine_tune.state import STEP, STEPS, FineTuneState, go_to
 from pages.fine_tune.widgets import button
-from pages.shared.choices import choose_linked, is_way_back
+from pages.shared.choices import choose_linked
 from pages.shared.language import plain, t
+from pages.shared.navigation import is_way_back
 
 
 def peek_step() -> str:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.columns import TableView
+from bertviz_core.finetune.request import SAMPLES, TableSource
+from bertviz_core.finetune.table import DEFAULT_LIMITS
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
-from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.visitor_tables import keep_table
-from pages.fine_tune.state import HEADERS, layout_of, source_of
+from pages.fine_tune.state import HEADERS, FineTuneState, layout_of, source_of
 from pages.fine_tune.widgets import draw_field
 from pages.fine_tune.wording import show_notes, show_warnings
 from pages.shared.errors import shown_to_user
@@ -68,6 +68,14 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
                 file.let_go()
         return table, file.name
     return None
+
+
+def table_name(state: FineTuneState) -> str:
+    """What to call the table of the state."""
+    for language, table in SAMPLES.items():
+        if table == state.table:
+            return plain(f"fine_tune.sample_{language}")
+    return state.name or plain("fine_tune.your_table")
 
 
 def show_preview(view: TableView) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import validation_rows
+from bertviz_core.engine.finetune_tasks import report_rows
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
@@ -45,7 +45,7 @@ def row_texts(
     outcome: RunOutcome, index: int, boxes: tuple[str, ...], most: int
 ) -> dict[str, str]:
     """A row that was set aside, by box; a text is cut to `most` characters."""
-    row = ask(validation_rows)(outcome.run_id, (index,))[0]
+    row = ask(report_rows)(outcome.run_id, (index,))[0]
     texts = (row.text, row.pair or "") if outcome.has_pairs else (row.text,)
     return {key: text[:most] for key, text in zip(boxes, texts, strict=False)}
 

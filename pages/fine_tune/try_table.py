@@ -9,10 +9,10 @@ import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import read_table
 from bertviz_core.engine.finetuned_tasks import predict_table
-from bertviz_core.finetune.finetuned_results import TablePredictions
+from bertviz_core.finetune.columns import TableView
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
-from bertviz_core.finetune.table_view import TableView
+from bertviz_core.finetune.row_prediction import TablePredictions
 from bertviz_core.finetune.visitor_tables import forget_table
 from pages.fine_tune.result_rows import share_text
 from pages.fine_tune.table_files import show_layout, upload_table

@@ -8,22 +8,20 @@ from pages.layers.neurons import explore_neurons
 from pages.layers.norm_order import compare_orders
 from pages.layers.residual import follow_residual
 from pages.layers.similarity import compare_layers
-from pages.layers.texts import choose_token, edit_texts
 from pages.layers.walk import walk
 from pages.shared.choices import choose_named
 from pages.shared.language import t
 from pages.shared.models import model_picker
-from pages.shared.text_pair import read_by
+from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 
 model = model_picker()
 
-texts = edit_texts(model)
+texts = type_sentence(model)
 tokenized = read_by(model, texts)
-token = choose_token(tokenized)
+token = choose_piece_in_focus(tokenized)
 
-st.header(t("layers.walk_title"), anchor=False)
-st.caption(t("layers.keys"))
 walk(model, texts, tokenized, token)
+st.caption(t("layers.keys"))
 
 st.header(t("layers.further_title"), anchor=False)
 questions = {  # only the one that is asked is computed

@@ -7,7 +7,7 @@ import math
 
 import streamlit as st
 
-from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.experiments.step_results import CodePlace, LayerStep
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, TokenizedText
@@ -16,9 +16,10 @@ from pages.layers.picture import show_numbers
 from pages.layers.strip import STEP, go_to, step_strip
 from pages.layers.wording import about_step, shape_text, step_name
 from pages.shared.answers import ask
-from pages.shared.choices import is_way_back, put_into_address
+from pages.shared.choices import put_into_address
 from pages.shared.language import in_a_row, t
 from pages.shared.markdown import Markdown
+from pages.shared.navigation import is_arrival, is_way_back
 from pages.shared.panel import panel
 
 
@@ -32,26 +33,27 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
     steps = ask(steps_for_one_token)(model, texts)
     step = _current(steps)
     step_strip(steps, step)
-    _name_missing_heads(model)
+    name_missing_heads(model)
     numbers_of = functools.partial(ask(part_numbers), model, texts, token=token)
     token = numbers_of(step.part).token
     st.subheader(step_name(step), anchor=False)
+    show_numbers(model, steps, step, numbers_of, tokenized)
     words, formula = st.columns([1, 1], gap="medium")
     pre_norm = ask(Explorer.info)(model).config.pre_norm
     # One element in place of two: a browser takes milliseconds for each.
-    words.markdown("\n\n".join((about_step(step, pre_norm), _shape(step))))
+    words.markdown("\n\n".join((about_step(step, pre_norm), shape_sentence(step))))
     formula.latex(step.formula)
     _show_inputs(steps, step)
-    show_numbers(model, steps, step, numbers_of, tokenized)
     offer_all_tokens(model, step, token, tokenized)
-    _show_code(step)
+    show_lines(step.place)
 
 
 def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
     """The chosen step; of a smaller model, the same one further in front."""
     by_name = {step.name: step for step in steps}
     linked = st.query_params.get(STEP) or ""
-    name = linked if is_way_back() else st.session_state.get(STEP) or linked
+    is_linked = is_way_back() or (linked and is_arrival())
+    name = linked if is_linked else st.session_state.get(STEP) or linked
     if name not in by_name:
         operation = name.rpartition("/")[2]
         alike = [step.name for step in steps if step.operation == operation]
@@ -61,7 +63,7 @@ def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
     return by_name[name]
 
 
-def _name_missing_heads(model: str) -> None:
+def name_missing_heads(model: str) -> None:
     """Why the way out is shorter than that of a pre-trained BERT."""
     heads = ask(Explorer.info)(model).heads
     missing = [head for head in ("mlm", "pooler", "nsp") if head not in heads]
@@ -71,7 +73,7 @@ def _name_missing_heads(model: str) -> None:
         st.caption(in_a_row(t(f"layers.without_{head}") for head in missing))
 
 
-def _shape(step: LayerStep) -> str:
+def shape_sentence(step: LayerStep) -> str:
     """The sizes; not every step is done for the whole sentence."""
     key = "layers.shape_asked" if "P" in step.axes else "layers.shape"
     key = "layers.shape_pooled" if step.is_pooled else key
@@ -95,9 +97,12 @@ def _show_inputs(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
             )
 
 
-def _show_code(step: LayerStep) -> None:
-    place = step.place
-    st.code(place.code, language="python", wrap_lines=True)
+def show_lines(place: CodePlace) -> None:
+    """Draws lines of the core, and where they stand.
+
+    Without Streamlit's colours, some of which are too pale to read well.
+    """
+    st.code(place.code, None, wrap_lines=True)
     is_one = place.line == place.last_line
     st.caption(
         t(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -14,12 +15,13 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
 from pages.shared.language import t
 from pages.shared.markdown import Markdown, escape
+from pages.shared.own_text import focus_on, piece_in_focus
 
 _AROUND = 40  # characters of the sentence on each side of the mask
 _FEW_MASKS = 12
+_MASK = "masked_mask"
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,11 @@ class Mask:
 def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
     """Draws the choice of a mask, where there are several."""
     num_masks = len(predictions.positions)
-    mask_index = 0
+    positions = predictions.positions.tolist()
+    focus = piece_in_focus(predictions.tokenized)
+    mask_index = positions.index(focus) if focus in positions else 0
     if num_masks > 1:
-        mask_index = _choose_index(num_masks)
+        _choose_index(positions, mask_index)
         place = Markdown(_surroundings(predictions.tokenized, mask_index))
         number = mask_index + 1
         st.markdown(
@@ -110,13 +114,18 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
     )
 
 
-def _choose_index(num_masks: int) -> int:
-    numbers = [str(number) for number in range(1, num_masks + 1)]
-    label, key = t("masked_word.which_mask"), "masked_mask"
-    if num_masks > _FEW_MASKS:
-        return int(choose_linked(st.selectbox, label, numbers, key=key)) - 1
-    widget = st.segmented_control
-    return int(choose_linked(widget, label, numbers, key=key, required=True)) - 1
+def _choose_index(positions: list[int], mask_index: int) -> None:
+    """Draws the choice, which makes a mask the piece in focus."""
+    few = len(positions) <= _FEW_MASKS
+    widget: Any = st.segmented_control if few else st.selectbox
+    st.session_state[_MASK] = str(mask_index + 1)
+    widget(
+        t("masked_word.which_mask"),
+        [str(index + 1) for index in range(len(positions))],
+        key=_MASK,
+        on_change=lambda: focus_on(positions[int(st.session_state[_MASK]) - 1]),
+        **({"required": True} if few else {}),
+    )
 
 
 def _surroundings(tokenized: TokenizedText, mask_index: int) -> str:

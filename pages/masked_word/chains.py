@@ -160,9 +160,13 @@ def _go() -> None:
     chain = st.session_state[_CHAIN]
     if chain.job_id is not None:
         return
-    chunk = next_chunk(chain.goal - chain.state.step)
+    # The page may not have run since another number was typed.
+    goal = st.session_state["masked_gibbs_steps"]
+    if goal <= chain.state.step:
+        return
+    chunk = next_chunk(goal - chain.state.step)
     with shown_to_user(stop=False):
-        st.session_state[_CHAIN] = _start(chain, chunk)
+        st.session_state[_CHAIN] = dataclasses.replace(_start(chain, chunk), goal=goal)
 
 
 def _step_once() -> None:

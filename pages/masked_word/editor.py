@@ -14,10 +14,21 @@ from bertviz_core.mask_text import (
     split_words,
 )
 from pages.masked_word import state
-from pages.shared.choices import choose_linked, follow_default, unpack
+from pages.shared.choices import choose_linked
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown, escape
-from pages.shared.models import language_of
+from pages.shared.own_text import (
+    TEXT,
+    can_undo,
+    draw_box,
+    draw_button,
+    earlier_texts,
+    offer_examples,
+    read_text,
+    say_what_is_left_out,
+    sentence_of_visit,
+    undo,
+)
 
 # Wire values of a widget's options must differ, also for "the" and "the".
 _INVISIBLE = "\u2060"
@@ -32,61 +43,36 @@ def edit_text(model: str) -> MaskedText:
     Returns:
         The text with `[MASK]`; it may be empty or hold no mask.
     """
-    language = language_of(model)
-    example = state.EXAMPLES[language][0]
-    follow_default(state.TEXT, example, unpack)
-    typed = st.text_area(
-        t("masked_word.text"),
-        key=state.TEXT,
-        help=t("masked_word.text_help"),
-        persist_state="session",
-        height=68,
-    )
-    masked = state.read_text()
-    left_out = state.write_address(masked, example)
-    _draw_buttons(language)
-    _explain_spellings(typed or "")
-    if left_out:
-        st.caption(t(f"masked_word.{left_out}_in_address"))
+    texts = sentence_of_visit(model)
+    draw_box(st.container())
+    masked = read_text()
+    _draw_buttons(model)
+    _explain_spellings(st.session_state[TEXT] or "")
+    say_what_is_left_out()
+    if texts.pair:
+        st.caption(t("masked_word.pair_is_not_read", pair=texts.pair))
     if masked.text.strip():
         _draw_words(masked)
     return masked
 
 
-def _draw_buttons(language: str) -> None:
+def _draw_buttons(model: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # Leaving the text box is what sends the text; a button gives a place to go.
-        st.button(
-            t("masked_word.predict"),
-            icon=":material/play_arrow:",
-            key="masked_predict",
-        )
+        draw_button()
         st.button(
             t("masked_word.undo"),
             icon=":material/undo:",
             key="masked_undo",
-            disabled=not state.can_undo(),
-            on_click=state.undo,
+            disabled=not can_undo(),
+            on_click=undo,
         )
         _draw_history()
-        examples = state.EXAMPLES[language]
-        st.selectbox(
-            t("masked_word.examples"),
-            range(len(examples)),
-            index=None,
-            format_func=examples.__getitem__,
-            key=state.EXAMPLE,
-            placeholder=t("masked_word.choose_example"),
-            label_visibility="collapsed",
-            on_change=state.take_example,
-            args=(language,),
-            width=220,
-        )
+        offer_examples(model)
 
 
 def _draw_history() -> None:
     """Earlier texts to go back to, once there are any."""
-    earlier = state.earlier_texts()
+    earlier = earlier_texts()
     if not earlier:
         return
     st.selectbox(

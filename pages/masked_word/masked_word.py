@@ -9,7 +9,6 @@ from pages.masked_word.editor import edit_text
 from pages.masked_word.likeliest_words import explore_choices
 from pages.masked_word.panels import ask_further, ask_without_text
 from pages.masked_word.reading import show_reading
-from pages.masked_word.state import take_arriving_text
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
@@ -17,7 +16,6 @@ from pages.shared.models import model_picker
 
 model = model_picker()
 
-take_arriving_text()
 # Side by side, so that a laptop shows the text, its pieces and the picture at once.
 text_side, picture_side = st.columns(2, gap="medium")
 with text_side:

@@ -25,6 +25,7 @@ from pages.shared.jobs import ask_soon
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
+from pages.shared.own_text import read_text
 from pages.shared.panel import panel
 
 _SIZES = ("1", "2", "3", "4")
@@ -127,7 +128,7 @@ def _offer(found: WholeWords, masks: range) -> None:
         key=_INSERT,
         help=t("masked_word.insert_help"),
         on_change=state.insert_word,
-        args=(state.read_text(), masks, words, _INSERT),
+        args=(read_text(), masks, words, _INSERT),
     )
 
 
@@ -135,7 +136,7 @@ def _compare_with_hidden(
     model: str, text: str, masks: range, found: WholeWords
 ) -> None:
     """Says how likely the word was that the reader hid, if one is known."""
-    masked = state.read_text()
+    masked = read_text()
     hidden = masked.originals[masks.start : masks.stop]
     if len(hidden) != len(masks) or not all(hidden):
         return

@@ -7,6 +7,7 @@ from pages.fine_tune.try_chosen import can_try, offer_to_try
 from pages.models.add_model import add_model
 from pages.models.model_report import config_table, show_parts, show_report, show_sizes
 from pages.models.parity import parity
+from pages.models.weight_names import weight_names
 from pages.shared.answers import ask
 from pages.shared.language import t
 from pages.shared.markdown import Markdown
@@ -34,6 +35,10 @@ with report:
     show_report(info.report)
 with st.expander(t("models.settings")):
     st.markdown(config_table(info.config))
+weights = st.expander(t("weight_names.title"), key="weights_open", on_change="rerun")
+if weights.open:
+    with weights:
+        weight_names(model)
 parity(model)
 
 st.header(t("models.here"), anchor=False)

@@ -13,7 +13,7 @@ from pages.shared.panel import panel
 
 @panel
 def parity(model: str) -> None:
-    """Compares a model that brings the reference's numbers; draws nothing for others."""
+    """Compares a model with the reference that it brings; others draw nothing."""
     check = ask(check_against_reference)(model)
     if check is None:
         return

@@ -65,6 +65,9 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on, or shows the page of those who wait."""
+        if not self._most:  # nobody is counted
+            await self.app(scope, receive, send)
+            return
         asked = Headers(scope=scope) if "headers" in scope else Headers()
         is_page = scope["type"] == "http" and "text/html" in asked.get("accept", "")
         is_tab = scope["type"] == "websocket"
@@ -72,8 +75,7 @@ class Admission:
         visitor = cookies.get(COOKIE) or uuid.uuid4().hex
         # A tab that is loaded anew is still open when it asks.
         tabs = _TABS if is_tab else _TABS + 1
-        is_asked = self._most and (is_page or is_tab)
-        if is_asked and not self._has_room_for(visitor, tabs):
+        if (is_page or is_tab) and not self._has_room_for(visitor, tabs):
             refuse = WebSocketClose(_TOO_BUSY) if is_tab else _waiting_page(asked)
             await refuse(scope, receive, send)
         elif is_tab:

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shared.language import help_of, plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.navigation import is_arrival, is_way_back, keep
 
 # Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx
 # from 8,192 bytes on.
@@ -35,16 +35,12 @@ _PACKED = "zlib~"
 _LONGEST_UNPACKED = 200_000  # bytes: a link of a few thousand may hold megabytes
 # In place of no option at all, as an empty value may get lost on its way.
 _NOTHING = "none"
-_DEFAULT = "_default"
+DEFAULT = "_default"
 _Default = TypeVar("_Default", int, None)
 N = TypeVar("N", int, float)
 # What has room of its own: `LONGEST_IN_ADDRESS`.
-TEXTS_OF_PAGES = (
-    *("home_text_en", "home_text_zh", "masked_text", "masked_hidden"),
-    *("attention_text", "attention_pair", "layers_text", "layers_pair"),
-    *("embeddings_text", "embeddings_pair", "embeddings_topics", "embeddings_senses"),
-    *("pretraining_page_en", "pretraining_page_zh"),
-)
+_SENTENCES = ("text", "pair", "embeddings_topics", "embeddings_senses")
+TEXTS_OF_PAGES = (*_SENTENCES, "hidden", "pretraining_page_en", "pretraining_page_zh")
 
 
 def fits_address(
@@ -113,7 +109,11 @@ def unpack(written: str) -> str | None:
 
 
 def follow_default(
-    key: str, default: Any, read: Callable[[str], Any] = lambda written: written
+    key: str,
+    default: Any,
+    read: Callable[[str], Any] = lambda written: written,
+    *,
+    is_of_visit: bool = False,
 ) -> Any:
     """Gives a widget its value before it is drawn.
 
@@ -121,17 +121,21 @@ def follow_default(
         key: of the widget, and of the value in the address.
         default: of an untouched widget.
         read: makes a value of what the address says; `None` passes it over.
+        is_of_visit: whether all pages share the value, which a step back leaves.
 
     Returns:
         The value: of the session, of the address, or the default.
     """
-    before = key + _DEFAULT
-    if key not in st.session_state or is_way_back():
+    before = key + DEFAULT
+    is_linked = is_arrival() and key in st.query_params
+    is_back = is_way_back() and not is_of_visit
+    if key not in st.session_state or is_linked or is_back:
         found = read(st.query_params[key]) if key in st.query_params else None
         st.session_state[key] = default if found is None else found
     elif st.session_state[key] in (None, st.session_state.get(before, default)):
         _put(key, default)
     st.session_state[before] = default
+    keep(key)
     return st.session_state[key]
 
 
@@ -141,10 +145,15 @@ def _put(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
-def is_way_back() -> bool:
-    """Whether this run is one of the browser's steps back or forward."""
-    context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
+def is_untouched(key: str) -> bool:
+    """Whether a widget holds its default, or was not drawn in this session yet."""
+    return bool(st.session_state.get(key) == st.session_state.get(key + DEFAULT))
+
+
+def own_texts() -> tuple[str, ...]:
+    """What the boxes of sentences hold that is no default, be it nothing any more."""
+    held = [key for key in _SENTENCES if not is_untouched(key)]
+    return tuple(str(st.session_state.get(key) or "") for key in held)
 
 
 def put_into_address(wanted: Mapping[str, Sequence[str]]) -> None:
@@ -326,18 +335,26 @@ def choose_several(
     return chosen
 
 
-def switch_linked(label: str, *, key: str, default: bool = False) -> bool:
+def switch_linked(
+    label: str, *, key: str, default: bool = False, is_of_visit: bool = False
+) -> bool:
     """Draws a switch that is part of the address.
 
     Args:
         label: key of the text of the widget.
         key: of the widget, and of the switch in the address.
         default: whether an untouched one is on.
+        is_of_visit: see `follow_default`.
 
     Returns:
         Whether it is on.
     """
-    follow_default(key, default, lambda written: written.lower() == "true")
+    follow_default(
+        key,
+        default,
+        lambda written: written.lower() == "true",
+        is_of_visit=is_of_visit,
+    )
     st.toggle(t(label), key=key, help=help_of(label), persist_state="session")
     is_on = bool(st.session_state[key])
     write_linked(key, str(is_on).lower(), str(default).lower())

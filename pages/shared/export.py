@@ -19,6 +19,7 @@ from bertviz_core.figures.upright_titles import set_titles_upright
 from pages.shared.code import TOOL_WIDTH, Program, offer_code, tool
 from pages.shared.language import current_language, plain, t
 from pages.shared.markdown import spoken
+from pages.shared.replaced_words import is_projected
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -34,6 +35,7 @@ _POLICY = (
 Columns = Mapping[str, Sequence[Any]]
 # Room above a figure for plotly's buttons, which appear under the pointer; pixels.
 _TOOLBAR = 30
+_PROJECTED_SIZE = 18  # of letters, in pixels; otherwise plotly's 12
 # Plotly's words, and ours.
 _SAID = {
     "Download plot as a PNG": "app.figure_download",
@@ -121,6 +123,8 @@ def show_figure(
     image = st.session_state.get(f"{name}_image") or "svg"
     set_titles_upright(figure)
     _leave_room_above(figure)
+    if is_projected():
+        figure.update_layout(font_size=_PROJECTED_SIZE)
     st.plotly_chart(
         figure,
         key=f"{name}_figure",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import os
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
 import psutil
@@ -29,6 +30,7 @@ from pages.shared.visitor import VisitorCookie
 # 5 ms have the pages of a full class interrupt each other ten times each: with thirty
 # visitors a rerun took a third more processor time, and the slowest twice as long.
 _TURN_SECONDS = 0.05
+_M_ARENA_MAX = -8  # malloc.h
 
 MIDDLEWARE = [
     Middleware(SecurityHeaders),
@@ -42,7 +44,7 @@ ROUTES = [*file_download.ROUTES, *uploads.ROUTES, *readiness.ROUTES]
 _OWN_MEGABYTES = 500
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Starts the engine with the server, and stops it with the server."""
     # Streamlit takes a folder of this name for its older kind of navigation until
@@ -50,6 +52,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     # first, opened first on a fresh server, shows "Page not found".
     PagesManager.uses_pages_directory = False
     send_at_once()
+    share_arenas()
     sys.setswitchinterval(_TURN_SECONDS)
     warm_up()
     yield
@@ -111,6 +114,18 @@ def send_at_once() -> None:
         if listening.status == psutil.CONN_LISTEN and listening.fd != -1:
             with socket.socket(fileno=os.dup(listening.fd)) as same:
                 same.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def share_arenas() -> None:
+    """Has the threads of all pages take their memory from two places.
+
+    With one for each thread, as glibc has it, what pages gave back lies in 16 places
+    and fits nowhere: 58 MB with 20 visitors, instead of 40.
+
+    Source: mallopt(3); glibc, `malloc/arena.c`.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # no glibc
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def show_uncaught(error: Exception) -> bool:

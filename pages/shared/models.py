@@ -25,20 +25,17 @@ from pages.shared.answers import (
     installed_models,
     uploaded_models,
 )
-from pages.shared.choices import is_way_back
+from pages.shared.choices import own_texts
 from pages.shared.downloads import offer_download
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import LANGUAGES, current_language, t
-from pages.shared.own_text import own_texts
+from pages.shared.navigation import is_arrival, keep
 from pages.shared.page_head import model_at_work
 from pages.shared.visitor import hold, owner
 
-# In the address of a link to another page: the model to choose there. The choice itself
-# would not do, as the session remembers the one before.
-OPEN = "open_model"
-
-_KEY = "model"
+# Of the session, and of a link that opens a page with a model.
+OPEN = _KEY = "model"
 _NEXT = "next_model"
 _BY_HAND = "model_chosen_by_hand"
 _UPLOADS = "uploaded_models"
@@ -87,11 +84,10 @@ def model_picker() -> str:
     _follow_language(default)
     if _NEXT in st.session_state:
         choose(st.session_state.pop(_NEXT))
-    if OPEN in st.query_params:
-        choose(st.query_params.pop(OPEN))
     linked = st.query_params.get(_KEY)
-    if st.session_state.get(_KEY) is None or (linked and is_way_back()):
+    if st.session_state.get(_KEY) is None or (linked and is_arrival()):
         choose(linked or default)
+    keep(_KEY)
     st.sidebar.selectbox(
         t("app.model"),
         _options(entries),
@@ -211,12 +207,12 @@ def language_of(model: str, text: str = "") -> str:
         text: that an example stands beside; where the model reads both languages, it
             decides. One without letters leaves that to the interface.
     """
-    read = _languages_of(model)
-    here = _language_written(text) or current_language()
+    read = languages_read(model)
+    here = language_written(text) or current_language()
     return here if here in read else read[0]
 
 
-def _languages_of(model: str) -> tuple[str, ...]:
+def languages_read(model: str) -> tuple[str, ...]:
     """Those that a model reads, of "en" and "zh"; by its vocabulary, if need be."""
     entry = known_models().get(model)
     if entry is not None and entry.language in LANGUAGES:
@@ -243,10 +239,10 @@ def say_if_unread(model: str, tokenized: TokenizedText) -> None:
         model: its id.
         tokenized: the text as this model splits it.
     """
-    written = _language_written(f"{tokenized.text} {tokenized.pair or ''}")
+    written = language_written(f"{tokenized.text} {tokenized.pair or ''}")
     unread = tokenized.is_unknown | [*map(_is_foreign_letter, tokenized.tokens)]
     own = ~tokenized.is_added & (tokenized.input_ids != tokenized.mask_token_id)
-    is_read = written is None or written in _languages_of(model)
+    is_read = written is None or written in languages_read(model)
     if not is_read or 2 * unread[own].sum() > own.sum():
         st.warning(t("app.unread", model=title_of(model)), icon=":material/translate:")
 
@@ -257,7 +253,7 @@ def _is_foreign_letter(token: str) -> bool:
     return is_letter and not letter.isascii() and not is_cjk(letter)
 
 
-def _language_written(text: str) -> str | None:
+def language_written(text: str) -> str | None:
     """That of most words; a Chinese character counts as one."""
     text = text.replace(MASK, "")
     others = text if text.isascii() else re.sub(r"\w", _blank_if_cjk, text)
@@ -296,7 +292,7 @@ def _follow_language(default: str) -> None:
 
 
 def _is_in_language_here(text: str) -> bool:
-    return _language_written(text) == current_language()
+    return language_written(text) == current_language()
 
 
 def _options(entries: dict[str, ModelEntry]) -> list[str]:

@@ -1,37 +1,396 @@
-"""Texts of a visitor's own, in the boxes of all pages.
+"""The sentence of the visit, on all pages: a text or two, and what is looked at.
 
-A box shows an example at first, which follows the language of the model. What else it
-holds is the visitor's: typed, changed, chosen, or come with a link.
+Text, second text, the words that masks hide, the piece in focus, the head and the model
+(`models.model_picker`) are one state of the visit: every page finds them as the last
+one left them, and its address holds them, so that a link brings them. A step back
+changes the page alone.
+
+A page calls `type_sentence`, or `sentence_of_visit` where it draws no boxes, then
+`piece_in_focus` once it knows the tokens. Callbacks change the state by
+`change_sentence`, `focus_on` and `TEXT`, `PAIR`, `TOKEN`, `HEAD` of the session; a link
+to another page carries the same names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-# By the keys of boxes that belong together: what they hold untouched, in any language.
-_UNTOUCHED: dict[tuple[str, ...], frozenset[tuple[str, ...]]] = {}
+from bertviz_core.explorer import Explorer
+from bertviz_core.mask_text import (
+    MaskedText,
+    carry_originals,
+    normalise_masks,
+    remember_masks,
+)
+from bertviz_core.trace import Texts, TokenizedText
+from pages.shared.answers import ask
+from pages.shared.choices import (
+    DEFAULT,
+    as_linked,
+    follow_default,
+    is_untouched,
+    put_into_address,
+    unpack,
+    whole_number,
+    write_linked,
+)
+from pages.shared.errors import shown_to_user
+from pages.shared.language import t
+from pages.shared.markdown import escape
+from pages.shared.models import (
+    language_of,
+    language_written,
+    languages_read,
+    say_if_unread,
+)
+from pages.shared.navigation import is_arrival
+
+# Of the session and of the address: the boxes, and the piece in focus, from 1.
+TEXT, PAIR, TOKEN = "text", "pair", "token"
+# The layer and the head that were chosen, from 1; nothing while the page may choose.
+HEAD = "attention_layer", "attention_head"
+# In the address only: what the masks hide, left to right.
+HIDDEN = "hidden"
+
+# A text alone, or a text and the one after it; boxes hold the first one at first.
+EXAMPLES = {
+    "en": (
+        ("They were married and had three [MASK].", ""),
+        ("The dog chased the cat because [MASK] was angry.", ""),
+        ("Paris is the capital of [MASK].", ""),
+        ("She is a very good [MASK] player.", ""),
+        ("He was born in [MASK] 1950 in New [MASK], United States.", ""),
+        ("She took the book to the library.", "The [MASK] was very old."),
+        ("The animal did not cross the street because it was too tired.", ""),
+        ("I met my brother and my sister. My brother is older than my [MASK].", ""),
+        ("She sat down on the bank of the river.", ""),
+        ("The doctor said that [MASK] was tired.", ""),
+        ("The nurse said that [MASK] was tired.", ""),
+        ("I have never [MASK] such a big fish.", ""),
+    ),
+    "zh": (
+        ("他是一名[MASK]国足球运动员。", ""),
+        ("他会说英[MASK]和法语。", ""),
+        ("他们结婚后生了三个孩[MASK]。", ""),
+        ("床前明月[MASK]，疑是地上[MASK]。", ""),
+        ("她把书带到了图书馆。", "那本书很[MASK]。"),
+        ("小狗没有过马路，因为它太累了。", ""),
+        ("她坐在河边吃苹果。", ""),
+        ("这部电[MASK]在二〇一〇年上映。", ""),
+        ("医生告诉她，[MASK]的父亲生病了。", ""),
+        ("我们一[MASK]去吃饭吧。", ""),
+        ("北[MASK]是中国的首都。", ""),
+    ),
+}
+MOST_CHARACTERS = 4000  # of the boxes of other texts that a page compares with
+MOST_STEPS = 50
+_MOST_BUTTONS = 40  # pieces; more get a list
+EXAMPLE = "text_example"
+
+_MEMORY, _HISTORY = "text_memory", "text_history"
+_LEFT = "texts_left"  # by language: what waits for a model that reads it
+_READ = "text_read_in"  # the languages of the model before
+_FOCUSED = "token_of"  # the tokens that the piece in focus is one of
 
 
-def watch_boxes(keys: tuple[str, ...], untouched: Iterable[tuple[str, ...]]) -> None:
-    """Names boxes whose texts are looked at; the last word on a box counts.
+def sentence_of_visit(model: str) -> Texts:
+    """The text and the second text as the boxes have them, and the address after them.
+
+    An untouched text is an example in a language of the model. One of the visitor's
+    own stays as it is, unless another model is chosen that reads another language:
+    then it waits for one that reads it.
+
+    Call it before the boxes are drawn, in each run.
 
     Args:
-        keys: of boxes that belong together.
-        untouched: what they hold together at first, in each language.
+        model: its id.
+
+    Returns:
+        Both, masks written as `[MASK]`; the text may be empty.
     """
-    _UNTOUCHED[keys] = frozenset(untouched)
+    language = language_of(model)
+    _follow_model(languages_read(model), language)
+    example = EXAMPLES[language][0][0]
+    follow_default(TEXT, example, unpack, is_of_visit=True)
+    pair = follow_default(PAIR, "", unpack, is_of_visit=True)
+    masked = read_text()
+    left_out = _write_texts(masked, example)
+    st.session_state[f"{TEXT}_left_out"] = left_out
+    _carry_choices()
+    return Texts(masked.text, normalise_masks(pair)[0].strip() or None)
 
 
-def own_texts() -> tuple[str, ...]:
-    """What boxes hold that is no longer untouched, be it nothing any more.
+def type_sentence(model: str) -> Texts:
+    """Draws the boxes of both texts, and the examples.
 
-    Boxes that were not drawn yet in this session hold nothing of the visitor's.
+    Returns:
+        See `sentence_of_visit`.
     """
-    found = []
-    for keys, untouched in _UNTOUCHED.items():
-        held = tuple((st.session_state.get(key) or "").strip() for key in keys)
-        if keys[0] in st.session_state and held not in untouched:
-            found.append(" ".join(held))
-    return tuple(found)
+    texts = sentence_of_visit(model)
+    boxes = st.columns([5, 3, 2], vertical_alignment="bottom")
+    for box, key in zip(boxes, (TEXT, PAIR), strict=False):
+        draw_box(box, key)
+    with boxes[2].container(gap="xsmall"):
+        draw_button()
+        offer_examples(model)
+    say_what_is_left_out()
+    return texts
+
+
+def draw_box(box: DeltaGenerator, key: str = TEXT) -> None:
+    """Draws the box of `TEXT` or `PAIR` on a container."""
+    name = f"app.sentence_{key}"
+    box.text_area(
+        t(name), key=key, height=68, help=t(f"{name}_help"), persist_state="session"
+    )
+
+
+def draw_button() -> None:
+    """Leaving a box is what sends the text; a button gives a place to go."""
+    st.button(t("app.sentence_read"), icon=":material/play_arrow:", key="text_read")
+
+
+def offer_examples(model: str) -> None:
+    """Draws the examples in the model's language."""
+    examples = EXAMPLES[language_of(model)]
+    st.selectbox(
+        t("app.sentence_examples"),
+        range(len(examples)),
+        index=None,
+        format_func=lambda index: " · ".join(filter(None, examples[index])),
+        key=EXAMPLE,
+        placeholder=t("app.sentence_examples"),
+        label_visibility="collapsed",
+        on_change=_take_example,
+        args=(examples,),
+        width=220,
+    )
+
+
+def say_what_is_left_out() -> None:
+    """Says so where the address has no room for the texts, or for hidden words."""
+    if left_out := st.session_state[f"{TEXT}_left_out"]:
+        st.caption(t(f"app.{left_out}_in_address"))
+
+
+def change_sentence(text: str | MaskedText, pair: str | None = None) -> None:
+    """Puts another text into the boxes; undo leads back. For callbacks.
+
+    Args:
+        text: with or without what its masks hide.
+        pair: the second text; `None` leaves it as it is.
+    """
+    before = read_text()  # what was typed in the same moment is a step, too
+    masked = remember_masks(text) if isinstance(text, str) else text
+    if masked != before:
+        _add_step(before)
+    show(masked)
+    if pair is not None:
+        st.session_state[PAIR] = pair
+
+
+def show(masked: MaskedText) -> None:
+    """The same, without a step to undo."""
+    st.session_state[TEXT] = masked.text
+    st.session_state[_MEMORY] = masked
+
+
+def read_text() -> MaskedText:
+    """The text as its box has it now, with what its masks hide."""
+    text = st.session_state.get(TEXT) or ""
+    before = st.session_state.get(_MEMORY)
+    if before is None:
+        masked = _from_address(text)
+    else:
+        masked = carry_originals(before, text)
+        if masked.text != before.text:
+            _add_step(before)
+    st.session_state[_MEMORY] = masked
+    return masked
+
+
+def can_undo() -> bool:
+    """Whether there is an earlier text."""
+    return bool(st.session_state.get(_HISTORY))
+
+
+def undo() -> None:
+    """Goes back to the text before the last change. A callback."""
+    read_text()  # what was typed in the same moment is that change
+    *history, last = st.session_state[_HISTORY]
+    st.session_state[_HISTORY] = tuple(history)
+    show(last)
+
+
+def earlier_texts() -> tuple[MaskedText, ...]:
+    """Texts before this one, the newest first, each once."""
+    now = st.session_state.get(_MEMORY)
+    history = reversed(st.session_state.get(_HISTORY, ()))
+    return tuple(masked for masked in dict.fromkeys(history) if masked != now)
+
+
+def piece_in_focus(read: TokenizedText) -> int:
+    """The index of the piece that is looked at; call it before a widget of `TOKEN`.
+
+    The first mask, or else the first word, until another one is chosen; again, when
+    the text becomes another one.
+    """
+    masks = read.mask_positions
+    first = int(masks[0]) if len(masks) else min(1, read.num_tokens - 1)
+    tokens = tuple(
+        token
+        for token, segment in zip(read.tokens, read.token_type_ids, strict=True)
+        if segment == 0
+    )
+    default = str(first + 1)
+    if st.session_state.get(_FOCUSED, tokens) != tokens:
+        st.session_state[TOKEN] = default
+    st.session_state[_FOCUSED] = tokens
+    number = follow_default(TOKEN, default, is_of_visit=True)
+    index = whole_number(number, 0) - 1
+    if not 0 <= index < read.num_tokens:
+        index, st.session_state[TOKEN] = first, default
+    write_linked(TOKEN, st.session_state[TOKEN], default)
+    return index
+
+
+def choose_piece_in_focus(read: TokenizedText) -> int:
+    """Draws the choice of it. Call it once in a run; returns its index."""
+    focus = piece_in_focus(read)
+    numbers = [str(index + 1) for index in range(read.num_tokens)]
+    few = len(numbers) <= _MOST_BUTTONS
+    widget: Any = st.pills if few else st.selectbox
+    widget(
+        t("app.piece"),
+        numbers,
+        key=TOKEN,
+        format_func=lambda number: f"{number} {_piece(read, number, few)}",
+        help=t("app.piece_help"),
+        persist_state="session",
+        **({"required": True} if few else {}),
+    )
+    return focus
+
+
+def focus_on(index: int) -> None:
+    """Makes a piece the one that is looked at. For callbacks."""
+    st.session_state[TOKEN] = str(index + 1)
+
+
+def read_by(model: str, texts: Texts) -> TokenizedText:
+    """Texts as a model reads them; says what it leaves out or can hardly read.
+
+    The page ends in a sentence where there is no text, or none that can be read.
+    """
+    if not texts.text.strip():
+        st.info(t("app.no_text"), icon=":material/edit:")
+        st.stop()
+    with shown_to_user():
+        read = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
+    if read.was_cut:
+        said = t("app.was_cut", count=read.num_tokens_uncut, limit=read.num_tokens)
+        st.warning(said, icon=":material/content_cut:")
+    say_if_unread(model, read)
+    return read
+
+
+def _piece(read: TokenizedText, number: str, is_markdown: bool) -> str:
+    token = read.tokens[int(number) - 1]
+    return escape(token, 40) if is_markdown else token
+
+
+def _follow_model(languages: tuple[str, ...], language: str) -> None:
+    """Puts a text aside that the model does not read, once another model is chosen."""
+    before = st.session_state.get(_READ)
+    st.session_state[_READ] = languages
+    if before in (None, languages) or TEXT not in st.session_state:
+        return
+    texts = st.session_state[TEXT] or "", st.session_state.get(PAIR) or ""
+    written = language_written(" ".join(texts))
+    left = st.session_state.setdefault(_LEFT, {})
+    if not (is_untouched(TEXT) and is_untouched(PAIR)):
+        if written is None or written in languages:
+            return
+        left[written] = texts
+    text, pair = left.pop(language, EXAMPLES[language][0])
+    show(remember_masks(text))
+    st.session_state[PAIR] = pair
+
+
+def _take_example(examples: tuple[tuple[str, str], ...]) -> None:
+    read_text()
+    index = st.session_state[EXAMPLE]
+    st.session_state[EXAMPLE] = None
+    if index is not None:
+        change_sentence(*examples[index])
+
+
+def _add_step(masked: MaskedText) -> None:
+    history = (*st.session_state.get(_HISTORY, ()), masked)
+    st.session_state[_HISTORY] = history[-MOST_STEPS:]
+
+
+def _from_address(text: str) -> MaskedText:
+    masked = remember_masks(text)
+    hidden = st.query_params.get_all(HIDDEN)
+    if len(hidden) != len(masked.originals):
+        return masked
+    return MaskedText(masked.text, tuple(map(_usable, hidden)))
+
+
+def _usable(hidden: str) -> str:
+    """A hidden word of an address; one that holds a mask could never be put back."""
+    is_word = hidden.strip() and not remember_masks(hidden).originals
+    return hidden if is_word else ""
+
+
+def _write_texts(masked: MaskedText, example: str) -> str:
+    """Keeps the texts and the hidden words in the address.
+
+    Returns:
+        What there is no room for: "not", a text, "hidden_not", its hidden words, or "".
+    """
+    text, pair = (st.session_state.get(key) or "" for key in (TEXT, PAIR))
+    hidden = masked.originals if any(masked.originals) else ()
+    second = as_linked(pair) if pair else None
+    beside = {PAIR: [second] if second else []}
+    written = as_linked(text, {**beside, HIDDEN: hidden})
+    hidden_fits = written is not None
+    if not hidden_fits:
+        written = as_linked(text, beside)
+    put_into_address(
+        {
+            TEXT: [] if written is None or text == example else [written],
+            PAIR: beside[PAIR],
+            HIDDEN: hidden if hidden_fits else [],
+        }
+    )
+    if written is None or (pair and second is None):
+        return "not"
+    return "" if hidden_fits else "hidden_not"
+
+
+def _carry_choices() -> None:
+    """Has the address of a page without their widgets hold piece and head, too."""
+    read = functools.partial(whole_number, default=None)
+    chosen = [follow_default(key, None, read, is_of_visit=True) for key in HEAD]
+    has_head = all(chosen)
+    if TOKEN in st.query_params and (TOKEN not in st.session_state or is_arrival()):
+        # Of which text, and which piece that text begins with, is not known yet.
+        for key in (_FOCUSED, TOKEN + DEFAULT):
+            st.session_state.pop(key, None)
+        st.session_state[TOKEN] = st.query_params[TOKEN]
+    has_token = TOKEN in st.session_state and not is_untouched(TOKEN)
+    put_into_address(
+        {
+            **{
+                key: [str(number)] if has_head else []
+                for key, number in zip(HEAD, chosen, strict=True)
+            },
+            TOKEN: [st.session_state[TOKEN]] if has_token else [],
+        }
+    )

@@ -11,16 +11,14 @@ from pages.shared.engine import has_answered
 from pages.shared.language import t
 from pages.shared.terms import terms_of
 
-# Of the session: how often each page was opened, and which one is open.
-_VISITS, _PAGE = "page_visits", "page_now"
 # Pages that say in a sentence what they are about before all else.
-_WITH_INTRO = ("home", "activations", "fine_tune", "pretraining")
+_WITH_INTRO = ("activations", "fine_tune", "pretraining")
 
 
 def page_head(page: str) -> None:
-    """Draws the title of a page, three sentences, and its new words.
+    """Draws one line: the title of a page, and what opens how to read it.
 
-    Who comes back to the page has read them: they are folded away then.
+    That is three sentences and the new words; the picture comes first.
 
     Before the page's own script: that imports what its figures need, and the visitor
     reads meanwhile.
@@ -28,26 +26,13 @@ def page_head(page: str) -> None:
     Args:
         page: a name in `navigation.ICONS`; `<page>.title` and so on are the texts.
     """
-    st.title(t(f"{page}.title"), anchor=False)
-    if page in _WITH_INTRO:
-        st.markdown(t(f"{page}.intro"))
-    if _is_first_visit(page):
-        _say_how_to_read(page)
-        with st.expander(t("glossary.title"), icon=":material/menu_book:"):
-            st.markdown(terms_of(page))
-        return
-    with st.expander(t("app.how_to_read"), icon=":material/menu_book:"):
-        _say_how_to_read(page)
-        st.markdown(terms_of(page))
-
-
-def _is_first_visit(page: str) -> bool:
-    """Whether this session has opened the page once; a rerun is no visit."""
-    visits: dict[str, int] = st.session_state.setdefault(_VISITS, {})
-    if st.session_state.get(_PAGE) != page:
-        st.session_state[_PAGE] = page
-        visits[page] = visits.get(page, 0) + 1
-    return visits.get(page) == 1
+    with st.container(horizontal=True, vertical_alignment="center", key="page_head"):
+        st.title(t(f"{page}.title"), anchor=False, width="content")
+        with st.popover(t("app.how_to_read"), icon=":material/menu_book:"):
+            if page in _WITH_INTRO:
+                st.markdown(t(f"{page}.intro"))
+            _say_how_to_read(page)
+            st.markdown(f"**{t('glossary.title')}**\n\n{terms_of(page)}")
 
 
 def _say_how_to_read(page: str) -> None:
@@ -56,8 +41,7 @@ def _say_how_to_read(page: str) -> None:
         (t("app.what_to_look_for"), t(f"{page}.what_to_look_for")),
         (t("app.what_it_does_not_prove"), t(f"{page}.what_it_does_not_prove")),
     )
-    for column, (name, said) in zip(st.columns(3), pieces, strict=True):
-        column.caption(f"**{name}**  \n{said}")
+    st.markdown("\n\n".join(f"**{name}** {said}" for name, said in pieces))
 
 
 @contextmanager

@@ -14,14 +14,22 @@ from collections.abc import Mapping
 import streamlit as st
 
 from bertviz_core.figures.component_files import component_script
+from pages.shared.choices import switch_linked
 from pages.shared.language import current_language, plain
 
+_PROJECTOR = "projector"
 _STYLE = "<style>{}</style>"
 # In this order: a card above each page, where Streamlit opened the browser and finds
-# tools for agents; the focus on a link, else a tint like that of the page that is open;
-# what is said of a box, else over the end of its text.
+# tools for agents; room above and beside a page, which a laptop has not; the focus on a
+# link, else a tint like that of the page that is open; what is said of a box, else over
+# the end of its text.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
+[data-testid="stHeader"] { height: 2.25rem; min-height: 2.25rem; }
+[data-testid="stMainBlockContainer"] { margin-top: -1.25rem; }
+@media (width > 768px) {
+  [data-testid="stMainBlockContainer"] { padding-inline: 3rem; }
+}
 a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
 [data-testid="InputInstructions"] {
   top: 100%;
@@ -33,6 +41,15 @@ a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
   overflow: visible;
 }
 """
+# Large type, and nothing beside what a class looks at.
+_PROJECTED = """
+html { font-size: 22px !important; }
+[data-testid="stMain"] :is(
+  [data-testid="stCaptionContainer"],
+  .st-key-page_head [data-testid="stPopover"],
+  [data-testid="stTooltipIcon"]
+) { display: none; }
+"""
 _HINT = '[data-testid="InputInstructions"] span'
 # Before the count of letters where a box has one; that alone is no words.
 _COUNTED = f"{_HINT}:first-child:not(:last-child)"
@@ -43,8 +60,8 @@ _FRAME = {
     _COUNTED: "app.hint_enter",
     f'[data-testid="stNumberInput"] {_HINT}': "app.hint_enter",
     f"{_AREA} {_COUNTED}": "app.hint_control_enter",
-    # The one box without a count: its text may be of any length.
-    f".st-key-masked_text {_HINT}": "app.hint_control_enter",
+    # The boxes without a count: their text may be of any length.
+    f":is(.st-key-text, .st-key-pair) {_HINT}": "app.hint_control_enter",
     '[data-testid="stStatusWidget"] button': "app.stop_page",
     '[data-testid="stSkipToContent"]': "app.skip_to_content",
     _MENU.format("theme-System"): "app.theme_system",
@@ -89,9 +106,21 @@ _tend = st.components.v2.component(
 def translate_frame() -> None:
     """Translates what stands around all pages. English needs no other words."""
     translated = _replaced(_FRAME) if current_language() != "en" else ""
-    st.html(_STYLE.format(f"{_OURS}\n{translated}"))
+    projected = _PROJECTED if is_projected() else ""
+    st.html(_STYLE.format(f"{_OURS}\n{projected}\n{translated}"))
     names = {said: plain(key) for said, key in _NAMES.items()}
     _tend(data={"language": current_language(), "names": names}, key="frame")
+
+
+def choose_projector() -> None:
+    """Draws the switch of the projector mode, on which all pages are read from afar."""
+    with st.sidebar:
+        switch_linked("app.projector", key=_PROJECTOR, is_of_visit=True)
+
+
+def is_projected() -> bool:
+    """Whether type is large and side texts are hidden."""
+    return bool(st.session_state.get(_PROJECTOR))
 
 
 def quoted(text: str) -> str:

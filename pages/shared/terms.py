@@ -27,6 +27,7 @@ TERMS = {
         "neuron",
         "logit",
     ),
+    "read_model": ("vector", "layer", "weights", "signs", "logit"),
     "activations": (
         "activation_function",
         "neuron",

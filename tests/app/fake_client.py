@@ -9,6 +9,7 @@ from bertviz_core.config import BertConfig
 from bertviz_core.engine import JobStatus
 from bertviz_core.engine.questions import Asker
 from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.experiments.whole_model import RemovedTokens, WholeModel
 from bertviz_core.trace import (
     LoadReport,
     MaskPredictions,
@@ -178,6 +179,26 @@ class FakeClient:
             )
         logits = np.tile(self.logits, (len(positions), 1))
         return MaskPredictions(model, tokenized, positions, logits)
+
+    def whole_model(self, model, texts, focus=None):
+        self._asked("whole_model", model, texts.text)
+        read = self.tokenize(model, texts.text)
+        size, layers = read.num_tokens, CONFIG["num_hidden_layers"]
+        guesses = ("lamp", "*star*") if "mlm" in self.heads else ()
+        shares = np.full((layers, size, size), 1 / size)
+        reached = np.full((layers + 1, size), 1 / size)
+        probs = np.tile([0.731, 0.269][: len(guesses)], (layers + 1, size, 1))
+        words = ((guesses,) * size,) * (layers + 1)
+        return WholeModel(
+            read, focus or 1, 0, shares, shares, reached, reached, probs, words
+        )
+
+    def remove_tokens(self, model, texts, focus):
+        self._asked("remove_tokens", model, texts.text, focus)
+        size = self.tokenize(model, texts.text).num_tokens
+        tokens = np.delete(np.arange(size), focus)
+        changes = np.linspace(0, 0.5, size - 1)
+        return RemovedTokens(focus, tokens, changes, 1 - changes, 1.0, 0.25)
 
     def add_upload(self, path, name, owner):
         assert owner

@@ -5,18 +5,17 @@ import dataclasses
 import numpy as np
 
 from bertviz_core import visitor_files
-from bertviz_core.engine import JobStatus, table_store
+from bertviz_core.engine import JobStatus, finetune_tasks, table_store
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import data_check, run_files
-from bertviz_core.finetune.lengths import measure_lengths
-from bertviz_core.finetune.notes import note
-from bertviz_core.finetune.run_estimate import (
+from bertviz_core.finetune import checks, run_files
+from bertviz_core.finetune.columns import view_table
+from bertviz_core.finetune.estimate import (
     LevelEstimate,
     RunEstimate,
     TrainingEstimate,
 )
-from bertviz_core.finetune.table_view import view_table
-from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
+from bertviz_core.finetune.notes import note
+from bertviz_core.finetune.request import RESUMABLE, LogEntry, TrainingStatus
 from bertviz_core.trace import ModelEntry
 from tests.app.fake_client import CONFIG, UNK, FakeClient, FakeTrainings
 
@@ -60,25 +59,23 @@ class FineTuneClient(FakeClient):
 
     def check_data(self, model, data):
         self._asked("check_data", model, data)
-        prepared = table_store.prepared(data)
-        found = (prepared.dataset, prepared.data)
-        rows = data_check.rows_in_use(*found, prepared.judged)
-        return data_check.check_data(
-            *found,
-            measure_lengths(rows, Words()),
-            CONFIG["max_position_embeddings"],
-            prepared.notes,
-            validation_notes=prepared.validation_notes,
-            warnings=prepared.warnings,
-            judged=prepared.judged,
-        )
+        positions = CONFIG["max_position_embeddings"]
+        return checks.check_data(table_store.prepared(data), Words(), positions)
 
     def data_rows(self, data, rows):
         self._asked("data_rows", rows)
         dataset = table_store.prepared(data).dataset
         places = {int(row): index for index, row in enumerate(dataset.row_numbers)}
         chosen = dataset.examples(np.array([places[row] for row in rows]))
-        return data_check.rows_of(chosen, dataset.label_names, tuple(range(len(rows))))
+        return checks.rows_of(chosen, dataset.label_names, tuple(range(len(rows))))
+
+    def rows_to_mend(self, source, columns, wanted):
+        self._asked("rows_to_mend", wanted)
+        return finetune_tasks.rows_to_mend(source, columns, wanted)
+
+    def mend_table(self, source, column, changes, owner):
+        self._asked("mend_table", changes)
+        return finetune_tasks.mend_table(source, column, changes, owner)
 
     def start(self, question, owner):
         assert owner
@@ -136,6 +133,7 @@ def status_of(request, state, **fields):
         "metrics": np.array([0.625, 0.5]),
         "metric_name": "accuracy",
         "best_epoch": 1,
+        "can_go_on": state in RESUMABLE and fields.get("is_own", True),
         "log": (
             LogEntry(
                 61.0,

@@ -7,36 +7,35 @@ import numpy as np
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
+from bertviz_core.engine.finetuned_tasks import HeadChange
 from bertviz_core.errors import TrainingError
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.data_check import DataRow
+from bertviz_core.finetune.checks import DataRow
+from bertviz_core.finetune.columns import ColumnChoice, view_table
 from bertviz_core.finetune.evaluation import (
     compare,
     evaluate_classes,
     evaluate_numbers,
 )
-from bertviz_core.finetune.finetuned_results import (
-    HeadChange,
-    LayerComparison,
-    NearTrainingRows,
-    PredictedRow,
-    ReadText,
-    TablePredictions,
-    WeightChange,
-)
+from bertviz_core.finetune.layer_comparison import LayerComparison
+from bertviz_core.finetune.nearest_rows import NearTrainingRows
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import (
     SAMPLES,
     DataChoice,
     TableSource,
     TrainingRequest,
+    TrainingStatus,
+)
+from bertviz_core.finetune.row_prediction import (
+    PredictedRow,
+    ReadText,
+    TablePredictions,
 )
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.table_view import view_table
-from bertviz_core.finetune.training_status import TrainingStatus
+from bertviz_core.finetune.weight_change import WeightChange
 from bertviz_core.trace import ModelEntry
 from tests.app.fake_client import CONFIG, FakeClient, FakeTrainings
 
@@ -116,8 +115,8 @@ class RunClient(FakeClient):
         found = (report, baselines, comparisons, recipe)
         return RunOutcome(RUN, MODEL, labels, self.has_pairs, *found)
 
-    def validation_rows(self, run_id, indices):
-        self._asked("validation_rows", run_id, indices)
+    def report_rows(self, run_id, indices):
+        self._asked("report_rows", run_id, indices)
         pair = "second" if self.has_pairs else None
         return tuple(DataRow(i + 2, TEXTS[i], pair, "x") for i in indices)
 

@@ -176,10 +176,14 @@ def test_the_page_of_those_who_wait_speaks_their_language_and_tries_again(
     hosted(check)
 
 
-def test_ones_own_machine_lets_everybody_in(hosted, monkeypatch):
+def test_ones_own_machine_lets_everybody_in_and_remembers_nobody(hosted, monkeypatch):
     monkeypatch.setenv("BERTVIZ_MAX_SESSIONS", "")
 
     async def check(server):
-        assert None not in [await server.open("ann") for _ in range(20)]
+        tabs = [await server.open("ann") for _ in range(20)]
+        assert None not in tabs
+        for close in tabs:
+            await close()
+        assert not server.admission._left
 
     hosted(check)

@@ -42,7 +42,8 @@ def started(
 ) -> AppTest:
     """Opens the page on its first head, with a question."""
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    asked = {"lang": language, "attention_panel": panel, **FIRST_HEAD, **params}
+    usual = {"lang": language, "attention_panel": panel, "text": TEXT}
+    asked = {**usual, **FIRST_HEAD, **params}
     for name, value in asked.items():
         if value:
             app.query_params[name] = value
@@ -95,7 +96,7 @@ def head_of(app: AppTest) -> tuple[int | None, int | None]:
 
 
 def type_text(app: AppTest, text: str) -> AppTest:
-    return app.text_area(key="attention_text").set_value(text).run()
+    return app.text_area(key="text").set_value(text).run()
 
 
 @pytest.fixture
@@ -159,7 +160,7 @@ def test_a_head_in_the_address_wins_also_the_first_one_and_half_of_one(told):
 
 
 def test_where_no_head_stands_out_the_first_one_opens_and_so_it_is_said():
-    app = ask("arithmetic", **UNTOUCHED, attention_text="a")
+    app = ask("arithmetic", **UNTOUCHED, text="a")
     assert "no head gets a name" in said(app)
     assert "How head 1·1 arrives" in said(app)
     assert app.get("latex")
@@ -182,11 +183,11 @@ def test_every_panel_opens_from_a_link(panel):
 
 
 def test_odd_texts_end_in_a_sentence():
-    app = ask("switch", attention_text="<b>bold</b> [link](x) **[MASK]**")
+    app = ask("switch", text="<b>bold</b> [link](x) **[MASK]**")
     assert all(not element.allow_html for element in app.markdown)
     assert "hide a word" in said(type_text(app, "No gap at all."))
     assert "no text yet" in said(type_text(app, "   "))
-    assert "122 tokens" in said(ask(model=str(HF), attention_text="ab " * 60))
+    assert "122 tokens" in said(ask(model=str(HF), text="ab " * 60))
 
 
 def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
@@ -208,7 +209,7 @@ def test_a_click_on_a_similar_head_looks_at_it():
 
 def test_changing_language_and_head_never_runs_the_network_again():
     # A model that was chosen, and not the one that goes with the language, stays.
-    app = ask(model="bert-mini-zh", attention_text="以前没有人看过这[MASK]话。")
+    app = ask(model="bert-mini-zh", text="以前没有人看过这[MASK]话。")
     before = client().ask(forward_count)()
     app.selectbox(key="attention_layer").set_value(3).run()
     app.toggle(key="attention_hide_special").set_value(True).run()

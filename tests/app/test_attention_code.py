@@ -50,7 +50,7 @@ def test_the_picture_comes_out_of_the_program():
 
 
 def test_the_arithmetic_comes_out_of_the_program():
-    pair = {"attention_from": "3", "attention_to": "5"}
+    pair = {"token": "4", "attention_to": "5"}
     app = unfolded("arithmetic", "attention_values", **pair)
     found = names_of(app)["found"]
     vectors, values = maps(app)
@@ -77,7 +77,7 @@ def test_a_switched_off_prediction_comes_out_of_the_program():
         attention_off_heads=["2·4"],
         attention_off_feed_forward=["3"],
         attention_cut_edge="true",
-        attention_from="3",
+        token="4",
         attention_to="5",
     )
     found = names_of(app)["found"]
@@ -103,7 +103,7 @@ def test_a_map_of_causes_comes_out_of_the_program(kind, monkeypatch):
 
 
 def test_patching_comes_out_of_the_program():
-    texts = {"attention_text": CLEAN, "attention_other": CORRUPTED}
+    texts = {"text": CLEAN, "attention_other": CORRUPTED}
     app = unfolded("patch", "attention_patch", **texts)
     found = names_of(finished(app, "patch"))["found"]
     np.testing.assert_allclose(maps(app)[0], found.recovered, atol=1e-4)

@@ -46,7 +46,7 @@ def differences(monkeypatch):
 
 
 def compare(other: str, text: str = TEXT, **params: Any):
-    return ask("compare", attention_text=text, attention_compared_text=other, **params)
+    return ask("compare", text=text, attention_compared_text=other, **params)
 
 
 def rows_of(text: str, pair: str | None = None, model: str = MODEL) -> np.ndarray:
@@ -81,7 +81,7 @@ def test_a_comparison_goes_through_the_filters_of_the_pictures(differences):
 
 def test_a_pair_is_compared_with_a_pair(differences):
     first, second = ("She left.", "It was late."), ("She left.", "It was early.")
-    pairs = {"attention_pair": first[1], "attention_compared_pair": second[1]}
+    pairs = {"pair": first[1], "attention_compared_pair": second[1]}
     compare(second[0], first[0], **pairs)
     values = [rows_of(*texts) for texts in (first, second)]
     np.testing.assert_allclose(differences[-1].matrix, values[1] - values[0], atol=1e-6)
@@ -124,7 +124,7 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
     drawn = []
     monkeypatch.setattr(maps, "clickable_map", lambda one, *_: drawn.append(one))
     chosen = {"attention_method": method, "attention_layer": layer}
-    of = {"attention_text": "ab cab", "attention_compare": "model"}
+    of = {"text": "ab cab", "attention_compare": "model"}
     app = ask("compare", UPLOADED, **of, **chosen, attention_head="2")
     differences.clear()
     app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
@@ -151,7 +151,7 @@ def test_a_model_that_cannot_read_the_text_says_so_before_it_differs(text, unrea
     other = f"bert-mini-{unread}"
     reader = "bert-mini-en" if unread == "zh" else "bert-mini-zh"
     of = {"attention_compare": "model", "attention_compared_model": other}
-    app = ask("compare", model=reader, attention_text=text, **of)
+    app = ask("compare", model=reader, text=text, **of)
     (warning,) = (one.value.replace("\\", "") for one in app.warning)
     assert other in warning
     assert "hardly read" in warning
@@ -164,7 +164,7 @@ def test_chinese_words_are_those_that_the_reader_types(tmp_path, is_whole, diffe
         started(
             "compare",
             model=str(write_chinese_model(tmp_path)),
-            attention_text="我喜欢吃苹果",
+            text="我喜欢吃苹果",
             attention_words="我 喜欢 吃 苹果" if is_whole else "我 喜欢",
             attention_merge_words="true",
             attention_compared_text=" ".join(expected),
@@ -209,7 +209,7 @@ def files(monkeypatch, differences):
 
 def compare_with_files(other: str, text: str = TEXT):
     box = {"attention_difference_downloads": True}
-    return ask("compare", box, attention_text=text, attention_compared_text=other)
+    return ask("compare", box, text=text, attention_compared_text=other)
 
 
 def payload(page: bytes) -> tuple[dict, dict]:
@@ -257,7 +257,7 @@ def test_a_long_difference_is_drawn_whole_and_takes_the_shown_head_along(
 
 def test_three_ways_stand_beside_each_other_with_their_agreement():
     text = "the dog [MASK] the cat"
-    app = ask("combine", attention_text=text, attention_layer="3")
+    app = ask("combine", text=text, attention_layer="3")
     wanted = [  # rollout is of the last layer
         client().ask(attention_matrix)(MODEL, Texts(text), way, 5, 0)
         for way in combined.WAYS
@@ -285,7 +285,7 @@ def test_equal_colours_are_equal_numbers_in_all_three(monkeypatch, top):
         return dataclasses.replace(shown, values=2 * shown.values / shown.values.max())
 
     monkeypatch.setattr(combined, "shown_attention", scaled)
-    app = ask("combine", attention_text="word " * 60)
+    app = ask("combine", text="word " * 60)
     shown = traces(app)
     assert [(one["zmin"], one["zmax"]) for one in shown] == [(0, top)] * 3
     names = [one["colorbar"]["title"]["text"] for one in shown]
@@ -333,7 +333,7 @@ def test_no_picture_has_a_row_of_padding(padding_model, differences, monkeypatch
 
 @pytest.mark.parametrize("panel", ["combine", "sparse", "arithmetic"])
 def test_no_question_is_answered_about_padding(padding_model, panel):
-    app = ask(panel, model=padding_model, attention_text=LONGER)
+    app = ask(panel, model=padding_model, text=LONGER)
     shown = [*map(json.dumps, traces(app)), *(str(one.value) for one in app.dataframe)]
     assert shown
     assert not [one for one in shown if "[PAD]" in one]

@@ -224,8 +224,8 @@ def test_a_click_alone_leaves_what_was_put_together(drawn):
 def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
     first, second = "She took the book to the library.", "It was old."
     ask(
-        attention_text=first,
-        attention_pair=second,
+        text=first,
+        pair=second,
         attention_from_segment=looks,
         attention_to_segment=seen,
     )
@@ -366,7 +366,7 @@ def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
 
 
 def test_words_of_several_pieces_have_a_bar(drawn):
-    ask(attention_text="unbelievableness of it")
+    ask(text="unbelievableness of it")
     (start, size), *others = drawn.last.spans
     tokens = client().ask(Explorer.tokenize)(MODEL, "unbelievableness").tokens
     assert drawn.last.tokens[start : start + size] == tuple(tokens)[1:-1]

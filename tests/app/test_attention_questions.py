@@ -120,39 +120,39 @@ def locked(token: int, other: int | None) -> dict[str, object]:
 
 
 def pair_of(app: AppTest) -> tuple[str, str]:
-    names = ("attention_from", "attention_to")
-    return tuple(app.selectbox(key=name).value for name in names)
+    """Who looks, from 1 as on all pages, and who is seen, from 0."""
+    return tuple(app.selectbox(key=name).value for name in ("token", "attention_to"))
 
 
 @pytest.mark.parametrize("panel", ["arithmetic", "switch"])
 def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
     app = ask(panel, locked(3, 0), attention_cut_edge="true")
-    assert pair_of(app) == ("3", "0")
-    address = [app.query_params[f"attention_{end}"] for end in ("from", "to")]
-    assert address in (["3", "0"], [["3"], ["0"]])
+    assert pair_of(app) == ("4", "0")
+    address = [app.query_params[name] for name in ("token", "attention_to")]
+    assert address in (["4", "0"], [["4"], ["0"]])
     app.selectbox(key="attention_to").set_value("6").run()
     for is_hidden in (True, False):  # hiding a sign and showing it again
         app.toggle(key="attention_hide_special").set_value(is_hidden).run()
-        assert pair_of(app) == ("3", "6")
+        assert pair_of(app) == ("4", "6")
 
 
 def test_a_lock_of_another_text_moves_no_box():
     text = "The old man saw a young bird on the roof."
     last = client().ask(Explorer.tokenize)(MODEL, text).num_tokens - 1
-    app = ask("arithmetic", locked(6, 5), attention_text=text)
-    assert pair_of(app) == ("1", str(last))
+    app = ask("arithmetic", locked(6, 5), text=text)
+    assert pair_of(app) == ("2", str(last))
 
 
 @pytest.mark.parametrize(
-    ("text", "row", "expected"), [(TEXT, "4", ("4", "0")), ("a cat", "9", ("1", "0"))]
+    ("text", "row", "expected"), [(TEXT, "5", ("5", "0")), ("a cat", "9", ("2", "0"))]
 )
 def test_a_link_brings_the_pair_back_where_the_text_has_it(text, row, expected):
-    app = ask("arithmetic", attention_text=text, attention_from=row, attention_to="0")
+    app = ask("arithmetic", text=text, token=row, attention_to="0")
     assert pair_of(app) == expected
 
 
 def test_the_value_and_the_mask_of_a_pair_are_shown():
-    app = ask("arithmetic", attention_from="2", attention_to="4")
+    app = ask("arithmetic", token="3", attention_to="4")
     found = client().ask(pair_arithmetic)(MODEL, Texts(TEXT), 0, 0, 2, 4)
     rows = drawn_maps(app)[1]
     expected = found.value, found.prob * found.value, found.output
@@ -168,7 +168,7 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
         found, exposed_prob=found.prob, unrounded_probs=found.probs + apart
     )
     monkeypatch.setattr(arithmetic, "ask", lambda _: lambda *_: moved)
-    text = said(ask("arithmetic", attention_from="2", attention_to="4"))
+    text = said(ask("arithmetic", token="3", attention_to="4"))
     assert ("Without any rounding in this row" in text) == (apart > 1e-6)
     assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
 
@@ -184,7 +184,7 @@ def test_parts_are_switched_off_as_the_page_says():
     assert (before.value, float(change.value.split()[0])) == (after.value, 0)
     assert "Everything is switched on" in said(app)
     app.get_by_key("attention_cut_edge").set_value(True).run()
-    app.get_by_key("attention_from").set_value("8")
+    app.get_by_key("token").set_value("9")
     app.get_by_key("attention_to").set_value("5")
     for place, edge in (
         ("everywhere", Edge(8, 5)),
@@ -261,12 +261,12 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypat
             return super().__getitem__(name)
 
     monkeypatch.setattr(maps, "CellColumns", Watched)
-    ask("sparse", model=str(HF), attention_text="ab [MASK]")
+    ask("sparse", model=str(HF), text="ab [MASK]")
     assert not read
     text = "[MASK] ab cab ab ba"
     monkeypatch.setattr("pages.attention.switch_off._MOST_DRAWN", 4)
     box = {"attention_sparse_edges_table": True}
-    app = ask("sparse", box, model=str(HF), attention_text=text)
+    app = ask("sparse", box, model=str(HF), text=text)
     tokens = client().ask(Explorer.tokenize)(str(HF), text).tokens
     shown = app.dataframe[0].value
     assert drawn_maps(app)[0].shape == (4, 4)
@@ -367,7 +367,7 @@ def number_model(tmp_path_factory):
 
 def test_a_number_changes_in_its_own_unit(number_model):
     def ask_number(panel: str, **params: Any) -> AppTest:
-        return ask(panel, model=number_model, attention_text=NUMBER_TEXT, **params)
+        return ask(panel, model=number_model, text=NUMBER_TEXT, **params)
 
     def switched(**off: Any):
         switches = Switches(**off)
@@ -404,7 +404,7 @@ def patched(
 ) -> tuple[AppTest, PatchingMap]:
     """The page and the engine, both asked for the likeliest word at the mask."""
     asked = {"attention_contrast": contrast} if contrast else {}
-    texts = {"attention_text": clean, "attention_other": corrupted}
+    texts = {"text": clean, "attention_other": corrupted}
     app = ask("patch", model=model, **texts, **asked)
     predictions = client().ask(Explorer.predict_masks)(model, clean, cut=True)
     best, position = int(predictions.logits[0].argmax()), predictions.positions[0]
@@ -449,10 +449,10 @@ def test_what_cannot_be_patched_or_compared_with_is_named():
     app = ask(
         "patch",
         {"attention_contrast": "qqqqqqq"},
-        attention_text=CLEAN,
+        text=CLEAN,
         attention_other="Rome is the capital of Italy.",
     )
     assert "qqqqqqq" in said(app)
     assert "italy stands where your text has" in said(app)
-    app = ask("patch", attention_text=CLEAN, attention_other=CORRUPTED)
+    app = ask("patch", text=CLEAN, attention_other=CORRUPTED)
     assert "stands where your text has" not in said(app)

@@ -14,6 +14,8 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
 from pages.shared.engine import client
+from pages.shared.own_text import PAIR
+from pages.shared.own_text import TEXT as FIRST
 from tests.app.real_pages import dense_word
 from tests.app.test_attention import MODEL, ROOT, TEXT, ask, said, started, type_text
 from tests.app.test_layers import classifier_copy
@@ -60,7 +62,7 @@ def test_an_untouched_word_follows_the_text_and_a_chosen_one_stays():
 
 def test_a_link_brings_the_watched_answer_back():
     chosen = {"attention_target": "1", "attention_word": "italy"}
-    app = ask("switch", attention_text=TWO_MASKS, **chosen)
+    app = ask("switch", text=TWO_MASKS, **chosen)
     assert app.selectbox(key="attention_word").value == "italy"
     index = client().ask(vocabulary)(MODEL).index("italy")
     masks = client().ask(Explorer.tokenize)(MODEL, TWO_MASKS).mask_positions
@@ -72,7 +74,7 @@ def test_a_link_brings_the_watched_answer_back():
 
 
 def test_a_second_text_that_follows_is_watched():
-    texts = {"attention_text": "ab cab", "attention_pair": "b a"}
+    texts = {"text": "ab cab", "pair": "b a"}
     app = ask("switch", model=TINY, **texts)
     (option,) = app.selectbox(key="attention_target").options
     assert option == "the second text follows the first"
@@ -82,11 +84,11 @@ def test_a_second_text_that_follows_is_watched():
 
 def test_a_class_is_watched_and_not_held_against_itself(tmp_path):
     model = classifier_copy(tmp_path)
-    app = ask("switch", model=model, attention_text="ab cab", attention_target="2")
+    app = ask("switch", model=model, text="ab cab", attention_target="2")
     shown_as_measured(app, model, "ab cab", Target("classifier", 2))
     assert "the class z" in said(app) + app.metric[0].label
     chosen = {"attention_target": "1", "attention_other_answer": "1"}
-    app = ask("patch", model=model, attention_text="ab cab", **chosen)
+    app = ask("patch", model=model, text="ab cab", **chosen)
     box = app.selectbox(key="attention_other_answer")
     assert (box.value, box.options) == (None, ["x", "z"])
 
@@ -95,7 +97,7 @@ def test_a_class_is_watched_and_not_held_against_itself(tmp_path):
     ("language", "name"), [("English", "does not follow"), ("中文", "不是下一句")]
 )
 def test_a_link_keeps_the_other_answer_in_both_languages(language, name):
-    texts = {"attention_text": "ab cab", "attention_pair": "b a"}
+    texts = {"text": "ab cab", "pair": "b a"}
     chosen = {"attention_other": "ba cab", "attention_other_answer": "1"}
     app = started("patch", language=language, model=TINY, **texts, **chosen)
     box = app.selectbox(key="attention_other_answer")
@@ -105,7 +107,7 @@ def test_a_link_keeps_the_other_answer_in_both_languages(language, name):
 
 def test_a_model_without_answers_says_so(tmp_path):
     model = str(hf_copy(tmp_path, without_part(weights_of_hf(), "cls.")))
-    app = ask("switch", model=model, attention_text="ab [MASK]")
+    app = ask("switch", model=model, text="ab [MASK]")
     assert not app.metric
     assert "attention_target" not in [box.key for box in app.selectbox]
     assert "no masked-word head" in said(app)
@@ -113,7 +115,7 @@ def test_a_model_without_answers_says_so(tmp_path):
 
 def test_a_model_of_one_head_has_its_answers(tmp_path):
     model, text = str(hf_copy(tmp_path, config={"num_attention_heads": 1})), "ab [MASK]"
-    app = ask("switch", model=model, attention_text=text)
+    app = ask("switch", model=model, text=text)
     found = client().ask(Explorer.predict_masks)(model, text)
     target = Target("mlm", int(found.logits[0].argmax()), int(found.positions[0]))
     shown_as_measured(app, model, text, target)
@@ -125,42 +127,38 @@ def test_a_link_keeps_the_other_model():
     entries = tuple(ModelEntry(model, "tiny", "upload") for model in uploaded)
     chosen = {"attention_compare": "model", "attention_compared_model": TINY}
     state = {"uploaded_models": entries}
-    app = ask("compare", state, attention_text="ab cab", **chosen)
+    app = ask("compare", state, text="ab cab", **chosen)
     assert app.selectbox(key="attention_compared_model").value == TINY
     assert app.query_params["attention_compared_model"] in (TINY, [TINY])
 
 
-@pytest.mark.parametrize("page", ["attention", "layers"])
-def test_texts_that_a_link_has_no_room_for_stay_and_are_named(page):
+def test_texts_that_a_link_has_no_room_for_stay_and_are_told():
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    text, pair = f"{page}_text", f"{page}_pair"
-    for name, value in {"lang": "English", "model": TINY, text: "ab cab"}.items():
+    for name, value in {"lang": "English", "model": TINY, FIRST: "ab cab"}.items():
         app.query_params[name] = value
-    app.switch_page(f"pages/{page}/{page}.py").run()
+    app.switch_page("pages/attention/attention.py").run()
 
-    def left_out(key: str, value: str) -> list[str]:
-        """Types a text; names what the page says is not in the address."""
+    def linked(key: str, value: str) -> set[str]:
+        """Types a text; returns which of both are in the address."""
         app.text_area(key=key).set_value(value).run()
         assert not app.exception
         assert app.text_area(key=key).value == value
         assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
-        captions = [c.value for c in app.caption if "no room for" in c.value]
-        labels = {name: app.text_area(key=name).label for name in (text, pair)}
-        found = [k for k, v in labels.items() if any(v in c for c in captions)]
-        assert len(found) == len(captions)
-        assert not set(found) & set(app.query_params)
+        found = {FIRST, PAIR} & set(app.query_params)
+        is_told = any("too long for a link" in c.value for c in app.caption)
+        assert is_told == (found != {FIRST, PAIR})
         return found
 
-    assert left_out(pair, dense_word(1500)) == []
-    assert left_out(text, dense_word(3900)) == [text]
-    assert left_out(text, dense_word(2400)) == [text]  # they fit one at a time
-    assert left_out(pair, "ab") == []
-    assert left_out(pair, dense_word(1500)) == [pair]
-    assert left_out(text, "ab cab") == []
+    assert linked(PAIR, dense_word(1500)) == {FIRST, PAIR}
+    assert linked(FIRST, dense_word(6000)) == {PAIR}
+    assert linked(FIRST, dense_word(2400)) == {PAIR}  # they fit one at a time
+    assert linked(PAIR, "ab") == {FIRST, PAIR}
+    assert linked(PAIR, dense_word(1500)) == {PAIR}
+    assert linked(FIRST, "ab cab") == {FIRST, PAIR}
 
 
 def test_long_other_sentences_stay_out_of_the_link():
-    app = ask("compare", model=TINY, attention_text="ab cab")
+    app = ask("compare", model=TINY, text="ab cab")
     app.text_input(key="attention_compared_text").set_value(dense_word(3000)).run()
     assert not app.exception
     assert "attention_compared_text" not in app.query_params

@@ -25,6 +25,9 @@ pytestmark = pytest.mark.usefixtures("opened")
 SENTENCES = "a | one small lamp\nb | two large lamps\na | a bank\nb | the bank"
 
 
+TEXT = "She sat down on the bank of the river."
+
+
 def printed(code: str, **params: str) -> str:
     """Opens a panel with its program unfolded, and runs that."""
     app = open_page("embeddings", state={f"{code}_code": True}, **params)
@@ -32,10 +35,8 @@ def printed(code: str, **params: str) -> str:
 
 
 def test_the_input_sum():
-    output = printed("embeddings_shares", embeddings_token="2 · she")
-    found = client().ask(take_input_apart)(
-        DEFAULT_MODEL, "She sat down on the bank of the river."
-    )
+    output = printed("embeddings_shares", text=TEXT, token="2")
+    found = client().ask(take_input_apart)(DEFAULT_MODEL, TEXT)
     assert output.startswith("she ")
     assert str(found.normed[1, 0])[:6] in output
 

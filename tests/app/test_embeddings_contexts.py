@@ -17,7 +17,7 @@ from tests.app.real_pages import checked, finished, said
 from tests.app.test_embeddings import open_page
 from tests.app.test_embeddings_code import printed
 
-LAYER, TOKEN = "embeddings_contexts_layer", "embeddings_contexts_token"
+LAYER = "embeddings_contexts_layer"
 
 
 def listed(app) -> list[str]:
@@ -34,8 +34,9 @@ def test_the_list_is_that_of_the_chosen_token_and_layer(monkeypatch, is_job):
     text = "Please close the window."
     app = open_page(
         embeddings_panel="contexts",
-        embeddings_contexts_text=text,
-        **{TOKEN: "4 · window", LAYER: "2"},
+        text=text,
+        token="5",
+        **{LAYER: "2"},
     )
     sentences = searched_sentences("en")
     asked = ((text,), "token", DEFAULT_MODEL, sentences, "token")
@@ -50,16 +51,19 @@ def test_the_list_is_that_of_the_chosen_token_and_layer(monkeypatch, is_job):
 
 
 def test_a_chinese_model_searches_chinese_sentences_and_no_text_none():
-    app = open_page("zh", embeddings_panel="contexts")
-    assert app.selectbox(key=TOKEN).value == "5 · 开"
+    app = open_page("zh", embeddings_panel="contexts", text="锅里的水开了。", token="6")
     assert listed(app)[0] == "水[开]了，猫还趴在窗边看雪。"
-    app.text_input(key="embeddings_contexts_text").set_value(" ").run()
+    app.get_by_key("token").set_value("1").run()  # [CLS]
+    assert "模型给每段文本加上的" in said(checked(app))
+    app.text_area(key="text").set_value(" ").run()
     assert "还没有文本" in said(checked(app))
 
 
 @pytest.mark.usefixtures("opened")
 def test_its_program_prints_the_list():
-    output = printed("embeddings_contexts", embeddings_panel="contexts")
+    text = "She turned off the light and went to bed."
+    link = {"embeddings_panel": "contexts", "text": text, "token": "6"}
+    output = printed("embeddings_contexts", **link)
     first, *others = output.splitlines()
     assert "'light', ' stayed dark.'" in first
     assert len(others) == 19

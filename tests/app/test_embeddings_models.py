@@ -67,11 +67,11 @@ def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path):
     name = "bert.embeddings.token_type_embeddings.weight"
     weights[name] = weights[name][:1].copy()
     model = str(hf_copy(tmp_path, weights, {"type_vocab_size": 1}))
-    link = {"embeddings_text": "ba be", "embeddings_pair": "bi bo"}
+    link = {"text": "ba be", "pair": "bi bo"}
     app = real_pages.open_page("embeddings", may_fail=True, model=model, **link)
     assert "type_vocab_size=1" in app.error[0].value.replace("\\", "")
     assert not app.get("plotly_chart")
-    app.text_input(key="embeddings_pair").set_value("").run()
+    app.text_area(key="pair").set_value("").run()
     found = client().ask(take_input_apart)(model, "ba be")
     strips = [
         np.array(trace["customdata"]) for trace in specs(finished(app))[0]["data"]

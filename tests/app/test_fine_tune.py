@@ -15,7 +15,9 @@ from bertviz_core.engine import JobStatus
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
 from bertviz_core.finetune import visitor_tables
-from bertviz_core.finetune.column_choice import ColumnChoice
+from bertviz_core.finetune.checks import DataRow
+from bertviz_core.finetune.columns import ColumnChoice, view_table
+from bertviz_core.finetune.mending import Mending
 from bertviz_core.finetune.notes import note
 from bertviz_core.finetune.request import (
     SAMPLES,
@@ -23,11 +25,8 @@ from bertviz_core.finetune.request import (
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.finetune.schedule import learning_rates
-from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
-from bertviz_core.finetune.table_view import view_table
+from bertviz_core.finetune.settings import FinetuneSettings, learning_rates
+from bertviz_core.finetune.table import DEFAULT_LIMITS, Limits, read_table
 from bertviz_core.finetune.visitor_tables import keep_table, table_path
 from bertviz_core.visitor_files import (
     LEASE_VARIABLE,
@@ -37,6 +36,7 @@ from bertviz_core.visitor_files import (
 )
 from pages.fine_tune import running, step_check
 from pages.fine_tune.answers import choose_columns, look
+from pages.fine_tune.mend_rows import mending_of
 from pages.fine_tune.state import FineTuneState
 from pages.shared import engine, errors
 from tests.app.fake_client import CONFIG
@@ -492,6 +492,93 @@ def test_a_finding_has_its_remedy_and_its_rows(open_step, tuner):
     assert any(frame.iloc[:, 0].tolist() == list(range(2, 10)) for frame in shown)
 
 
+MISSPELT = "text;label\n" + "".join(
+    f"text number {i};{('good', 'bad', 'Good')[i % 3]}\n" for i in range(60)
+)
+
+
+def mend(app, *keys, **chosen):
+    """Opens the table that is to be mended, chooses, and clicks."""
+    app.session_state["ft_mend"] = True
+    app.run()
+    for key, value in chosen.items():
+        app.selectbox(key=f"ft_mend_{key}").set_value(value).run()
+    for key in keys:
+        app.button(key=f"ft_mend_{key}").click().run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_two_spellings_are_merged_and_the_merging_is_undone(open_step, tuner, language):
+    handle = table_of(tuner, MISSPELT)
+    app = open_step("check", language, ft_table=handle, ft_name="letters.csv")
+    assert "Good" in said_in(app.warning)
+    mend(app, "rename", old="Good", new="good")
+    mended = address(app)["ft_table"]
+    assert mended != handle
+    assert address(app)["ft_name"] == "letters.csv"
+    assert address(app)["ft_label"] == "label"
+    assert "Good" not in said_in(app.warning)
+    # It is what a training learns from, and stays so in another language.
+    asked = [call[2] for call in tuner.calls if call[0] == "check_data"][-1]
+    assert asked.source.table == mended
+    assert app.get_by_key("ft_mend_download").proto.url.startswith("download/")
+    app.query_params["lang"] = "zh" if language == "en" else "en"
+    app.run()
+    assert address(app)["ft_table"] == mended
+    mend(app, "undo")
+    assert address(app)["ft_table"] == handle
+    assert "Good" in said_in(app.warning)
+    assert not [b for b in app.button if b.key == "ft_mend_undo"]
+
+
+def test_rows_are_chosen_by_finding_and_a_text_is_read_whole(open_step, tuner):
+    long = " ".join(["all of it"] * 300)
+    app = open_step("check", ft_table=table_of(tuner, f"{MISSPELT}{long};bad\n"))
+    mend(app)
+    names = app.selectbox(key="ft_mend_shown").options
+    assert names[:2] == ["All rows", "Rows without a text or a label"]
+    assert {"Labels spelled in two ways", "Label: Good"} <= set(names)
+    mend(app, shown="label Good", read=4)
+    asked = [call[1] for call in tuner.calls if call[0] == "rows_to_mend"][-1]
+    assert (asked.label, asked.page) == ("Good", 0)
+    assert "text number 2" in said_in(app.text)
+    assert not app.number_input or "ft_mend_page" not in {
+        n.key for n in app.number_input
+    }
+    mend(app, shown="all")
+    app.number_input(key="ft_mend_page").set_value(2).run()
+    mend(app, read=62)
+    assert long in said_in(app.text)
+
+
+def test_rows_that_cannot_be_trained_on_can_be_mended_where_it_is_said(
+    open_step, tuner
+):
+    lines = "".join(f"text {i},{i}.25\n" for i in range(20))
+    handle = table_of(tuner, f"text,price\n{lines}late,cheap\n")
+    app = open_step(ft_table=handle, ft_label="price", ft_kind="number")
+    assert "“cheap” in rows 22" in said_in(app.error)
+    mend(app, "rename", old="cheap", new="3.25")
+    assert not app.error
+    assert app.success
+    # A table without rows is none.
+    app = open_step(ft_table=table_of(tuner, "text,label\n" + "one,a\n" * 12))
+    mend(app)
+    assert "the same label" in said_in(app.error)
+
+
+def test_changes_in_the_table_are_those_of_its_rows():
+    rows = tuple(DataRow(row, "text", None, "a") for row in (2, 5, 9, 11))
+    edited = {
+        3: {"label": None},
+        0: {"label": " b "},
+        1: {"leave_out": True, "label": "b"},
+        2: {"leave_out": False, "label": "a"},
+    }
+    assert mending_of(edited, rows) == Mending(((2, "b"), (11, "")), (5,))
+
+
 def test_names_of_columns_are_shown_letter_for_letter(open_step, tuner):
     table = table_of(tuner, "<b>x</b>,*y*\n" + "a b,1\nc d,0\n" * 8)
     app = open_step(ft_table=table)
@@ -690,7 +777,7 @@ def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
     app.number_input(key="ft_option_epochs").set_value(7).run()
     app.number_input(key="ft_option_learning_rate").set_value(4e-5).run()
     app.selectbox(key="ft_option_decay").set_value("exponential").run()
-    app.number_input(key="ft_option_epoch_factor").set_value(0.5).run()
+    app.slider(key="ft_option_final_rate").set_value(0.5).run()
     again = open_step(**address(app))
     again.text_input(key="ft_title").set_value("my letters").run()
     again.toggle(key="ft_tensorboard").set_value(True).run()
@@ -701,7 +788,7 @@ def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
         epochs=7,
         learning_rate=4e-5,
         decay="exponential",
-        epoch_factor=0.5,
+        final_rate=0.5,
         max_tokens=request.settings.max_tokens,
     )
     assert (request.title, request.tensorboard) == ("my letters", True)
@@ -896,6 +983,27 @@ def test_a_broken_run_says_so_and_goes_on_when_asked(open_run, tuner, state, has
     assert app.get_by_key("ft_stop")
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_run_that_was_stopped_goes_on_when_asked(open_run, tuner, language):
+    app = open_run("stopped", language, model=MODEL, has_epoch=True, ending="asked")
+    button = app.button(key="ft_resume")
+    labels = {"en": "Go on with this training", "zh": "继续这次训练"}
+    assert button.label == labels[language]
+    assert "14" in button.help
+    button.click().run()
+    assert ("resume_training", RUN) in tuner.calls
+    assert app.get_by_key("ft_stop")
+    app = open_run("stopped", language, model=MODEL, has_epoch=True, can_go_on=False)
+    assert app.success
+    assert "ft_resume" not in {button.key for button in app.button}
+
+
+def test_a_run_that_failed_after_a_stop_is_no_success(open_run):
+    app = open_run("failed", model=MODEL, has_epoch=True)
+    assert app.error
+    assert not app.success
+
+
 @pytest.mark.parametrize(
     ("epoch", "said", "unsaid"),
     [(2, "after epoch 2", "anew"), (0, "began anew", "epoch 0"),
@@ -966,7 +1074,7 @@ def test_the_reason_that_the_system_gives_is_said_in_the_same_language(
     ("language", "settings", "said"),
     [
         ("zh", {"decay": "exponential", "precision": "float32"}, ("指数", "float32")),
-        ("en", {"decay": "linear", "precision": "auto"}, ("linear, to 0", "detect")),
+        ("en", {"decay": "linear", "precision": "auto"}, ("linear, a", "detect")),
     ],
 )
 def test_the_settings_of_a_run_are_said_in_the_readers_language(

@@ -11,11 +11,16 @@ import streamlit as st
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError, TrainingError
+from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.data_check import DataRow
+from bertviz_core.finetune.checks import DataRow
 from bertviz_core.finetune.evaluation import compare, evaluate_classes
+from bertviz_core.finetune.mending import Mending
+from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.temperature import Temperature, with_temperature
 from bertviz_core.trace import TrainedInputs
 from pages.attention import difference
+from pages.fine_tune import relabel
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import PANELS as TRY_PANELS
@@ -33,6 +38,7 @@ from tests.app.finished_runs import (
     number_report,
 )
 
+SECOND, THIRD, WAITING = "cd" * 16, "ef" * 16, "12" * 16
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 
 
@@ -293,7 +299,7 @@ def two_runs(client, monkeypatch):
 
     monkeypatch.setattr(client, "training", status_of)
     monkeypatch.setattr(client, "training_outcome", outcome_of)
-    monkeypatch.setattr(client, "validation_rows", rows)
+    monkeypatch.setattr(client, "report_rows", rows)
 
 
 def look_at(app, run):
@@ -378,12 +384,206 @@ def test_a_click_on_a_cell_is_the_choice_of_both_lists(open_step, shown):
 def test_labels_to_check_are_the_wrong_rows_the_surest_first(open_step, client, shown):
     app = open_step("evaluate", ft_eval_panel="mistakes")
     assert tables(app)[0]["row"].tolist() == [8, 4]
-    assert tables(app)[0]["predicted class"].tolist() == ["红", "*spam*"]
+    assert tables(app)[0]["label"].tolist() == ["*spam*", "ham"]
+    assert tables(app)[0]["said"].tolist() == ["红", "*spam*"]
+    assert app.button(key="ft_relabel_take").disabled
     client.report = class_report(TARGETS)
     answers.forget_models()
     app.run()
     assert not tables(app)
     assert "every row right" in shown(app)
+
+
+@pytest.mark.parametrize("panel", ["mistakes", "largest"])
+def test_a_corrected_label_leads_to_another_training(
+    open_step, client, monkeypatch, panel
+):
+    client.is_regression = panel == "largest"
+    app = open_step("evaluate", ft_eval_panel=panel)
+    request = client.training(RUN).request
+    asked = []
+
+    def mended(*arguments):
+        asked.append(arguments)
+        return TableSource("file:" + "cd" * 16, "utf-8", ",", True)
+
+    monkeypatch.setattr(client, "mend_table", mended, raising=False)
+    with monkeypatch.context() as patch:
+        changes = Mending(labels=((8, "红"),), dropped=(4,))
+        patch.setattr(relabel, "mending_of", lambda *_: changes)
+        app.run()
+        label = "Correct 2 and train again"
+        assert app.button(key="ft_relabel_take").label == label
+        app.button(key="ft_relabel_take").click().run()
+    assert not app.exception
+    ((source, column, changed, _),) = asked
+    assert (source, column) == (request.data.source, request.data.columns.label)
+    assert changed == changes
+    state = app.session_state["ft_state"]
+    assert (state.run_id, state.table) == ("", "file:" + "cd" * 16)
+    assert (state.text, state.label) == ("message", "topic")
+    assert app.session_state["ft_step"] == "train"
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_model_is_tried_by_a_link_for_reading(
+    open_step, client, monkeypatch, shown, is_own
+):
+    status = dataclasses.replace(client.training(RUN), is_own=is_own)
+    monkeypatch.setattr(client, "training", lambda _: status)
+    app = open_step("try")
+    assert not app.error
+    assert "The model predicts" in shown(app)
+    assert ("my books” was trained by someone else" in shown(app)) is not is_own
+    links = [code.value for code in app.code if "ft_run_id" in code.value]
+    assert len(links) == is_own
+    assert all(RUN not in link and "ft_step=try" in link for link in links)
+
+
+def test_a_link_for_reading_only_corrects_no_label(open_step, client, monkeypatch):
+    status = dataclasses.replace(client.training(RUN), is_own=False)
+    monkeypatch.setattr(client, "training", lambda _: status)
+    app = open_step("evaluate", ft_eval_panel="mistakes")
+    assert tables(app)[0]["predicted class"].tolist() == ["红", "*spam*"]
+    assert "ft_relabel_take" not in {button.key for button in app.button}
+
+
+def sure_report():
+    """Ten rows of one certainty, six of which are right."""
+    shares = np.tile([0.95, 0.05], (10, 1))
+    return evaluate_classes(
+        LABELS[:2], np.repeat([0, 1], [6, 4]), shares, np.arange(10)
+    )
+
+
+def test_a_temperature_is_shown_before_it_is_kept(
+    open_step, client, with_outcome, monkeypatch, shown
+):
+    report = sure_report()
+    with_outcome(report=report, baselines=(), labels=LABELS[:2])
+    kept = []
+    found = Temperature(6.0, 20)
+    monkeypatch.setattr(client, "_fit_temperature", lambda _: found, raising=False)
+    monkeypatch.setattr(
+        client, "keep_temperature", lambda *asked: kept.append(asked), raising=False
+    )
+    app = open_step("evaluate", ft_eval_panel="calibration")
+    assert len(specs(app)) == 1
+    app.button(key="job_ft_eval_temperature_start").click().run()
+    scaled = with_temperature(report.probabilities, 6.0)[0, 0]
+    assert len(specs(app)) == 2
+    assert f"35.0% before, {abs(scaled - 0.6):.1%} after" in shown(app)
+    assert not kept
+    app.button(key="ft_eval_keep_temperature").click().run()
+    assert kept == [(RUN, found)]
+
+
+def test_a_temperature_that_is_kept_is_told_and_offered_no_more(
+    open_step, with_outcome, shown
+):
+    temperature = {
+        "value": 2.5, "validation_rows": 20, "calibration_error_before": 0.4
+    }  # fmt: skip
+    recipe = {"validation_rows": 20, "temperature": temperature}
+    report = sure_report()
+    with_outcome(report=report, baselines=(), labels=LABELS[:2], recipe=recipe)
+    app = open_step("evaluate", ft_eval_panel="calibration")
+    assert "temperature 2.5" in shown(app)
+    assert "40.0% before, 35.0% after" in shown(app)
+    assert "job_ft_eval_temperature_start" not in {button.key for button in app.button}
+
+
+@pytest.fixture
+def three_runs(client, monkeypatch):
+    """Two more runs with other seeds, one of them of other rows; and one that waits."""
+    outcome, status = client.training_outcome(RUN), client.training(RUN)
+    worse = class_report(np.zeros(11, int))
+    reports = {RUN: outcome.report, SECOND: worse, THIRD: worse}
+    rows = {RUN: "a", SECOND: "a", THIRD: "b"}
+    seeds = {RUN: 1, SECOND: 2, THIRD: 3, WAITING: 4}
+    curves = {RUN: [0.5, 0.75], SECOND: [0.6], THIRD: [0.625, 0.5]}
+
+    def outcome_of(run):
+        recipe = outcome.recipe | {"data_sha256": rows[run]}
+        found = {"run_id": run, "report": reports[run], "recipe": recipe}
+        return dataclasses.replace(outcome, **found)
+
+    def status_of(run):
+        settings = dataclasses.replace(status.request.settings, seed=seeds[run])
+        request = dataclasses.replace(status.request, settings=settings)
+        changes = {"run_id": run, "request": request, "metric_name": "accuracy"}
+        if run == WAITING:
+            changes |= {"state": "waiting", "model": None}
+        changes["metrics"] = np.array(curves.get(run, []))
+        return dataclasses.replace(status, **changes)
+
+    monkeypatch.setattr(client, "training", status_of)
+    monkeypatch.setattr(client, "training_outcome", outcome_of)
+    return reports
+
+
+def look_at_runs(open_step, language="en"):
+    app = open_step("evaluate", language, ft_eval_panel="runs")
+    app.session_state["ft_earlier"] = tuple(
+        (run, "books") for run in (WAITING, THIRD, SECOND, RUN)
+    )
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_runs_stand_side_by_side_and_are_compared_pair_by_pair(
+    open_step, three_runs, shown
+):
+    app = look_at_runs(open_step)
+    settings, scores = tables(app)
+    assert settings["training"].tolist() == ["this one", "2 · books", "3 · books"]
+    assert settings["Seed"].tolist() == ["1", "2", "3"]
+    first, second = three_runs[RUN], three_runs[SECOND]
+    pair = compare(first, second, "accuracy")
+    assert pair.only_first > pair.only_second
+    assert scores["only this one right"].tolist() == ["–", str(pair.only_first), "–"]
+    assert scores["only that one right"].tolist() == ["–", str(pair.only_second), "–"]
+    assert scores["by chance"].tolist() == ["–", percent(pair.chance), "other rows"]
+    values = [first.accuracy, second.accuracy]
+    mean, spread = np.mean(values), np.std(values, ddof=1)
+    expected = f"Mean accuracy {mean:.1%}, standard deviation {spread:.1%}"
+    assert f"seed: 2. {expected}" in shown(app)
+    assert "still running or waiting: 1" in shown(app)
+    (curves,) = specs(app)
+    assert [trace["name"] for trace in curves["data"]] == settings["training"].tolist()
+    assert numbers(curves["data"][0]["y"]).tolist() == [0.5, 0.75]
+    assert len({trace["line"]["dash"] for trace in curves["data"]}) == 3
+
+
+def test_more_seeds_are_trained_in_one_go(open_step, client, three_runs, monkeypatch):
+    started = []
+
+    def start(request, owner):
+        started.append(request)
+        return f"{len(started):032x}"
+
+    monkeypatch.setattr(client.trainings, "start", start)
+    monkeypatch.setitem(three_runs, f"{1:032x}", three_runs[RUN])
+    app = look_at_runs(open_step)
+    monkeypatch.setattr(client.trainings, "status", lambda run: client.training(RUN))
+    app.button(key="ft_seeds_start").click().run()
+    assert [request.settings.seed for request in started] == [2, 3]
+    before = client.training(RUN).request
+    for request in started:
+        assert (request.data, request.model) == (before.data, before.model)
+        settings = dataclasses.replace(request.settings, seed=1)
+        assert settings == before.settings
+    assert started[0].title == "my books, seed 2"
+    earlier = app.session_state["ft_earlier"]
+    assert [run for run, _ in earlier[:2]] == [f"{2:032x}", f"{1:032x}"]
+
+
+def test_runs_of_numbers_and_a_visitor_without_others(open_step, client, shown):
+    client.is_regression = True
+    app = open_step("evaluate", "zh", ft_eval_panel="runs")
+    assert not tables(app)
+    assert "还没有其他完成的训练" in shown(app)
 
 
 def test_a_threshold_answers_fewer_rows(open_step):
@@ -519,7 +719,7 @@ def test_a_recipe_answers_whether_there_are_two_texts(
 ):
     with_classes.trained_inputs = TrainedInputs(9, has_pairs)
     app = open_app("fine_tune", ft_step="try")
-    assert not app.toggle
+    assert {toggle.key for toggle in app.toggle} <= {"projector"}  # no second text
     boxes = {box.key for box in app.text_area}
     assert boxes == {"ft_try_text"} | ({"ft_try_pair"} if has_pairs else set())
     assert "at most 9 tokens" in shown(app)
@@ -670,11 +870,10 @@ def test_links_to_other_pages_name_the_trained_model(open_step):
 
 
 def test_the_model_of_a_training_opens_on_other_pages(open_app, client):
-    app = open_app("masked_word", open_model=MODEL)
+    app = open_app("masked_word", model=MODEL)
     assert not app.exception
     assert not app.error
     assert app.get_by_key("model").value == MODEL
-    assert "open_model" not in app.query_params
     app.run()
     assert ("renew", MODEL) in client.calls
     app.get_by_key("model").set_value(DEFAULT_MODEL).run()

@@ -1,5 +1,6 @@
 """Language, navigation and errors, on whatever page."""
 
+import json
 import logging
 
 import pytest
@@ -21,7 +22,12 @@ def test_every_page_runs_in_both_languages(open_app, shown, page, locale):
 
 @pytest.mark.parametrize(
     ("locale", "said"),
-    [(None, "Try it"), ("de-DE", "Try it"), ("zh-TW", "试一试"), ("ZH-hans", "试一试")],
+    [
+        (None, "What you can explore"),
+        ("de-DE", "What you can explore"),
+        ("zh-TW", "可以探索什么"),
+        ("ZH-hans", "可以探索什么"),
+    ],
 )
 def test_the_browser_decides_the_language(open_app, locale, said):
     assert open_app(locale=locale).header[0].value == said
@@ -30,21 +36,24 @@ def test_the_browser_decides_the_language(open_app, locale, said):
 def test_the_language_can_be_switched_and_stays_on_the_next_page(open_app):
     app = open_app()
     app.get_by_key("lang").set_value("中文").run()
-    assert app.header[0].value == "试一试"
+    assert app.header[0].value == "可以探索什么"
     app.switch_page("pages/models/models.py").run()
     assert app.title[0].value == "模型"
 
 
 def test_the_address_decides_the_language(open_app):
-    assert open_app(lang="中文").header[0].value == "试一试"
-    assert open_app(locale="zh-CN", lang="English").header[0].value == "Try it"
+    assert open_app(lang="中文").header[0].value == "可以探索什么"
+    assert (
+        open_app(locale="zh-CN", lang="English").header[0].value
+        == "What you can explore"
+    )
 
 
 def test_one_visitors_language_does_not_reach_another(open_app):
     english, chinese = open_app(), open_app(locale="zh-CN")
     english.run()
-    assert english.header[0].value == "Try it"
-    assert chinese.run().header[0].value == "试一试"
+    assert english.header[0].value == "What you can explore"
+    assert chinese.run().header[0].value == "可以探索什么"
 
 
 def test_the_title_is_there_even_if_the_engine_is_not(open_app, client):
@@ -59,7 +68,7 @@ def test_the_title_is_there_even_if_the_engine_is_not(open_app, client):
 def test_a_defect_is_one_sentence_and_the_log_has_the_rest(open_app, client, caplog):
     client.broken["predict_masks"] = RuntimeError("secret of the server")
     with caplog.at_level(logging.ERROR):
-        app = open_app()
+        app = open_app("masked_word")
     assert not app.exception
     assert "Something went wrong in this app" in app.error[0].value
     assert "secret" not in app.error[0].value
@@ -67,9 +76,9 @@ def test_a_defect_is_one_sentence_and_the_log_has_the_rest(open_app, client, cap
 
 
 def test_an_error_of_the_core_is_said_in_chinese(open_app):
-    app = open_app(locale="zh-CN", home_text_en="No gap here.")
-    assert "[MASK]" in app.error[0].value.replace("\\", "")
-    assert "There is no" not in app.error[0].value
+    app = open_app(locale="zh-CN", model="no model")
+    assert "没有模型 no model" in app.error[0].value
+    assert "Received" not in app.error[0].value
 
 
 def test_an_error_shows_what_the_user_typed_as_text(open_app):
@@ -77,13 +86,25 @@ def test_an_error_shows_what_the_user_typed_as_text(open_app):
     assert r"\*\*bold\*\* \<b\>" in app.error[0].value
 
 
-def test_who_comes_back_to_a_page_finds_its_explanations_folded(open_app):
-    def folded(app):
-        return "How to read this page" in [box.label for box in app.expander]
-
+def test_how_to_read_a_page_is_folded_into_the_line_of_its_title(open_app):
     app = open_app("activations")
-    assert not folded(app.run())
+    (box,) = [one for one in app.get("popover") if "read" in one.proto.popover.label]
+    said = "\n".join(one.value for one in box.markdown)
+    for part in ("What you see", "activation function", "New words on this page"):
+        assert part in said
+
+
+def test_projector_mode_enlarges_the_type_of_every_page(open_app):
+    app = open_app("activations")
+
+    def sizes():
+        specs = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+        return {spec["layout"].get("font", {}).get("size") for spec in specs}
+
+    assert sizes() == {None}
+    app.toggle(key="projector").set_value(True).run()
+    assert sizes() == {18}
     app.switch_page("pages/models/models.py").run()
-    app.switch_page("pages/activations/activations.py").run()
-    assert folded(app)
-    assert any("What you see" in one.value for one in app.caption)
+    assert app.toggle(key="projector").value
+    assert app.query_params["projector"] in ("true", ["true"])
+    assert any("font-size: 22px" in one.proto.body for one in app.get("html"))

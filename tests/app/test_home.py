@@ -1,89 +1,108 @@
-"""The home page answers at once and survives what is typed into it."""
+"""The start page shows the whole model at once and survives what is typed into it."""
 
-from urllib.parse import parse_qs
+import numpy as np
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from pages.masked_word.state import EXAMPLES
+from bertviz_core.experiments.answer_results import Answers
+from bertviz_core.experiments.cause_results import (
+    Prediction,
+    SwitchedPrediction,
+    Switches,
+    Target,
+)
+from bertviz_core.experiments.whole_model import OpenedLayer
+from pages.shared.navigation import ICONS
+from pages.shared.own_text import EXAMPLES
+from tests.payloads import unpacked
+
+LAYER = OpenedLayer(np.eye(3, 12), np.eye(3, 12), 1.5, 1.0, 0.5)
+PREDICTION = Prediction(1.0, 0.7, 1, False)
+ANSWERS = Answers(
+    np.array([5, 6]), np.array([[0.7, 0.2], [0.1, 0.8]]), np.array([[1, 2], [2, 1]])
+)
+SWITCHED = SwitchedPrediction(
+    Target("mlm", 5, 1), None, PREDICTION, PREDICTION, ANSWERS
+)
 
 
-def bars(app):
-    return [(bar.text.replace("\\", ""), bar.value) for bar in app.progress]
+def picture(app):
+    """What the picture of a page is sent, and what it is told besides."""
+    sent = [one.proto for one in app.get("bidi_component")]
+    parts = [unpacked(one.bytes)[0] for one in sent if "whole" in one.component_name]
+    return parts[0], parts[1]
 
 
-def test_the_example_is_guessed_without_any_input(open_app, client):
+def test_the_example_is_drawn_without_any_input(open_app, client):
     app = open_app()
-    assert app.text_input(key="home_text_en").value.count("[MASK]") == 1
-    # softmax of (1, 0): 73.1 % and 26.9 %.
-    assert bars(app)[:2] == [("**lamp**  73.1%", 73), ("***star***  26.9%", 26)]
-    assert r"\*star\*" in app.progress[1].text, "shown as text"
-    assert len(bars(app)) == 5
-    assert min(value for _, value in bars(app)) == 1  # 0 would be drawn empty
+    assert app.text_area(key="text").value == EXAMPLES["en"][0][0]
+    drawn, told = picture(app)
+    assert drawn["tokens"][0] == "[CLS]"
+    assert drawn["isMask"].count(True) == 1
+    assert drawn["guesses"] == ["lamp", "*star*"]
+    assert told["focus"] == drawn["isMask"].index(True)
+    assert told["agreement"]["value"] == 0.25
     before = len(client.calls)
     app.run()
     assert len(client.calls) == before > 0, "a rerun asks the engine nothing"
     # Nor does it take away what is being typed.
-    assert not app.text_input(key="home_text_en").proto.set_value
+    assert not app.text_area(key="text").proto.set_value
 
 
-def test_gaps_in_any_spelling_get_a_list_each_while_there_is_room(open_app):
+def test_a_text_without_a_gap_is_followed_from_its_first_word(open_app):
     app = open_app()
-    said = "first 3 of 5 gaps"
-    for text, num_bars in (
-        ("A ___ burns.", 5),
-        ("A <mask> and a ［mask］.", 10),
-        (" ".join(["[MASK]"] * 3), 15),
-        (" ".join(["[MASK]"] * 5), 15),
+    app.text_area(key="text").set_value("No gap.").run()
+    assert not app.error
+    assert picture(app)[1]["focus"] == 1
+    app.text_area(key="text").set_value("").run()
+    assert "no text" in app.info[0].value.lower()
+    assert not app.get("bidi_component")[1:]
+    assert len(app.main.get("page_link")) == len(ICONS) - 1  # the doors are there
+
+
+def test_a_link_opens_a_piece_a_part_and_switches(open_app, client):
+    client.open_layer = lambda *asked: client._asked("open_layer", *asked) or LAYER
+    client.open_answer = lambda *asked: client.logits
+    client.switch_off = lambda *asked, **more: client._asked("off", *asked) or SWITCHED
+    app = open_app(token="2", whole_open="layer.1", whole_off="layer.0 layer.1.head.2")
+    told = picture(app)[1]
+    assert (told["focus"], told["open"]) == (1, "layer.1")
+    assert told["off"] == ["layer.0", "layer.1.head.2"]
+    assert told["opened"]["kept"] == 1.5
+    assert [row["word"] for row in told["switched"]] == ["*star*", "lamp"]
+    (off,) = [call for call in client.calls if call[0] == "off"]
+    assert off[4] == Switches(
+        heads=((1, 2),), attention=(0,), feed_forward=(0,), edges=()
+    )
+    # What a link names that the model has not is passed over.
+    app = open_app(whole_open="layer.7", whole_off="layer.7.head.1 nonsense")
+    assert picture(app)[1]["open"] == ""
+    assert not app.exception
+
+
+def test_a_link_may_name_any_activation(open_app, client):
+    client.open_layer = lambda *asked: LAYER
+    for named, opened in (
+        ("layer.1.attention", "layer.1"),
+        ("layer.0.attention.probs", "layer.0"),
+        ("nothing.at.all", ""),
     ):
-        app.text_input(key="home_text_en").set_value(text).run()
-        assert len(app.progress) == num_bars
-        assert not app.error
-        told = any(said in caption.value for caption in app.caption)
-        assert told == (text.count("[MASK]") == 5)
+        assert picture(open_app(whole_open=named))[1]["open"] == opened
 
 
-def test_the_link_takes_its_sentence_along_whatever_was_looked_at_before(open_app):
-    """The first example is the default of both boxes, which Streamlit leaves out."""
-    home = open_app()
-    links = [link.proto for link in home.main.get("page_link")]
-    (query,) = [link.query_string for link in links if link.query_string]
-    app = open_app("masked_word", masked_text="Something [MASK].")
-    for name, values in parse_qs(query).items():
-        app.query_params[name] = values
-    app.run()
-    assert app.text_area(key="masked_text").value == EXAMPLES["en"][0]
-    assert home.text_input(key="home_text_en").value == EXAMPLES["en"][0]
-    app.text_area(key="masked_text").set_value("Another [MASK].").run()
-    assert app.text_area(key="masked_text").value == "Another [MASK]."
-
-
-def test_a_text_without_a_gap_gets_a_sentence_and_stays(open_app):
-    app = open_app()
-    app.text_input(key="home_text_en").set_value("No gap.").run()
-    assert "nothing to guess" in app.error[0].value
-    assert "click" not in app.error[0].value.lower()  # no word here can be clicked
-    assert app.text_input(key="home_text_en").value == "No gap."
-    assert len(app.page_link) >= 5  # the rest of the page is there
-    app.text_input(key="home_text_en").set_value("").run()
-    assert "no text" in app.error[0].value
-
-
-def test_the_button_goes_through_the_examples(open_app):
-    app = open_app()
-    seen = []
-    for _ in range(4):
-        seen.append(app.text_input(key="home_text_en").value)
-        app.button[0].click().run()
-    assert len(set(seen)) == 3
-    assert seen[3] == seen[0]
+def test_every_page_has_a_door(open_app):
+    links = [link.proto.page for link in open_app().main.get("page_link")]
+    assert {*links, "home"} == set(ICONS)
 
 
 def test_a_chinese_model_gets_a_chinese_example(open_app):
     app = open_app(model="small-zh")
-    assert "足球" in app.text_input(key="home_text_zh").value
+    assert "足球" in app.text_area(key="text").value
 
 
-def test_a_model_without_a_masked_word_head_is_no_noise(open_app, client):
+def test_a_model_without_a_masked_word_head_is_drawn_without_guesses(open_app, client):
     client.heads = ("pooler",)
     app = open_app()
-    assert not app.progress
+    drawn, told = picture(app)
+    assert drawn["numGuesses"] == 0
+    assert told["agreement"] is None
     assert DEFAULT_MODEL.split("-")[0] in app.info[0].value

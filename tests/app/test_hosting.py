@@ -6,6 +6,7 @@ import logging
 import os
 import runpy
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -81,6 +82,41 @@ def test_the_server_warms_the_engine_up_before_it_serves_and_closes_it(
 
     asyncio.run(serve())
     assert happened == ["warm-up", "serves", "close"]
+
+
+# Prints how many places the threads of a server that runs take memory from.
+ARENAS = """
+import asyncio, ctypes, threading
+from pages.shared import hosting
+
+hosting.warm_up = hosting.close = lambda: None
+began, gate = threading.Barrier(13), threading.Event()
+
+def work():
+    kept = [bytes(9_000) for _ in range(100)]
+    began.wait()
+    gate.wait()
+
+async def serve():
+    async with hosting.lifespan(None):
+        for _ in range(12):
+            threading.Thread(target=work).start()
+        began.wait()
+        libc = ctypes.CDLL(None)
+        libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+        libc.fflush(None)
+        gate.set()
+
+asyncio.run(serve())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no glibc")
+def test_the_threads_of_pages_share_their_memory():
+    bare = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    command = [sys.executable, "-c", ARENAS]
+    said = subprocess.run(command, env=bare, cwd=ROOT, check=True, capture_output=True)
+    assert 1 <= said.stdout.count(b"<heap nr=") <= 4
 
 
 def test_a_connection_does_not_hold_small_messages_back():

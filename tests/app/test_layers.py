@@ -27,11 +27,11 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.layers import picture as shown_picture
-from pages.layers import residual, texts
-from pages.layers.texts import EXAMPLES
+from pages.layers import residual
 from pages.shared.engine import client
 from pages.shared.export import show_below
 from pages.shared.markdown import spoken
+from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
 from tests.app.layer_pictures import pictures_sent, step_picture, strip_data, walk
 from tests.app.real_pages import (
@@ -46,7 +46,7 @@ from tests.app.real_pages import (
 from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf
 
 PANELS = ("residual", "similarity", "neurons", "factors", "orders", "by_hand")
-TEXT = EXAMPLES["en"][0][0]
+TEXT = "The cat sat on the [MASK] because it was tired."
 MASK = 6  # its index in the text
 
 
@@ -54,7 +54,9 @@ ISOLATES = "\u2068\u2069"  # around a label of a figure
 
 
 def open_page(language: str = "en", **params) -> AppTest:
-    return real_pages.open_page("layers", language, **params)
+    """With `TEXT`, unless the model or the reader is another than usual."""
+    usual = {"text": TEXT} if language == "en" and "model" not in params else {}
+    return real_pages.open_page("layers", language, **(usual | params))
 
 
 def strip(app: AppTest) -> np.ndarray:
@@ -70,7 +72,7 @@ def step_now(app: AppTest) -> str:
 def test_every_panel_opens_from_a_link_and_reads_texts_of_all_lengths(
     panel, hf_without
 ):
-    both = {"layers_pair": "It was old.", "layers_step": "layer_0/context"}
+    both = {"pair": "It was old.", "layers_step": "layer_0/context"}
     app = finished(open_page(layers_panel=panel, **both))
     assert app.title[0].value == "Layers"
     assert app.get_by_key("layers_panel").value == panel
@@ -79,18 +81,18 @@ def test_every_panel_opens_from_a_link_and_reads_texts_of_all_lengths(
     if panel == "residual":
         read = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT, "It was old.")
         assert len(specs(app)[1]["data"][0]["x"]) == read.num_tokens
-    app.text_area(key="layers_pair").set_value("").run()
-    app.text_area(key="layers_text").set_value("a").run()
+    app.text_area(key="pair").set_value("").run()
+    app.text_area(key="text").set_value("a").run()
     assert specs(finished(app))
     assert step_picture(app)["values"].size
-    app.text_area(key="layers_text").set_value("word " * 400).run()
+    app.text_area(key="text").set_value("word " * 400).run()
     assert "402" in said(checked(app))
-    assert app.selectbox(key="layers_token").value == "2"
-    app.text_area(key="layers_text").set_value("  ").run()
+    assert app.selectbox(key="token").value == "2"
+    app.text_area(key="text").set_value("  ").run()
     assert "no text yet" in said(checked(app))
 
     model = hf_without("cls.predictions")
-    app = open_page(model=model, layers_text="ab cab ba", layers_panel=panel)
+    app = open_page(model=model, text="ab cab ba", layers_panel=panel)
     steps = client().ask(steps_for_one_token)(model, Texts("ab cab ba"))
     assert steps[-1].operation == "nsp_probs"
     parts = strip_data(app)["parts"]
@@ -133,7 +135,7 @@ def test_the_numbers_shown_are_the_models_own():
     np.testing.assert_allclose(
         strip(app)[-1], trace.hidden_states[4, MASK], rtol=0, atol=1e-5
     )
-    app = open_page(layers_step="layer_1/attention_probs", layers_token="3")
+    app = open_page(layers_step="layer_1/attention_probs", token="3")
     np.testing.assert_allclose(
         strip(app), trace.attention_probs[1, :, 2], rtol=0, atol=1e-6
     )
@@ -144,7 +146,7 @@ def test_the_pooler_is_shown_at_the_token_that_it_reads():
         DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "pooled_output")
     )
     app = open_page(layers_step="pooler_dense")
-    assert app.get_by_key("layers_token").value == str(MASK + 1)
+    assert app.get_by_key("token").value == str(MASK + 1)
     read, _ = strip(app)
     np.testing.assert_allclose(read, trace.hidden_states[-1, 0], atol=1e-5)
     assert np.abs(read - trace.hidden_states[-1, MASK]).max() > 0.1
@@ -215,7 +217,7 @@ def test_an_input_is_a_way_to_the_step_that_made_it():
 
 def test_walking_runs_a_part_of_the_network_once_and_never_the_whole():
     # A model that was chosen, and not the one that goes with the language, stays.
-    app = open_page(model="bert-mini-zh", layers_text="以前没有人走过这[MASK]话。")
+    app = open_page(model="bert-mini-zh", text="以前没有人走过这[MASK]话。")
     before = client().ask(forward_count)()
     for _ in range(12):
         walk(app, 1)
@@ -226,7 +228,7 @@ def test_walking_runs_a_part_of_the_network_once_and_never_the_whole():
     app.session_state["layers_step"] = "layer_0/neurons"
     app.run()
     assert client().ask(forward_count)() - before == 1
-    app.get_by_key("layers_token").set_value("3").run()
+    app.get_by_key("token").set_value("3").run()
     assert client().ask(forward_count)() - before == 4
     app.get_by_key("lang").set_value("中文").run()
     assert not app.exception
@@ -247,15 +249,15 @@ def test_a_step_in_a_layer_that_was_seen_asks_the_engine_nothing(monkeypatch):
 
 
 def test_token_and_step_come_from_a_link_and_another_text_starts_anew():
-    app = open_page(layers_token="4", layers_step="layer_5/neurons")
-    assert app.get_by_key("layers_token").value == "4"
+    app = open_page(token="4", layers_step="layer_5/neurons")
+    assert app.get_by_key("token").value == "4"
     assert step_now(app) == "layer_5/neurons"
     assert "Layer 6: Activation" in app.subheader[0].value
     for text, first in (("A [MASK] came.", "3"), ("no gap at all", "2")):
-        app.text_area(key="layers_text").set_value(text).run()
-        assert app.get_by_key("layers_token").value == first
+        app.text_area(key="text").set_value(text).run()
+        assert app.get_by_key("token").value == first
     assert not app.warning
-    app.text_area(key="layers_text").set_value("我们都喜欢茶。").run()
+    app.text_area(key="text").set_value("我们都喜欢茶。").run()
     assert "hardly read" in app.warning[0].value
 
 
@@ -269,7 +271,7 @@ def test_a_link_to_a_step_that_is_not_there_shows_one_that_is(name):
 
 def test_html_and_formulas_in_the_text_are_shown_as_text():
     text = "<b>bold</b> $x$ [link](x) **[MASK]** :smile:"
-    app = open_page(layers_text=text, layers_panel="residual")
+    app = open_page(text=text, layers_panel="residual")
     for panel in ("neurons", "factors", "residual"):
         app.get_by_key("layers_panel").set_value(panel).run()
         assert all(not element.allow_html for element in checked(app).markdown)
@@ -278,7 +280,7 @@ def test_html_and_formulas_in_the_text_are_shown_as_text():
     assert "*" in signs
     for sign in signs:
         number = tokens.index(sign) + 1
-        app.get_by_key("layers_token").set_value(str(number)).run()
+        app.get_by_key("token").set_value(str(number)).run()
         assert f" {number} \\{sign}" in said(app, escaped=True)
         assert f" {number} {sign}" not in said(app, escaped=True)
 
@@ -341,13 +343,13 @@ def test_an_untouched_word_follows_the_token():
 
     app = open_page(layers_panel="neurons")
     assert app.get_by_key("layers_word").value == likeliest(MASK)
-    app.get_by_key("layers_token").set_value("3").run()
+    app.get_by_key("token").set_value("3").run()
     assert likeliest(2) != likeliest(MASK)
     assert app.get_by_key("layers_word").value == likeliest(2)
     assert link_of(app, "layers_word") == ""
     chosen = app.get_by_key("layers_word").options[5]
     app.get_by_key("layers_word").set_value(chosen).run()
-    app.get_by_key("layers_token").set_value("4").run()
+    app.get_by_key("token").set_value("4").run()
     assert app.get_by_key("layers_word").value == chosen != likeliest(3)
 
 
@@ -380,7 +382,7 @@ def classifier_copy(folder: Path) -> str:
 
 def test_a_link_keeps_the_watched_class(tmp_path):
     model = classifier_copy(tmp_path)
-    link = {"model": model, "layers_text": "ab cab", "layers_panel": "neurons"}
+    link = {"model": model, "text": "ab cab", "layers_panel": "neurons"}
     app = open_page(**link, layers_class="2")
     assert app.get_by_key("layers_class").value == "2"
     assert link_of(app, "layers_class") == "2"
@@ -392,7 +394,7 @@ def test_a_link_keeps_the_watched_class(tmp_path):
 
 def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
     model = number_model
-    app = finished(open_page(model=model, layers_text="ab cab", layers_panel="neurons"))
+    app = finished(open_page(model=model, text="ab cab", layers_panel="neurons"))
     (layer, number), *_ = (
         place.strip(ISOLATES).split("·")
         for place in app.get_by_key("layers_effect_open").options
@@ -531,15 +533,15 @@ def test_a_second_text_changes_segments_and_next_sentence():
         last = client().ask(Explorer.tokenize)(model, text, second or None).num_tokens
         app = open_page(
             model=model,
-            layers_text=text,
-            layers_pair=second,
-            layers_token=str(last),
+            text=text,
+            pair=second,
+            token=str(last),
             layers_step="token_type_embeddings",
             layers_panel="orders",
         )
-        assert app.text_area(key="layers_pair").value == second
-        assert link_of(app, "layers_pair") == second
-        assert app.get_by_key("layers_token").value == str(last)
+        assert app.text_area(key="pair").value == second
+        assert link_of(app, "pair") == second
+        assert app.get_by_key("token").value == str(last)
         segment = strip(app).ravel()
         app.session_state["layers_step"] = "nsp_probs"
         checked(app.run())
@@ -563,7 +565,7 @@ def test_a_second_text_changes_segments_and_next_sentence():
 )
 def test_missing_heads_are_named(hf_without, lost, sentence):
     model = hf_without(*lost)
-    app = open_page(model=model, layers_text="ab cab ba", layers_panel="orders")
+    app = open_page(model=model, text="ab cab ba", layers_panel="orders")
     assert ("This model has no" in said(app)) == bool(lost)
     assert sentence in said(app)
     steps = client().ask(steps_for_one_token)(model, Texts("ab cab ba"))
@@ -571,20 +573,10 @@ def test_missing_heads_are_named(hf_without, lost, sentence):
     assert has_answer == (sentence in ("", "no masked-word head"))
 
 
-def test_an_untouched_example_follows_the_language_of_the_model(monkeypatch):
-    language = {DEFAULT_MODEL: "en"}
-    monkeypatch.setattr(texts, "language_of", lambda model: language[model])
-    app = open_page()
-    assert app.text_area(key="layers_text").value == EXAMPLES["en"][0][0]
-    language[DEFAULT_MODEL] = "zh"
-    app.run()
-    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0][0]
-
-
 def test_an_example_in_a_link_stays_whatever_the_model_reads():
-    app = open_page(layers_text=EXAMPLES["zh"][0][0])
-    app.button(key="layers_look").click().run()
-    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0][0]
+    app = open_page(text=EXAMPLES["zh"][0][0])
+    app.button(key="text_read").click().run()
+    assert app.text_area(key="text").value == EXAMPLES["zh"][0][0]
 
 
 def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):

@@ -32,11 +32,11 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import Texts
 from pages.activations.training import FIRST_SEED, NUM_STEPS
 from pages.layers.by_hand import SMALL
-from pages.layers.texts import EXAMPLES
 from pages.shared.engine import client
+from pages.shared.own_text import EXAMPLES
 from tests.app.real_pages import finished, open_page, run_program, said, specs
 
-TEXT, PAIR = EXAMPLES["en"][3]
+TEXT, PAIR = EXAMPLES["en"][5]
 MASK = 11
 
 pytestmark = pytest.mark.usefixtures("opened")
@@ -49,7 +49,7 @@ def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
 
 
 def layers_printed(code: str, **params: str) -> tuple[AppTest, str]:
-    texts = {"layers_text": TEXT, "layers_pair": PAIR}
+    texts = {"text": TEXT, "pair": PAIR}
     return printed("layers", code, **texts, **params)
 
 
@@ -59,9 +59,7 @@ def floats(output: str) -> list[float]:
 
 
 def test_a_step_of_both_texts():
-    _, output = layers_printed(
-        "layers_numbers", layers_step="layer_1/query", layers_token="3"
-    )
+    _, output = layers_printed("layers_numbers", layers_step="layer_1/query", token="3")
     numbers = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT, PAIR), "layer_1", 2)
     assert output.startswith("took ")
     expected = numbers.of("layer_1/query").ravel()
@@ -77,7 +75,7 @@ def test_the_residual_stream():
 
 @pytest.mark.parametrize("model", ["bert-mini-en", "bert-mini-zh"])
 def test_what_the_norms_do_to_the_sums_is_measured(model):
-    app = open_page("layers", layers_text=TEXT, model=model)
+    app = open_page("layers", text=TEXT, model=model)
     explorer = Explorer.open(model)
     trace = explorer.trace(TEXT)
     layers = range(explorer.config.num_hidden_layers)

@@ -48,9 +48,7 @@ def model(tmp_path_factory):
 
 
 def open_page(model: str, **params: str) -> AppTest:
-    return ended(
-        real_pages.open_page("layers", model=model, layers_text=TEXT, **params)
-    )
+    return ended(real_pages.open_page("layers", model=model, text=TEXT, **params))
 
 
 def ended(app: AppTest) -> AppTest:
@@ -71,13 +69,13 @@ def test_every_panel_stays_usable_at_512_tokens(model, panel):
     app = open_page(
         model,
         layers_panel=panel,
-        layers_token=str(LAST),
+        token=str(LAST),
         layers_step="embedding_sum",
         layers_factor_layer="1",
         layers_by_hand="real",
     )
     assert any("502 tokens" in one.value or "752" in one.value for one in app.warning)
-    assert app.selectbox(key="layers_token").value == str(LAST)
+    assert app.selectbox(key="token").value == str(LAST)
     assert len(app.get("plotly_chart")) >= 1
     assert sent_bytes(app) < MOST_BYTES
     if panel in ("residual", "factors"):
@@ -86,7 +84,7 @@ def test_every_panel_stays_usable_at_512_tokens(model, panel):
 
 
 def test_every_step_and_its_table_are_light_at_512_tokens(model):
-    token = {"layers_token": "300", "layers_all_tokens": "true"}
+    token = {"token": "300", "layers_all_tokens": "true"}
     app = open_page(model, layers_panel="orders", **token)
     for step in ("query", "attention_scores", "attention_probs", "context", "neurons"):
         app.session_state["layers_step"] = f"layer_1/{step}"

@@ -35,12 +35,12 @@ def steps_of(model: str, text: str) -> tuple[LayerStep, ...]:
 
 
 def test_every_step_of_a_chinese_text_is_shown(chinese):
-    link = {"layers_text": CHINESE_TEXT, "layers_panel": "orders"}
+    link = {"text": CHINESE_TEXT, "layers_panel": "orders"}
     app = open_page("zh", model=chinese, **link)
     tokens = ["[CLS]", *"我喜欢吃", "[MASK]", "果", "[SEP]"]
-    names = [name.replace("\\", "") for name in app.get_by_key("layers_token").options]
+    names = [name.replace("\\", "") for name in app.get_by_key("token").options]
     assert names == [f"{i} {token}" for i, token in enumerate(tokens, start=1)]
-    assert app.get_by_key("layers_token").value == str(CHINESE_MASK + 1)
+    assert app.get_by_key("token").value == str(CHINESE_MASK + 1)
     steps = [s for s in steps_of(chinese, CHINESE_TEXT) if s.layer in (None, 1)]
     for step in steps:
         app.session_state["layers_step"] = step.name
@@ -61,7 +61,7 @@ def test_every_step_of_a_chinese_text_is_shown(chinese):
 
 
 def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm):
-    link = {"model": pre_norm, "layers_text": TEXT}
+    link = {"model": pre_norm, "text": TEXT}
     app = open_page(**link, layers_panel="residual")
     assert said_in("layers.residual_pre", "en") in said(app, escaped=True)
     app.get_by_key("layers_panel").set_value("orders").run()
@@ -94,7 +94,7 @@ def test_a_model_with_fewer_heads_is_walked_to_its_end(hf_without, lost, last):
     model = hf_without(*lost)
     steps = steps_of(model, TEXT)
     assert steps[-1].name == last
-    link = {"model": model, "layers_text": TEXT, "layers_panel": "orders"}
+    link = {"model": model, "text": TEXT, "layers_panel": "orders"}
     app = open_page(**link, layers_step=steps[-8].name)
     for step in steps[-7:]:
         checked(walk(app, 1))
@@ -107,7 +107,7 @@ def test_a_model_with_fewer_heads_is_walked_to_its_end(hf_without, lost, last):
 
 
 def test_a_model_that_says_a_number_is_walked_to_that_number(number_model):
-    link = {"model": number_model, "layers_text": "ab cab", "layers_panel": "orders"}
+    link = {"model": number_model, "text": "ab cab", "layers_panel": "orders"}
     app = walk(open_page(**link, layers_step="pooled_output"), 1)
     assert step_now(app) == "class_logits"
     assert strip_data(app)["parts"][-1]["steps"][-1]["name"] == "class_logits"
@@ -121,7 +121,7 @@ def test_a_model_that_says_a_number_is_walked_to_that_number(number_model):
 
 def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(hf_without):
     model, text, pair = hf_without("cls.predictions"), "ab cab", "ba cab"
-    link = {"layers_text": text, "layers_panel": "neurons", "layers_pair": pair}
+    link = {"text": text, "layers_panel": "neurons", "pair": pair}
     app = open_page(model=model, **link, layers_next_sentence="2")
     layer = int(app.get_by_key("layers_neuron_layer").value) - 1
     neuron = int(app.get_by_key("layers_neuron").value) - 1
@@ -134,7 +134,7 @@ def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(hf_with
     assert "**does not follow**" in said(app)
     alone = said_in("layers.off_next_alone", "en")
     assert alone not in said(app, escaped=True)
-    app.text_area(key="layers_pair").set_value("").run()
+    app.text_area(key="pair").set_value("").run()
     assert alone in said(checked(app), escaped=True)
 
 
@@ -145,7 +145,7 @@ def test_a_stream_that_keeps_its_length_is_not_said_to_grow(tmp_path, pre_norm):
         for name, array in all_weights_of(pre_norm).items()
     }
     model = str(hf_copy(tmp_path, weights, {"pre_norm": True}))
-    app = open_page(model=model, layers_text=TEXT, layers_panel="residual")
+    app = open_page(model=model, text=TEXT, layers_panel="residual")
     enters = client().ask(residual_stream)(model, Texts(TEXT)).residual_norms
     np.testing.assert_allclose(enters - enters[0], 0, atol=1e-6)
     assert "it can grow" in said(app)

@@ -48,3 +48,9 @@ def test_a_chain_of_masks_outlives_another_text_and_one_of_the_text_does_not():
     run_chain(app)
     type_text(app, "One more [MASK].")
     assert chain_of(app).run is None
+
+
+def test_a_goal_that_changes_together_with_the_click_is_where_the_chain_ends():
+    app = open_page(masked_panel="gibbs", masked_gibbs_steps="30")
+    app.number_input(key="masked_gibbs_steps").set_value(12)
+    assert chain_of(run_chain(app)).run.num_steps == 12

@@ -18,12 +18,12 @@ TEXT = "我喜欢吃苹果，他喝牛奶。"
 
 
 def open_page(model: str, **params: str) -> AppTest:
-    link = {"model": model, "masked_text": TEXT, **params}
+    link = {"model": model, "text": TEXT, **params}
     return real_pages.open_page("masked_word", "zh", **link)
 
 
 def text_of(app: AppTest) -> str:
-    return app.text_area(key="masked_text").value
+    return app.text_area(key="text").value
 
 
 def whole_words(app: AppTest) -> list[str]:
@@ -60,7 +60,7 @@ def test_a_hidden_word_of_two_characters_is_asked_about_as_one_word(chinese):
 
 
 def test_words_of_every_length_are_made_of_characters_alone(chinese):
-    app = open_page(chinese, masked_text="他喝[MASK]。", masked_panel="whole")
+    app = open_page(chinese, text="他喝[MASK]。", masked_panel="whole")
     for size in (1, 2, 3, 4):
         app.get_by_key("masked_whole_size").set_value(str(size)).run()
         words = whole_words(app)
@@ -71,7 +71,7 @@ def test_words_of_every_length_are_made_of_characters_alone(chinese):
 
 def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(chinese):
     app = open_page(
-        chinese, masked_text="他[MASK]我[MASK][MASK]。", masked_mask="3",
+        chinese, text="他[MASK]我[MASK][MASK]。", token="6",
         masked_panel="whole",
     )  # fmt: skip
     word = whole_words(app)[0]
@@ -83,15 +83,15 @@ def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(chinese):
 
 
 def test_an_english_text_has_no_choice_of_characters(chinese):
-    app = open_page(chinese, masked_text="ab [MASK]")
+    app = open_page(chinese, text="ab [MASK]")
     assert "masked_click_size" not in app.session_state
-    app.text_area(key="masked_text").set_value("ab 我 [MASK]").run()
+    app.text_area(key="text").set_value("ab 我 [MASK]").run()
     assert app.get_by_key("masked_click_size")
 
 
 def test_a_chain_changes_chinese_characters(chinese):
     app = open_page(
-        chinese, masked_text="他喝[MASK]奶。", masked_panel="gibbs",
+        chinese, text="他喝[MASK]奶。", masked_panel="gibbs",
         masked_gibbs_steps="12",
     )  # fmt: skip
     app.button(key="masked_gibbs_go").click().run()

@@ -36,8 +36,8 @@ pytestmark = pytest.mark.usefixtures("opened")
 def test_the_likeliest_words_come_out_of_the_program(alone):
     app = open_page(
         "masked_candidates",
-        masked_text=TWO_MASKS,
-        masked_mask="2",
+        text=TWO_MASKS,
+        token="10",
         masked_shown="17",
         masked_words_alone=alone,
     )
@@ -78,7 +78,7 @@ def test_a_filling_comes_out_of_the_program(mode):
         "masked_filling",
         masked_panel="fill",
         masked_fill_mode=mode,
-        masked_text=TWO_MASKS,
+        text=TWO_MASKS,
     )
     names, _ = run_code(app)
     steps = names["filling"].steps
@@ -93,7 +93,7 @@ def test_pairs_come_out_of_the_program():
         "masked_pairs",
         masked_panel="fill",
         masked_fill_mode="pairs",
-        masked_text=TWO_MASKS,
+        text=TWO_MASKS,
     )
     names, _ = run_code(app)
     pairs = names["pairs"]
@@ -108,7 +108,7 @@ def test_pairs_come_out_of_the_program():
     assert shown["Second mask first"][0] == percent(np.exp(pairs.log_prob_backward[0]))
     apart = np.abs(pairs.log_prob_forward - pairs.log_prob_backward).max()
     assert f"a factor of up to {np.exp(apart):,.3g}." in said(app)
-    app.text_area(key="masked_text").set_value("One [MASK].").run()
+    app.text_area(key="text").set_value("One [MASK].").run()
     assert "exactly two masks" in said(finished(app))
 
 
@@ -177,7 +177,7 @@ def test_a_comparison_comes_out_of_the_program():
     app = open_page(
         "masked_comparison",
         masked_panel="compare",
-        masked_text="The doctor said that [MASK] was tired.",
+        text="The doctor said that [MASK] was tired.",
     )
     names, printed = run_code(app)
     divergence = names["found"].divergence_bits
@@ -251,7 +251,7 @@ def test_the_check_with_random_weights_comes_out_of_the_program():
         masked_panel="why",
         masked_why_look="check",
         model=HF,
-        masked_text="ab [MASK] cab ba",
+        text="ab [MASK] cab ba",
     )
     app.button(key="job_masked_why_check_start").click().run()
     names, _ = run_code(finished(app))
@@ -296,7 +296,7 @@ def test_the_next_sentence_comes_out_of_the_program():
         "masked_next",
         masked_panel="next",
         model=HF,
-        masked_text="ab [MASK]",
+        text="ab [MASK]",
         masked_next_first='cab "b"',
         masked_next_second="ba\nab",
     )
@@ -310,7 +310,7 @@ def test_a_shuffled_test_comes_out_of_the_program_also_with_random_weights():
         "masked_shuffled",
         masked_panel="next",
         model=HF,
-        masked_text="ab [MASK]",
+        text="ab [MASK]",
         masked_next_first="ab",
         masked_next_second="ba",
         masked_next_passages="Ab. Cab. Ba.\nDa. Fo.",
@@ -332,7 +332,7 @@ def test_a_shuffled_test_comes_out_of_the_program_also_with_random_weights():
 
 def test_a_hostile_text_runs_nothing_but_the_program():
     text = '\'); raise SystemExit #" \\ {model} [MASK]\n"""'
-    app = open_page("masked_candidates", masked_text=text)
+    app = open_page("masked_candidates", text=text)
     names, printed = run_code(app)
     assert len(printed.splitlines()) == 11
     assert "SystemExit" not in names

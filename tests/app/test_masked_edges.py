@@ -15,7 +15,7 @@ from tests.app.test_masked_word import word_labels
 
 def test_a_mask_that_the_other_sentence_lacks_is_said_with_both_numbers():
     app = open_page(
-        masked_panel="compare", masked_text=TWO_MASKS, masked_mask="2",
+        masked_panel="compare", text=TWO_MASKS, token="10",
         masked_other="Oslo is in [MASK].",
     )  # fmt: skip
     warnings = "\n".join(warning.value for warning in app.warning)
@@ -49,13 +49,13 @@ def test_gradients_that_miss_more_than_five_percent_are_warned_of(error, is_warn
 
 @pytest.mark.parametrize("hidden", ["\ufffd", "\uf0b7", "\u0301"])
 def test_a_hidden_sign_that_the_model_cannot_read_leaves_the_candidates(hidden):
-    app = open_page(masked_text="Paris is [MASK].", masked_hidden=hidden)
+    app = open_page(text="Paris is [MASK].", hidden=hidden)
     assert "does not read it" in said(app)
     assert len(app.get("plotly_chart")) == 1
 
 
 def test_white_space_in_an_address_is_no_hidden_word():
-    app = open_page(masked_text="Paris is [MASK].", masked_hidden=" ")
+    app = open_page(text="Paris is [MASK].", hidden=" ")
     assert word_labels(app)[2] == "~?"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.masked_word.state import EXAMPLES
+from pages.shared.own_text import EXAMPLES
 from tests.app.real_pages import checked, said
 from tests.app.test_masked_panels import open_page
 from tests.app.test_masked_word import click_word, text_of, type_text, word_labels
@@ -13,7 +13,7 @@ from tests.app.test_masked_word import click_word, text_of, type_text, word_labe
 
 def typing(app: AppTest, text: str) -> AppTest:
     """A text that the next click takes along."""
-    app.text_area(key="masked_text").set_value(text)
+    app.text_area(key="text").set_value(text)
     return app
 
 
@@ -22,16 +22,16 @@ def test_undo_takes_back_what_was_typed_in_the_same_moment():
     typing(app, "Two [MASK].").button(key="masked_undo").click().run()
     assert text_of(checked(app)) == "One [MASK]."
     app.button(key="masked_undo").click().run()
-    assert text_of(app) == EXAMPLES["en"][0]
+    assert text_of(app) == EXAMPLES["en"][0][0]
 
 
 @pytest.mark.parametrize(
     ("key", "expected"),
-    [("masked_example", EXAMPLES["en"][1]), ("masked_earlier", EXAMPLES["en"][0])],
+    [("text_example", EXAMPLES["en"][1][0]), ("masked_earlier", EXAMPLES["en"][0][0])],
 )
 def test_a_choice_keeps_what_was_typed_in_the_same_moment_for_undo(key, expected):
     app = type_text(open_page(), "One [MASK].")
-    choice = 1 if key == "masked_example" else 0
+    choice = 1 if key == "text_example" else 0
     typing(app, "Two [MASK].").selectbox(key=key).set_value(choice).run()
     assert text_of(checked(app)) == expected
     app.button(key="masked_undo").click().run()

@@ -45,18 +45,18 @@ def test_hidden_words_without_room_beside_the_text_are_said_to_stay_out():
     assert "do not fit into a link" not in said(app)
     click_word(app, 0)
     assert "do not fit into a link" in said(app)
-    assert "masked_hidden" not in app.query_params
+    assert "hidden" not in app.query_params
     assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
     click_word(type_text(app, "Paris is big."), 0)
     assert "do not fit into a link" not in said(app)
-    assert app.query_params["masked_hidden"] in ("Paris", ["Paris"])
+    assert app.query_params["hidden"] in ("Paris", ["Paris"])
 
 
 def test_a_link_brings_a_long_text_back():
     text = "The story of [MASK] is a long one. " * 190
     app = type_text(open_page(), text)
     assert "too long for a link" not in said(app)
-    written = link_of(app, "masked_text")
+    written = link_of(app, "text")
     assert len(written) < len(text) / 10
-    opened = real_pages.open_page("masked_word", may_fail=True, masked_text=written)
+    opened = real_pages.open_page("masked_word", may_fail=True, text=written)
     assert text_of(opened) == text

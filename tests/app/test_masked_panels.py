@@ -28,10 +28,10 @@ from pages.masked_word import scores as word_scores
 from pages.masked_word.chain import next_chunk
 from pages.masked_word.fill_masks import filled_sentence
 from pages.masked_word.panels import PANELS
-from pages.masked_word.state import EXAMPLES
 from pages.shared.attribution import METHODS
 from pages.shared.engine import client
 from pages.shared.export import table_csv
+from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
 from tests.app.real_pages import (
     DEADLINE_SECONDS,
@@ -43,7 +43,7 @@ from tests.app.real_pages import (
 )
 from tests.core.checkpoint_copies import HF
 
-DEFAULT = EXAMPLES["en"][0]
+DEFAULT = EXAMPLES["en"][0][0]
 
 
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
@@ -71,16 +71,16 @@ HTML = "<b>bold</b> [link](x) [MASK]"
 
 @pytest.mark.parametrize("panel", PANELS)
 def test_every_panel_opens_from_a_link_and_reads_any_text(panel):
-    app = finished(open_page(masked_panel=panel, masked_text=HTML))
+    app = finished(open_page(masked_panel=panel, text=HTML))
     assert "More questions" in [header.value for header in app.header]
     assert app.get_by_key("masked_panel").value == panel
     assert link_of(app, "masked_panel") == panel
     assert all(not element.allow_html for element in app.markdown)
     markdown = "\n".join(element.value for element in app.markdown)
     assert not re.search(r"(?<!\\)\[link(?<!\\)\]\(", markdown)
-    app.text_area(key="masked_text").set_value("The dog sleeps well.").run()
+    app.text_area(key="text").set_value("The dog sleeps well.").run()
     assert "No word is hidden" in said(finished(app))
-    app.text_area(key="masked_text").set_value(TWO_MASKS).run()
+    app.text_area(key="text").set_value(TWO_MASKS).run()
     finished(app)
     before = client().ask(forward_count)()
     app.get_by_key("lang").set_value("中文").run()
@@ -93,14 +93,14 @@ def test_every_panel_opens_from_a_link_and_reads_any_text(panel):
 def test_no_question_is_asked_at_first_and_nothing_is_computed():
     text = "Nobody has asked about [MASK] and [MASK] in this test."
     before = client().ask(forward_count)()
-    app = open_page(masked_text=text)
+    app = open_page(text=text)
     assert app.get_by_key("masked_panel").value is None
     assert not specs(app)
     assert client().ask(forward_count)() == before + 1
 
 
 def test_filling_shows_the_sentence_after_each_step_and_can_be_played():
-    app = open_page(masked_panel="fill", masked_text=TWO_MASKS)
+    app = open_page(masked_panel="fill", text=TWO_MASKS)
     assert "Another order" in said(app)
     filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     last = filling.steps[-1].token
@@ -264,7 +264,7 @@ def test_the_file_of_word_scores_has_a_row_of_numbers_for_each_piece(monkeypatch
      ("bert-mini-zh", "我昨天在学校看[MASK]一本书。")],
 )  # fmt: skip
 def test_what_is_offered_is_made_from_the_text(model, text):
-    app = open_page(model=model, masked_text=text, masked_panel="compare")
+    app = open_page(model=model, text=text, masked_panel="compare")
     words, others = (
         [word.text for word in split_words(sentence)]
         for sentence in (text, app.text_input(key="masked_other").value)
@@ -330,7 +330,7 @@ def test_reasons_add_up_and_a_contrast_asks_another_question():
 
 def test_a_model_without_the_next_sentence_head_says_so(hf_without):
     model = hf_without("cls.seq_relationship")
-    app = open_page(model=model, masked_text="ab [MASK]", masked_panel="next")
+    app = open_page(model=model, text="ab [MASK]", masked_panel="next")
     assert "has no next-sentence head" in said(app)
 
 
@@ -362,7 +362,7 @@ def test_a_model_without_the_next_sentence_head_says_so(hf_without):
 )  # fmt: skip
 def test_a_link_brings_every_choice_of_a_panel_back(panel, choices):
     text = "The old man went to the sea and [MASK] came back from [MASK] once more."
-    app = finished(open_page(masked_panel=panel, masked_text=text, **choices))
+    app = finished(open_page(masked_panel=panel, text=text, **choices))
     for name, value in choices.items():
         assert link_of(app, name) == value, name
         shown = app.get_by_key(name).value
@@ -376,7 +376,7 @@ def test_a_link_brings_every_choice_of_a_panel_back(panel, choices):
 def test_nonsense_in_a_link_is_passed_over(key, panel):
     text = "The [MASK] is in the [MASK]."
     link = {key: "9" * 4301, "masked_lens_word": "no such word"}
-    app = finished(open_page(masked_panel=panel, masked_text=text, **link))
+    app = finished(open_page(masked_panel=panel, text=text, **link))
     if panel == "lens":
         assert "“no such word”" in said(app)
         assert len(specs(app)) == 2
@@ -385,18 +385,18 @@ def test_nonsense_in_a_link_is_passed_over(key, panel):
 def test_an_untouched_choice_follows_the_text_and_a_chosen_one_stays():
     app = open_page(masked_panel="lens")
     first = app.selectbox(key="masked_lens_word").value
-    app.text_area(key="masked_text").set_value("She drank a cup of [MASK].").run()
+    app.text_area(key="text").set_value("She drank a cup of [MASK].").run()
     assert app.selectbox(key="masked_lens_word").value != first
     assert "masked_lens_word" not in app.query_params
     chosen = app.selectbox(key="masked_lens_word").options[3]
     app.selectbox(key="masked_lens_word").set_value(chosen).run()
     assert app.query_params["masked_lens_word"] in (chosen, [chosen])
-    app.text_area(key="masked_text").set_value("He was the king of [MASK].").run()
+    app.text_area(key="text").set_value("He was the king of [MASK].").run()
     assert checked(app).selectbox(key="masked_lens_word").value == chosen
 
 
 def test_candidates_words_alone_and_the_program_never_run_the_network():
-    app = open_page(masked_text=TWO_MASKS)
+    app = open_page(text=TWO_MASKS)
     before = client().ask(forward_count)()
     app.toggle(key="masked_words_alone").set_value(True).run()
     app.slider(key="masked_shown").set_value(60).run()
@@ -409,9 +409,7 @@ def test_candidates_words_alone_and_the_program_never_run_the_network():
 
 def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
     other = "Nobody but [MASK] has asked this about [MASK] before."
-    app = finished(
-        open_page(masked_panel="why", masked_text=TWO_MASKS, masked_other=other)
-    )
+    app = finished(open_page(masked_panel="why", text=TWO_MASKS, masked_other=other))
     before = client().ask(forward_count)()
     for method in ("occlusion_mask", "gradient_norm", "integrated_gradients"):
         app.get_by_key("masked_why_method").set_value(method).run()
@@ -432,7 +430,7 @@ def test_swapped_texts_change_places_with_their_numbers():
         "masked_next_second": "ba",
         "masked_next_passages": "Only one.",
     }
-    app = finished(open_page(model=str(HF), masked_text="ab [MASK]", **asked))
+    app = finished(open_page(model=str(HF), text="ab [MASK]", **asked))
     first, swapped = app.metric[3].value, app.metric[4].value
     assert first != swapped
     app.button(key="masked_next_swap").click().run()

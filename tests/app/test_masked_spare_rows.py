@@ -22,7 +22,7 @@ def model(tmp_path_factory):
 
 
 def open_page(model: str, **params: str) -> AppTest:
-    link = {"model": model, "masked_text": "ab [MASK]", **params}
+    link = {"model": model, "text": "ab [MASK]", **params}
     state = {"masked_compare_all": True}
     return real_pages.open_page("masked_word", state=state, **link)
 

@@ -33,10 +33,10 @@ def test_a_word_without_a_score_leaves_those_of_the_others():
 def test_what_takes_long_waits_for_a_button_and_says_the_same(
     panel, place, below, choices, monkeypatch
 ):
-    app = open_page(masked_panel=panel, masked_text=TWO_MASKS, **choices)
+    app = open_page(masked_panel=panel, text=TWO_MASKS, **choices)
     expected = table(app, below)
     monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
-    app = open_page(masked_panel=panel, masked_text=TWO_MASKS, **choices)
+    app = open_page(masked_panel=panel, text=TWO_MASKS, **choices)
     assert not app.dataframe
     app.button(key=f"job_{place}_start").click().run()
     finished(checked(app))
@@ -45,6 +45,6 @@ def test_what_takes_long_waits_for_a_button_and_says_the_same(
 
 def test_what_takes_a_little_longer_starts_without_a_button(monkeypatch):
     monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1)
-    app = finished(open_page(masked_panel="fill", masked_text=TWO_MASKS))
+    app = finished(open_page(masked_panel="fill", text=TWO_MASKS))
     filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     assert list(table(app)["Word"]) == [step.token for step in filling.steps]

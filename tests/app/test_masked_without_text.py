@@ -18,11 +18,11 @@ NEXT = {
 
 
 def test_next_sentences_need_no_text_above():
-    link = {"model": str(HF), "masked_text": " ", **NEXT}
+    link = {"model": str(HF), "text": " ", **NEXT}
     app = real_pages.open_page("masked_word", **link)
     found = client().ask(predict_next_sentence)(str(HF), "ab", "ba")
     for text in (" ", "\u200b", "ab " * 30):
-        app.text_area(key="masked_text").set_value(text).run()
+        app.text_area(key="text").set_value(text).run()
         assert not app.exception
         assert app.metric[0].value == percent(found.probability)
 
@@ -31,7 +31,7 @@ def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
     weights = without_part(weights_of_hf(), "cls.predictions")
     config = {"architectures": ["BertForNextSentencePrediction"]}
     model = str(hf_copy(tmp_path, weights, config, name="nsp"))
-    app = finished(open_page(model=model, masked_text="ab [MASK]", **NEXT))
+    app = finished(open_page(model=model, text="ab [MASK]", **NEXT))
     assert "has no masked-word head" in said(app)
     found = client().ask(predict_next_sentence)(model, "ab", "ba")
     assert app.metric[0].value == percent(found.probability)
@@ -42,7 +42,7 @@ def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
 def test_an_own_sentence_is_scored_though_there_is_no_text_above():
     app = finished(
         open_page(
-            masked_text=" ", masked_panel="score", masked_score_kind="sentence",
+            text=" ", masked_panel="score", masked_score_kind="sentence",
             masked_score_text="Snow is white.",
         )
     )  # fmt: skip
@@ -52,7 +52,7 @@ def test_an_own_sentence_is_scored_though_there_is_no_text_above():
 
 
 def test_a_question_about_the_predictions_waits_for_a_text():
-    app = open_page(masked_text=" ", masked_panel="fill")
+    app = open_page(text=" ", masked_panel="fill")
     assert "and there are none" in said(app)
     type_text(app, TWO_MASKS)
     assert app.get_by_key("masked_panel").value == "fill"

@@ -15,17 +15,16 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
-from pages.masked_word import editor
-from pages.masked_word.state import EXAMPLES
-from pages.shared import answers
+from pages.shared import answers, own_text
 from pages.shared.choices import LONGEST_IN_ADDRESS
 from pages.shared.engine import client
+from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
 from tests.app.real_pages import dense_word, numbers, said
 from tests.app.real_pages import specs as figures
 
-DEFAULT = EXAMPLES["en"][0]
-TWO_MASKS = EXAMPLES["en"][2]
+DEFAULT = EXAMPLES["en"][0][0]
+TWO_MASKS = EXAMPLES["en"][4][0]
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
@@ -34,13 +33,13 @@ def open_page(language: str = "en", **params: str | list[str]) -> AppTest:
 
 
 def type_text(app: AppTest, text: str) -> AppTest:
-    app.text_area(key="masked_text").set_value(text).run()
+    app.text_area(key="text").set_value(text).run()
     assert not app.exception
     return app
 
 
 def text_of(app: AppTest) -> str:
-    return app.text_area(key="masked_text").value
+    return app.text_area(key="text").value
 
 
 def click_word(app: AppTest, index: int) -> AppTest:
@@ -136,7 +135,7 @@ def test_typed_text_moves_the_words_along():
     assert "You hid" not in said(app)
     assert word_labels(app)[5] == "~?"
     # A click on words of an older text changes nothing.
-    app.text_area(key="masked_text").set_value("Quite another text with [MASK].")
+    app.text_area(key="text").set_value("Quite another text with [MASK].")
     app.get_by_key("masked_words").select(2).run()
     assert not app.exception
     assert text_of(app) == "Quite another text with [MASK]."
@@ -181,8 +180,8 @@ def test_a_candidate_is_inserted_and_undo_goes_back_step_by_step():
     assert app.button(key="masked_undo").disabled
     click_word(app, 0)
     type_text(app, "[MASK] is a town.")
-    app.selectbox(key="masked_example").set_value(1).run()
-    assert text_of(app) == EXAMPLES["en"][1]
+    app.selectbox(key="text_example").set_value(1).run()
+    assert text_of(app) == EXAMPLES["en"][1][0]
     hidden = "[MASK] were married and had three [MASK]."
     for text in ("[MASK] is a town.", hidden, DEFAULT):
         assert not app.button(key="masked_undo").disabled
@@ -287,7 +286,6 @@ def test_words_are_drawn_by_a_seed_and_listed_from_logit_to_draw():
 
 
 SETTINGS = {
-    "masked_mask": "2",
     "masked_shown": 23,
     "masked_temperature": 0.0,
     "masked_top_k": 9,
@@ -300,7 +298,8 @@ SETTINGS = {
 def test_the_address_brings_the_whole_state_back_and_a_bad_text_loses_none():
     text = "The [MASK] sat on the [MASK]."
     link = {key: str(value) for key, value in SETTINGS.items()}
-    app = open_page(masked_text=text, masked_hidden=["cat", "mat"], **link)
+    app = open_page(text=text, hidden=["cat", "mat"], token="7", **link)
+    assert app.get_by_key("masked_mask").value == "2"
     assert text_of(app) == text
     assert word_labels(app) == ["The", "~cat", "sat", "on", "the", "~mat", "."]
     assert text_of(click_word(app, 1)) == "The cat sat on the [MASK]."
@@ -312,14 +311,14 @@ def test_the_address_brings_the_whole_state_back_and_a_bad_text_loses_none():
 
 def test_hidden_words_go_into_the_address():
     app = click_word(open_page(), 0)
-    assert app.query_params["masked_hidden"] == ["They", ""]
+    assert app.query_params["hidden"] == ["They", ""]
     undo(app)
-    assert "masked_hidden" not in app.query_params
+    assert "hidden" not in app.query_params
 
 
 @pytest.mark.parametrize("hidden", [["x"], ["[MASK]", "y"], ["a", "b", "c"]])
 def test_hidden_words_that_do_not_fit_the_text_are_left_out(hidden):
-    app = open_page(masked_text="[MASK] is [MASK].", masked_hidden=hidden)
+    app = open_page(text="[MASK] is [MASK].", hidden=hidden)
     assert word_labels(app)[0] == "~?"
     assert not app.error
 
@@ -329,10 +328,10 @@ def test_a_text_too_long_for_a_link_is_kept_and_said():
     app = type_text(open_page(), text)
     assert text_of(app) == text
     assert "too long for a link" in said(app)
-    assert "masked_text" not in app.query_params
+    assert "text" not in app.query_params
     type_text(app, "A short one about [MASK].")
     assert "too long for a link" not in said(app)
-    assert app.query_params["masked_text"] == "A short one about [MASK]."
+    assert app.query_params["text"] == "A short one about [MASK]."
 
 
 def test_a_text_too_long_for_the_model_is_refused_or_cut():
@@ -446,8 +445,8 @@ def test_a_model_without_the_head_is_not_asked(monkeypatch):
 
 def test_an_untouched_example_follows_the_language_of_the_model(monkeypatch):
     app = open_page()
-    monkeypatch.setattr(editor, "language_of", lambda model: "zh")
-    assert text_of(app.run()) == EXAMPLES["zh"][0]
+    monkeypatch.setattr(own_text, "language_of", lambda model: "zh")
+    assert text_of(app.run()) == EXAMPLES["zh"][0][0]
     type_text(app, "my own [MASK]")
-    monkeypatch.setattr(editor, "language_of", lambda model: "en")
+    monkeypatch.setattr(own_text, "language_of", lambda model: "en")
     assert text_of(app.run()) == "my own [MASK]"

@@ -88,7 +88,7 @@ def open_link(open_app, client, monkeypatch, paths_open_unasked):
 
 @pytest.mark.parametrize(
     "link",
-    [{"model": "/a/folder"}, {"model": " /a/folder"}, {"open_model": "/a/folder"}],
+    [{"model": "/a/folder"}, {"model": " /a/folder"}],
 )
 def test_a_link_opens_a_path_only_after_a_click(open_link, client, link):
     app = open_link("models", **link)
@@ -229,7 +229,11 @@ def test_the_differences_from_the_reference_are_told(open_app, client, shown):
     assert "transformers" not in shown(open_app("models"))
     far = {"hidden_states": 3.25e-6, "nsp_logits": 1.5e-7}
     client.reference = ReferenceCheck(
-        "transformers 9.9", "2030-01-31", ("[CLS]", "*a*"), far, {**far, "nsp_logits": 4}
+        "transformers 9.9",
+        "2030-01-31",
+        ("[CLS]", "*a*"),
+        far,
+        {**far, "nsp_logits": 4},
     )
     answers.forget_models()
     app = open_app("models")
@@ -293,7 +297,7 @@ def test_a_model_of_another_language_says_that_it_can_hardly_read(open_app, clie
         ("small-zh", "2 + 2 = [MASK]", True),
     ):
         app.selectbox(key="model").set_value(model).run()
-        app.text_area(key="masked_text").set_value(text).run()
+        app.text_area(key="text").set_value(text).run()
         said = [one.value for one in app.warning if model in flat(one.value)]
         assert len(said) == (not is_read), text
 
@@ -304,7 +308,7 @@ def test_a_model_without_the_script_says_so_whatever_its_language(
 ):
     client.entries.append(ModelEntry("many", "many", "cached", "multilingual"))
     client.split = lambda word: token
-    app = open_app("masked_word", model="many", masked_text="о чём речь")
+    app = open_app("masked_word", model="many", text="о чём речь")
     assert "many" in app.warning[0].value
 
 

@@ -5,7 +5,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.finetune import visitor_tables
-from bertviz_core.finetune.table_limits import Limits
+from bertviz_core.finetune.table import Limits
 from pages.shared import engine
 from tests.app.fake_fine_tune import FineTuneClient
 

@@ -60,29 +60,6 @@ def colour_of_gelu(page):
     )
 
 
-def test_back_undoes_each_choice(visit):
-    page = visit("/activations")
-    num_curves = curves(page).locator(".legendtext")
-    expect(num_curves).to_have_count(6)
-    choose_function(page, "swish", 8)
-    page.locator(".st-key-act_slopes").get_by_role("switch").click(force=True)
-    expect(num_curves).to_have_count(4)
-    settle(page)
-    slider = page.locator(".st-key-act_x").get_by_role("slider")
-    slider.focus()
-    page.keyboard.press("ArrowRight")
-    expect(page).to_have_url(re.compile("act_x=1.05"))
-    settle(page)
-    for count, url in ((4, "act_slopes=false"), (8, "swish"), (6, "activations$")):
-        page.go_back()
-        expect(num_curves).to_have_count(count)
-        expect(page).to_have_url(re.compile(url))
-        settle(page)
-        expect(slider).to_have_value("1")
-    page.go_forward()
-    expect(num_curves).to_have_count(8)
-
-
 def test_clicks_draw_functions_and_a_reload_keeps_them(visit):
     page = visit("/activations")
     expect(curves(page).locator(".legendtext")).to_have_count(6)

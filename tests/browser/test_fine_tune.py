@@ -213,7 +213,7 @@ def epochs_done(page):
     return int(page.get_by_test_id("stMetricValue").first.inner_text().split("/")[0])
 
 
-def test_a_training_goes_on_while_its_tab_is_closed_and_is_stopped(visit):
+def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit):
     address = "/fine_tune?ft_step=train&ft_table=sample%3Alibrary_en&ft_level=head"
     page = visit(address + "&ft_options=epochs%3A500&ft_options=patience%3A0")
     page.locator(".st-key-ft_start button").click()
@@ -246,6 +246,11 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_is_stopped(visit):
     ended.get_by_text(said["ended_stopped"]).wait_for()
     page.locator(".st-key-ft_go_train button").wait_for()
 
+    page.get_by_role("button", name=said["go_on"]).click()
+    stop.wait_for(timeout=TRAINING_SECONDS * 1000)
+    log = page.locator(".st-key-ft_log")
+    log.get_by_text("goes on after step").wait_for(timeout=TRAINING_SECONDS * 1000)
+
 
 def test_the_page_of_a_phone_does_not_scroll_sideways(visit):
     page = visit("/fine_tune?ft_table=sample:library_en", width=390)
@@ -254,3 +259,50 @@ def test_the_page_of_a_phone_does_not_scroll_sideways(visit):
     for step in ("check", "train"):
         open_step(page, step)
         assert overflow(page) <= 0, step
+
+
+def test_rows_are_mended_in_the_table_and_trained_on_as_they_are_then(visit, tmp_path):
+    page = visit("/fine_tune", locale=LOCALES["zh"])
+    upload(page, *GOOD)
+    expect(page.get_by_test_id("stAlertContentSuccess")).to_be_visible()
+    go(page, "data")
+    page.locator(".st-key-ft_mend summary").click()
+    grid = page.locator(".st-key-ft_mend canvas").first
+    expect(grid).to_be_visible()
+    grid.scroll_into_view_if_needed()
+    settle(page)
+    place = grid.bounding_box()
+    page.mouse.click(place["x"] + 70, place["y"] + 52)  # the first box to tick
+    page.keyboard.press("Space")
+    take = page.locator(".st-key-ft_mend_take button")
+    said = words("zh")
+    expect(take).to_contain_text(said["mend_take"].format(count=1))
+    # Another language asks for no change twice.
+    page.get_by_text("English", exact=True).click()
+    settle(page)
+    expect(take).to_contain_text(words("en")["mend_take"].format(count=1))
+    take.click()
+    expect(page.get_by_text(words("en")["mended"].format(count=1))).to_be_visible()
+    settle(page)
+    for key, name in (("old", "差评"), ("new", "不好")):
+        box = page.locator(f".st-key-ft_mend_{key} input")
+        box.fill(name)
+        box.press("Enter")
+        settle(page)
+    page.locator(".st-key-ft_mend_rename button").click()
+    expect(page.get_by_text(words("en")["mended"].format(count=2))).to_be_visible()
+    path = tmp_path / "mended.csv"
+    with page.expect_download() as download:
+        page.locator(".st-key-ft_mend_download a").first.click()
+    download.value.save_as(path)
+    lines = path.read_text("utf-8-sig").split("\n")
+    assert lines[:4] == [
+        '"评论","类别"',
+        "",
+        '"第 1 盏灯很好。","好评"',
+        '"第 2 盏灯很坏。","不好"',
+    ]
+    page.locator(".st-key-ft_mend_undo button").click()
+    expect(page.get_by_text(words("en")["mended"].format(count=1))).to_be_visible()
+    go(page, "check")
+    expect(page.locator(".st-key-ft_start button")).to_be_visible()

@@ -53,26 +53,6 @@ def test_a_click_anywhere_in_a_cell_shows_its_rows(visit, run):
     page.get_by_text(heading).first.wait_for()
 
 
-def test_the_way_back_brings_back_what_was_chosen_before(visit, run):
-    page = visit(f"/fine_tune?ft_run_id={run}&ft_step=evaluate")
-    panels = page.locator(".st-key-ft_eval_panel button")
-    last = words("fine_tune_results")["classes_intro"].rsplit(". ")[-1]
-    intro = page.get_by_text(last)
-    panels.nth(1).click()
-    page.wait_for_url("**ft_eval_panel=classes*")
-    intro.wait_for()
-    settle(page)
-    panels.nth(3).click()
-    page.wait_for_url("**ft_eval_panel=mistakes*")
-    expect(intro).to_have_count(0)
-    settle(page)
-    page.go_back()
-    page.wait_for_url("**ft_eval_panel=classes*")
-    intro.wait_for()
-    settle(page)
-    assert "ft_eval_panel=classes" in page.url  # nothing writes the later choice again
-
-
 def test_a_file_is_predicted_and_taken_away_without_formulas(visit, run):
     page = visit(f"/fine_tune?ft_run_id={run}&ft_step=try")
     file = {"name": "new.csv", "mimeType": "text/csv", "buffer": FILE}

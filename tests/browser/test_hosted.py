@@ -11,7 +11,7 @@ import urllib.request
 import psutil
 import pytest
 from playwright.sync_api import expect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from pages.shared.security import security_headers
@@ -65,6 +65,17 @@ def test_the_policy_blocks_nothing_the_pages_load_no_framework_and_open_no_folde
     files = "\n".join(mapped.path for mapped in maps)
     assert "python" in files
     assert not any(name in files for name in ("tensorflow", "libtorch", "tokenizers"))
+
+
+# RFC 6455: a protocol error, as these bytes say nothing; too big to be looked at.
+@pytest.mark.parametrize(("megabytes", "code"), [(4, 1002), (6, 1009)])
+def test_a_message_beyond_all_measure_is_not_read(server_url, megabytes, code):
+    address = server_url.replace("http", "ws") + "/_stcore/stream"
+    with connect(address, subprotocols=["streamlit"]) as socket:
+        socket.send(b"\xff" * 1_000_000 * megabytes)
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(30)
+    assert closed.value.rcvd.code == code
 
 
 def test_the_server_says_when_its_workers_answer(hosted):

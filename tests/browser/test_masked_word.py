@@ -24,7 +24,7 @@ def wait_for_figures(page: Page, count: int) -> None:
 
 
 def text_box(page: Page):
-    return page.locator(".st-key-masked_text textarea")
+    return page.locator(".st-key-text textarea")
 
 
 def shows(page: Page, text: str) -> None:
@@ -68,7 +68,7 @@ def test_hide_predict_insert_undo(visit):
     wait_for_figures(page, 1)
 
     text_box(page).fill("the cat and the dog saw [MASK]")
-    page.get_by_role("button", name="Predict").click()
+    page.get_by_role("button", name="Read", exact=True).click()
     expect(word(page, "dog")).to_be_visible()
     settle(page)
     # One of two equal words.
@@ -102,10 +102,10 @@ def test_texts_of_all_kinds_are_understood_shown_or_refused(visit):
 
     type_text(page, "word " * 10_000)
     expect(page.get_by_text("The text is too long for this model")).to_be_visible()
-    expect(page).to_have_url(re.compile("masked_text=zlib"))
+    expect(page).to_have_url(re.compile("text=zlib"))
     type_text(page, "A short [MASK].")
     wait_for_figures(page, 1)
-    expect(page).to_have_url(re.compile("masked_text=A"))
+    expect(page).to_have_url(re.compile("text=A"))
 
     type_text(page, "")
     expect(page.get_by_text("There is no text yet")).to_be_visible()
@@ -126,7 +126,7 @@ def test_texts_of_all_kinds_are_understood_shown_or_refused(visit):
 def test_temperature_changes_the_picture_and_a_reload_keeps_everything(visit):
     page = open_page(visit)
     word(page, "They").click()
-    expect(page).to_have_url(re.compile("masked_hidden=They"))
+    expect(page).to_have_url(re.compile("hidden=They"))
     settle(page)
     slider = page.locator(".st-key-masked_temperature").get_by_role("slider")
     slider.focus()

@@ -9,7 +9,7 @@ from tests.browser.test_frame import DARK
 PRESS = "按 Ctrl+Enter", "Press Ctrl+Enter to apply"
 # Each kind of box that says how to confirm: its page, and what it says.
 BOXES = {
-    ("", ".stTextInput input"): ("按 Enter 键确认", "Press Enter to apply"),
+    ("pretraining", ".stTextInput input"): ("按 Enter 键确认", "Press Enter to apply"),
     ("attention", "textarea"): PRESS,
     ("masked_word", "textarea"): PRESS,
 }

@@ -52,7 +52,7 @@ INK = """async (svg) => {
 
 
 def open_chinese(visit):
-    query = f"?{FIRST_HEAD}&attention_text={TEXT}&model=bert-mini-zh"
+    query = f"?{FIRST_HEAD}&text={TEXT}&model=bert-mini-zh"
     return open_page(visit, query, locale="zh-CN")
 
 

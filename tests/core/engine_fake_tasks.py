@@ -1,15 +1,20 @@
 """Tasks that tests of the engine run in workers, in place of those on models."""
 
+import gc
 import os
 import signal
 import time
 from pathlib import Path
 
+# So that a worker has this module as its preload.
+from bertviz_core.engine.without_spans import dask_setup  # noqa: F401
+from bertviz_core.environment import models_policy
 from bertviz_core.errors import TextError
 from bertviz_core.free_memory import SHARE_VARIABLE
 from bertviz_core.tasks import (
     DOWNLOAD_RESOURCE,
     GRADIENT_RESOURCE,
+    PREDICT_RESOURCE,
     UPLOAD_RESOURCE,
     task,
 )
@@ -116,6 +121,18 @@ def download_model(name, progress):
     return wait_for(name)
 
 
+@task(PREDICT_RESOURCE, is_kept=False)
+def predict_table(name, progress):
+    """A long table: the name is the file that is waited for."""
+    progress(0.5, "half")
+    return wait_for(name)
+
+
+@task(is_kept=False)
+def policy(progress=None):
+    return models_policy()
+
+
 @task(is_kept=False)
 def run_for_ever(started, stopped, progress):
     try:
@@ -140,3 +157,10 @@ def swallow(started, stopped, progress):
         return run_for_ever(started, stopped, progress)
     except Exception:  # noqa: BLE001
         return "swallowed"
+
+
+def num_remembered():
+    """How many objects of Dask know a call of `echo`, in the process that runs this."""
+    kinds = ("TaskState", "TaskGroup", "Span")
+    found = [one for one in gc.get_objects() if type(one).__name__ in kinds]
+    return len(found)

@@ -3,13 +3,12 @@
 import numpy as np
 
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.checkpoint import read_latest
 from bertviz_core.pretrain.corpus import encode_documents
-from bertviz_core.pretrain.data_settings import CorpusSettings
 from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.settings import PretrainSettings
+from bertviz_core.pretrain.settings import CorpusSettings, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
+from bertviz_core.training.checkpoint import read_latest
 
 # Each noun is always followed by a verb of its own: something to learn.
 NOUNS = ("cat", "dog", "bird", "fish", "horse")

@@ -4,13 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments import attribution
 from bertviz_core.experiments.attribution import METHODS, AttributionSettings, attribute
 from bertviz_core.experiments.cause_results import Target
 from tests.core import oracle
-from tests.core.brute_force import log_softmax, written
+from tests.core.brute_force import written
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import VOCABULARY
 

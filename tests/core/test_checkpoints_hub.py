@@ -74,17 +74,20 @@ def refusal(name=NAME, **arguments):
 
 
 def test_a_download_takes_what_is_needed_at_its_commit_and_opens(server, cache):
-    clutter = {"tf_model.h5": b"h5", "README.md": b"#", "run.py": b"", **PICKLE}
+    card = b"---\nlicense: apache-2.0\n---\n# A model"
+    clutter = {"tf_model.h5": b"h5", "README.md": card, "run.py": b"", **PICKLE}
     server.add(NAME, clutter | GOOGLE_FILES | HF_FILES)
     entry = download(NAME)
-    wanted = ["bert_config.json", "config.json", WEIGHTS, "vocab.txt"]
+    wanted = ["README.md", "bert_config.json", "config.json", WEIGHTS, "vocab.txt"]
     assert sorted(fetched(server)) == wanted
     names = {path.name for path in cache.rglob("*") if path.is_file()}
     assert names == {*wanted, catalogue.ENTRY_FILE}
     assert entry.model_id == f"{NAME}@{COMMIT}"
     assert entry.title == f"{NAME} (89abcdef)"
     assert entry in list_models()
-    assert open_model(entry.model_id).model.config.vocab_size == 61
+    opened = open_model(entry.model_id)
+    assert opened.model.config.vocab_size == 61
+    assert opened.documents.metadata() == {"license": "apache-2.0"}
 
 
 def test_googles_own_files_are_downloaded_where_they_are_all_there_is(server):

@@ -26,8 +26,11 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module", autouse=True)
 def opened_once():
     """Every command opens its model anew, as it is a process of its own elsewhere."""
+    opened = functools.cache(Explorer.open)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Explorer, "open", functools.cache(Explorer.open))
+        patch.setattr(
+            Explorer, "open", lambda model_id, progress=None: opened(model_id)
+        )
         yield
 
 

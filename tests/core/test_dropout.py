@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from keras.ops import convert_to_numpy as to_numpy
 
-from bertviz_core.training.dropout import ByteDropout
+from bertviz_core.training.fast import ByteDropout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -20,8 +20,11 @@ import pytest
 from bertviz_core.engine import connection
 from bertviz_core.engine import engine as engines
 from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.finetuned_tasks import predict_table
 from bertviz_core.engine.jobs import LEASE_SECONDS
+from bertviz_core.engine.model_tasks import download_model
 from bertviz_core.errors import EngineError, TextError
+from bertviz_core.tasks import task_of
 from tests.core import engine_fake_tasks as tasks
 from tests.core.engine_waiting import ended, wait_until
 
@@ -124,6 +127,22 @@ def test_the_key_is_told_through_pipes_alone(engine, tmp_path):
         assert secret not in " ".join([*process.cmdline(), *process.environ().values()])
     files = [path for path in Path(tempfile.gettempdir()).rglob("*") if path.is_file()]
     assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_a_worker_obeys_the_policy_of_the_server_that_asks(engine, monkeypatch):
+    for policy in ("listed", "any"):
+        monkeypatch.setenv("BERTVIZ_MODELS", policy)
+        assert engine.ask(tasks.policy)() == policy
+        job = engine.start(engine.ask(tasks.policy).about())
+        assert ended(engine, job).result == policy
+
+
+def test_calls_that_were_answered_are_forgotten(engine):
+    for value in range(300):
+        engine.ask(tasks.echo)(value=value)
+    client = engine._connection().client
+    assert client.run_on_scheduler(tasks.num_remembered) <= 110  # Dask's history: 100
+    assert max(client.run(tasks.num_remembered).values()) <= 10
 
 
 def test_a_worker_that_is_killed_comes_back_for_the_next_call(engine):
@@ -312,20 +331,24 @@ def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
     assert [ended(engine, job).result for job in (first, second)] == [2, 2]
 
 
-def test_a_download_on_a_slow_line_holds_up_nobody(engine, tmp_path):
+@pytest.mark.parametrize(
+    ("takes_long", "real"),
+    [(tasks.download_model, download_model), (tasks.predict_table, predict_table)],
+)
+def test_a_slow_line_and_a_long_table_hold_up_nobody(
+    engine, tmp_path, takes_long, real
+):
+    assert task_of(takes_long) == task_of(real)
     gate, open_gate = tmp_path / "line", tmp_path / "open"
     open_gate.touch()
-    downloads = [
-        engine.start(engine.ask(tasks.download_model).about(str(gate)))
-        for _ in range(2)
-    ]
-    wait_until(lambda: any(running(engine, job) for job in downloads))
+    slow = [engine.start(engine.ask(takes_long).about(str(gate))) for _ in range(2)]
+    wait_until(lambda: any(running(engine, job) for job in slow))
     job = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(open_gate)))
     assert ended(engine, job).result == 2
-    states = {engine.job(job).state for job in downloads}
+    states = {engine.job(job).state for job in slow}
     assert states == {"running", "waiting"}
     gate.touch()
-    assert [ended(engine, job).result for job in downloads] == [str(gate)] * 2
+    assert [ended(engine, job).result for job in slow] == [str(gate)] * 2
 
 
 def test_uploads_leave_both_places_to_the_questions_of_pages(engine, tmp_path):

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from bertviz_core.engine import jobs as limits
 from bertviz_core.engine.jobs import Job, JobBoard
 from bertviz_core.errors import EngineError, TextError
 from bertviz_core.tasks import TRAIN_RESOURCE
@@ -28,8 +29,9 @@ def job(clock):
 
 
 @pytest.fixture
-def board(clock):
-    return JobBoard(lease_seconds=100.0, clock=clock)
+def board(clock, monkeypatch):
+    monkeypatch.setattr(limits, "LEASE_SECONDS", 100.0)
+    return JobBoard(clock)
 
 
 def test_a_job_waits_then_runs_then_is_done(job):
@@ -82,21 +84,20 @@ def test_the_end_of_a_job_is_no_cancellation(job):
     assert told == []
 
 
-def test_a_job_is_found_by_its_id(clock):
-    board = JobBoard(clock=clock)
+def test_a_job_is_found_by_its_id(board):
     first, second = board.add(), board.add()
     assert board.get(first.job_id) is first
     assert board.get(second.job_id) is second
 
 
-def test_an_unknown_job_is_a_sentence(clock):
+def test_an_unknown_job_is_a_sentence(board):
     with pytest.raises(EngineError, match="not known any more") as caught:
-        JobBoard(clock=clock).get("x" * 99)
+        board.get("x" * 99)
     assert caught.value.details == {"job_id": "x" * 60}
 
 
-def test_ended_jobs_are_forgotten_after_their_time(clock):
-    board = JobBoard(keep_seconds=11.0, clock=clock)
+def test_ended_jobs_are_forgotten_after_their_time(board, clock, monkeypatch):
+    monkeypatch.setattr(limits, "KEEP_FINISHED_SECONDS", 11.0)
     ended, running = board.add(), board.add()
     ended.finish(3)
     clock.seconds += 11.0
@@ -107,8 +108,8 @@ def test_ended_jobs_are_forgotten_after_their_time(clock):
     board.get(running.job_id)
 
 
-def test_beyond_a_number_the_oldest_ended_jobs_are_forgotten(clock):
-    board = JobBoard(max_finished=2, clock=clock)
+def test_beyond_a_number_the_oldest_ended_jobs_are_forgotten(board, clock, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_FINISHED_JOBS", 2)
     jobs = [board.add() for _ in range(4)]
     for job in reversed(jobs[1:]):
         job.finish(3)
@@ -119,8 +120,8 @@ def test_beyond_a_number_the_oldest_ended_jobs_are_forgotten(clock):
         board.get(jobs[3].job_id)
 
 
-def test_jobs_without_a_result_push_none_with_a_result_out(clock):
-    board = JobBoard(max_finished=2, clock=clock)
+def test_jobs_without_a_result_push_none_with_a_result_out(board, clock, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_FINISHED_JOBS", 2)
     done = board.add()
     done.finish(3)
     for _ in range(15):
@@ -136,8 +137,8 @@ def test_jobs_without_a_result_push_none_with_a_result_out(clock):
         board.get(failed.job_id)
 
 
-def test_too_many_unfinished_jobs_are_refused(clock):
-    board = JobBoard(max_unfinished=2, clock=clock)
+def test_too_many_unfinished_jobs_are_refused(board, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_UNFINISHED_JOBS", 2)
     first, _ = board.add(), board.add()
     with pytest.raises(EngineError, match="Too many") as caught:
         board.add()
@@ -146,8 +147,7 @@ def test_too_many_unfinished_jobs_are_refused(clock):
     board.add()
 
 
-def test_all_can_be_cancelled_at_once(clock):
-    board = JobBoard(clock=clock)
+def test_all_can_be_cancelled_at_once(board):
     running, done = board.add(), board.add()
     done.finish(3)
     board.close()
@@ -156,8 +156,7 @@ def test_all_can_be_cancelled_at_once(clock):
         board.add()
 
 
-def test_an_owner_has_one_job_at_work_and_two_that_wait(clock):
-    board = JobBoard(clock=clock)
+def test_an_owner_has_one_job_at_work_and_two_that_wait(board):
     first, second, _ = (board.add("ann") for _ in range(3))
     with pytest.raises(EngineError, match="asked for a lot already") as caught:
         board.add("ann")
@@ -175,16 +174,14 @@ def test_an_owner_has_one_job_at_work_and_two_that_wait(clock):
     board.add("ann")
 
 
-def test_a_job_that_is_cancelled_waits_for_no_turn(clock):
-    board = JobBoard(clock=clock)
+def test_a_job_that_is_cancelled_waits_for_no_turn(board):
     board.add("ann")
     second = board.add("ann")
     second.cancel()
     assert not second.await_turn()
 
 
-def test_those_that_wait_know_their_place(clock):
-    board = JobBoard(clock=clock)
+def test_those_that_wait_know_their_place(board):
     first, other, second, third = (
         board.add(kind=kind) for kind in ("job", "train", "job", "job")
     )

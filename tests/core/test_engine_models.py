@@ -12,7 +12,6 @@ import pytest
 from bertviz_core.engine import connect
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.inline import InlineEngine
-from bertviz_core.engine.memory_limits import DEFAULT_MAX_MODELS
 from bertviz_core.engine.model_tasks import (
     add_upload,
     earlier_uploads,
@@ -21,6 +20,7 @@ from bertviz_core.engine.model_tasks import (
     suggested_models,
     vocabulary,
 )
+from bertviz_core.engine.worker_specs import DEFAULT_MAX_MODELS
 from bertviz_core.errors import CheckpointError, EngineError, TextError
 from bertviz_core.experiments.attention_matrix import attention_matrix, compare_heads
 from bertviz_core.experiments.scoring import score_sentence
@@ -195,16 +195,14 @@ def test_a_model_that_cannot_be_loaded_is_tried_again_when_it_can(client, tmp_pa
     assert client.ask(Explorer.info)(str(model)).config.hidden_size == 30
 
 
-def test_dropped_models_stay_in_the_count(tmp_path):
+def test_no_more_models_stay_open_than_the_limit_says(tmp_path):
     client = InlineEngine()
-    before = client.ask(forward_count)()
     for name in ("a", "b", "c"):
         (tmp_path / name).symlink_to(HF)
         client.ask(Explorer.predict_masks)(str(tmp_path / name), TEXT)
     from bertviz_core.engine import memory
 
     assert len(memory.EXPLORERS.values()) == DEFAULT_MAX_MODELS
-    assert client.ask(forward_count)() == before + 3
     client.close()
 
 

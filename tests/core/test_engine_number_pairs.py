@@ -7,8 +7,8 @@ import pytest
 
 from bertviz_core.engine.finetune_tasks import (
     read_table,
+    report_rows,
     training_outcome,
-    validation_rows,
 )
 from bertviz_core.engine.finetuned_tasks import (
     compare_layers,
@@ -99,7 +99,7 @@ def test_the_outcome_is_what_the_model_says_of_its_pairs(client, done):
     assert (outcome.labels, outcome.has_pairs) == (("score",), True)
     assert [baseline.name for baseline in outcome.baselines] == ["mean", "tfidf"]
     known = {row + 2: pair for row, pair in enumerate(pairs())}
-    shown = client.ask(validation_rows)(done.run_id, tuple(range(len(report.rows))))
+    shown = client.ask(report_rows)(done.run_id, tuple(range(len(report.rows))))
     for row, target, predicted in zip(
         shown, report.targets, report.predicted, strict=True
     ):

@@ -17,8 +17,8 @@ from bertviz_core.engine.finetune_tasks import (
     data_rows,
     estimate_training,
     read_table,
+    report_rows,
     training_outcome,
-    validation_rows,
 )
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.model_tasks import add_upload, forward_count
@@ -191,7 +191,7 @@ def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_tested_on(inline, d
     assert (status.metric_name, status.best_epoch) == ("", status.num_epochs)
     assert outcome.baselines[1].chosen == outcome.recipe["word_counts"]
     assert len(outcome.comparisons) == 2
-    rows = inline.ask(validation_rows)(status.run_id, (0, 1, 999))
+    rows = inline.ask(report_rows)(status.run_id, (0, 1, 999))
     assert [row.row for row in rows] == outcome.report.rows[:2].tolist()
     for index, row in enumerate(rows):
         logits = inline.ask(Trace.only)(

@@ -22,7 +22,7 @@ from bertviz_core.engine.worker_specs import (
     reading_spec,
     training_spec,
 )
-from bertviz_core.finetune.column_choice import ColumnChoice
+from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.free_memory import SHARE_VARIABLE, free_memory
 from bertviz_core.visitor_files import run_folder

@@ -1,5 +1,6 @@
 """A trained model leaves as a zip file, and comes back from it."""
 
+import contextlib
 import copy
 import csv
 import dataclasses
@@ -11,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -31,16 +33,16 @@ from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.bundle import predicted_rows, write_bundle
-from bertviz_core.finetune.card import base_name, model_card, notice, script
-from bertviz_core.finetune.card_words import CHINESE, ENGLISH, LANGUAGES
+from bertviz_core.finetune.bundle import write_bundle, write_predictions
+from bertviz_core.finetune.card import CARDS, model_card, notice, script
 from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.recipe import base_name
 from bertviz_core.finetune.row_prediction import read_text
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.pretrain import checkpoint
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import TrainedInputs
+from bertviz_core.training import checkpoint, events
 from tests.core.finetune_samples import (
     NAMES,
     number_data,
@@ -167,8 +169,9 @@ def test_the_metrics_stand_beside_the_simple_methods_and_on_both_cards(
     assert chosen == json.loads(read(bundle, "recipe.json"))["word_counts"]
     assert len(metrics["epochs"]) == 2
     low, high = result.report.macro_f1_interval
-    for words, head in ((ENGLISH, "How well it does"), (CHINESE, "它做得怎么样")):
-        card = read(bundle, words.file_name)
+    heads = {"en": "How well it does", "zh": "它做得怎么样"}
+    for words, head in ((CARDS[name], heads[name]) for name in heads):
+        card = read(bundle, words["file_name"])
         assert "\n---\n\n# my \\*books\\*\n" in card
         assert head in card
         assert f"{result.report.accuracy:.3f}" in card
@@ -212,9 +215,9 @@ def test_the_predictions_can_be_read_row_by_row(bundle, result):
 
 
 def csv_of(result):
-    file = io.StringIO(newline="")
-    predicted_rows(result).write_csv(file)
-    return file.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        write_predictions(Path(folder), result.data, result.report)
+        return (Path(folder) / "predictions.csv").read_bytes().decode("utf-8-sig")
 
 
 def test_exact_texts_and_probabilities_lie_beside_the_safe_table(result, tmp_path):
@@ -233,8 +236,8 @@ def test_exact_texts_and_probabilities_lie_beside_the_safe_table(result, tmp_pat
     assert shares == report.probabilities.tolist()
     header = read(bundle, "predictions.csv", "utf-8-sig").split("\r\n")[0]
     assert header.split(",") == list(rows[0])
-    for words in LANGUAGES:
-        assert "`predictions.jsonl`" in read(bundle, words.file_name)
+    for words in CARDS.values():
+        assert "`predictions.jsonl`" in read(bundle, words["file_name"])
 
 
 FORMULAS = ["=1+1", "+a", "-a", "@a", "＝1+1", "＋a", "－a", "＠a"]
@@ -302,12 +305,12 @@ def with_documents(result, base, *documents):
     return dataclasses.replace(result, loaded=loaded, base_model_id=base)
 
 
-@pytest.mark.parametrize("words", LANGUAGES, ids=["en", "zh"])
+@pytest.mark.parametrize("words", CARDS.values(), ids=CARDS)
 def test_the_hub_reads_the_head_of_the_card(result, tmp_path, words):
     documents = read_documents(BUNDLED_FOLDER / "bert-mini-zh")
     begun = with_documents(result, "bert-mini-zh", documents.card)
     bundle = write_bundle(begun, tmp_path / "hub.zip", "it's: *mine*")
-    card = card_of(bundle, words.file_name)
+    card = card_of(bundle, words["file_name"])
     said = {
         "license": "cc-by-sa-4.0", "language": "zh", "base_model": "bert-mini-zh",
         "pipeline_tag": "text-classification", "library_name": "transformers",
@@ -316,7 +319,7 @@ def test_the_hub_reads_the_head_of_the_card(result, tmp_path, words):
     assert card.to_dict().items() >= (said.items() - {("model_name", "it's: *mine*")})
     assert card.model_name == "it's: *mine*"
     report = result.report
-    assert scores_of(bundle, words.file_name) == {
+    assert scores_of(bundle, words["file_name"]) == {
         "accuracy": report.accuracy,
         "f1": report.macro_f1,
     }
@@ -563,7 +566,8 @@ def test_the_command_of_the_readme_runs_as_a_process(table, tmp_path):
     assert (found["settings"]["level"], len(found["epochs"])) == ("full", 1)
     assert found["settings"]["max_tokens"] <= 11
     assert open_model(str(out / "model.zip")).labels == tuple(sorted(NAMES))
-    assert {path.name for path in out.iterdir()} == {"model.zip", "metrics.json"}
+    names = {path.name for path in out.iterdir()}
+    assert names == {"model.zip", "metrics.json", ".lock"}
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "locked/below"])
@@ -603,12 +607,52 @@ def test_a_disk_that_takes_no_epoch_is_told_with_json_too(
     assert json.loads(done.stdout)["best_epoch"] == 1
 
 
+def stopping_at(calls):
+    """In place of `stop_on_signal`: someone presses Ctrl-C after so many steps."""
+
+    @contextlib.contextmanager
+    def stopping():
+        asked = iter(range(calls))
+        yield lambda: next(asked, None) is None
+
+    return stopping
+
+
+def test_the_same_command_goes_on_after_a_stop_and_no_other_does(
+    table, tmp_path, cache, monkeypatch
+):
+    with_model(monkeypatch)
+    run = (table, "--level", "full", "--epochs", 2, "--batch-size", 4, "--json")
+    whole = run_command(*run, "--out", tmp_path / "whole")
+    out = ("--out", tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(events, "stop_on_signal", stopping_at(2))
+        stopped = run_command(*run, *out)
+    assert "stopped after step 3; the same command goes on" in stopped.stderr
+    assert json.loads(stopped.stdout)["ending"] == "asked"
+    other = run_command(*run, *out, "--seed", 7)
+    assert "belongs to other data or other settings" in other.stderr
+    finished = run_command(*run, *out)
+    found, expected = (json.loads(done.stdout) for done in (finished, whole))
+    assert found["ending"] == "finished"
+    assert without_times(found) == without_times(expected)
+    weights = [
+        zipfile.ZipFile(tmp_path / name / "model.zip").read("model/model.safetensors")
+        for name in ("whole", "out")
+    ]
+    assert weights[0] == weights[1]
+    again = run_command(*run, *out)
+    assert "holds a finished training" in again.stderr
+    replaced = run_command(*run, *out, "--seed", 7, "--restart")
+    assert json.loads(replaced.stdout)["settings"]["seed"] == 7
+
+
 FIRST = shlex.split(
     "--text-column 'my text' --label-column kind --separator ; --encoding utf-16 "
     "--test-rate 0.3 --validation-rate 0.4 --split-seed 8 --level head --epochs 2 "
     "--seed 5 "
     "--learning-rate 0.04 --warmup 0.3 --weight-decay 0.2 --clip-norm 0.5 "
-    "--batch-size 7 --decay exponential --epoch-factor 0.6 --class-weights "
+    "--batch-size 7 --decay exponential --final-rate 0.6 --class-weights "
     "--tensorboard"
 )
 
@@ -621,6 +665,38 @@ def train_into(out, table, *arguments):
     assert done.exit_code == 0, done.output
     recipe = read(out / "model.zip", "recipe.json")
     return json.loads(done.stdout), json.loads(recipe), done
+
+
+def test_several_seeds_are_trained_in_one_go_and_none_twice(
+    table, tmp_path, monkeypatch
+):
+    with_model(monkeypatch)
+    options = ("--epochs", 1, "--level", "head", "--seed", 4, "--out", tmp_path / "out")
+
+    def train(count, *more):
+        done = run_command(table, "--seeds", count, *options, *more)
+        assert done.exit_code == 0, done.output
+        return done
+
+    found = json.loads(train(2, "--json").stdout)
+    assert found == json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
+    assert found["seeds"] == [4, 5]
+    recipes = [
+        json.loads(read(tmp_path / "out" / f"seed-{seed}" / "model.zip", "recipe.json"))
+        for seed in (4, 5)
+    ]
+    assert [one["settings"]["seed"] for one in recipes] == [4, 5]
+    # The same rows each time, so that scores can be compared.
+    assert len({one["data_sha256"] for one in recipes}) == 1
+    for name, values in found["scores"].items():
+        assert found["mean"][name] == pytest.approx(np.mean(values))
+        assert found["spread"][name] == pytest.approx(np.std(values, ddof=1))
+    written = (tmp_path / "out" / "seed-4" / "model.zip").stat().st_mtime_ns
+    done = train(3)
+    assert (tmp_path / "out" / "seed-4" / "model.zip").stat().st_mtime_ns == written
+    assert done.stderr.count("seed ") == 1
+    assert "mean" in done.stdout
+    assert "seed 6" in done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -662,7 +738,7 @@ def test_a_recipe_repeats_a_run(repeated, table, tmp_path):
     (metrics, recipe, done), train = repeated
     settings = recipe["settings"]
     given = {
-        "warmup_rate": 0.3, "weight_decay": 0.2, "clip_norm": 0.5, "epoch_factor": 0.6,
+        "warmup_rate": 0.3, "weight_decay": 0.2, "clip_norm": 0.5, "final_rate": 0.6,
     }  # fmt: skip
     assert settings == settings | given
     assert recipe["data"] == {
@@ -703,22 +779,22 @@ def test_a_run_that_was_stopped_is_repeated_as_far_as_it_went(
         assert ("before its first epoch was over" in done.stderr) is (step < 3)
         card = read(tmp_path / f"at {step}" / "model.zip", "README.md")
         assert f"stopped after step {step}." in card
-        assert ("1 epochs were run" in card) is (step > 3)
+        assert ("Epochs run: 1;" in card) is (step > 3)
     # Who asks for other epochs asks for another run.
     metrics, again, _ = train("longer", "--recipe", path, "--epochs", 1)
     assert (metrics["ending"], again["stopped_at_step"]) == ("finished", None)
 
 
-@pytest.mark.parametrize("words", LANGUAGES, ids=["en", "zh"])
+@pytest.mark.parametrize("words", CARDS.values(), ids=CARDS)
 def test_the_card_says_why_the_weights_are_those_of_their_epoch(result, words):
     part = result.data.test
     few = dataclasses.replace(result.data, validation=part.select(np.array([], int)))
     tuned = dataclasses.replace(result.baselines[1], chosen={"alpha": 1.0, "folds": 0})
     changes = (
-        ({}, words.chosen),
-        ({"data": few}, words.last),
-        ({"ending": "asked", "steps": 7, "epochs_run": 0}, words.part),
-        ({"baselines": (tuned,)}, words.untuned),
+        ({}, words["chosen"]),
+        ({"data": few}, words["last"]),
+        ({"ending": "asked", "steps": 7, "epochs_run": 0}, words["part"]),
+        ({"baselines": (tuned,)}, words["untuned"]),
     )
     places = {"rows": 13, "step": 7, "chosen": "alpha=1", "folds": 0}
     places |= {"epochs": result.epochs_run, "best": result.best_epoch}

@@ -1,5 +1,6 @@
 """What the checks say, against counts made by hand; and the sample sets."""
 
+import dataclasses
 import itertools
 import re
 from pathlib import Path
@@ -7,27 +8,44 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune import split
 from bertviz_core.finetune.checks import (
+    MAX_ROWS,
+    LengthCounts,
+    Lengths,
     check_classes,
+    check_data,
     check_dataset,
-    check_lengths,
-    check_unknown,
-)
-from bertviz_core.finetune.columns import guess_columns
-from bertviz_core.finetune.dataset import make_dataset
-from bertviz_core.finetune.findings import MAX_EXAMPLES
-from bertviz_core.finetune.lengths import measure_lengths
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.text_checks import (
     check_giveaways,
     check_label_words,
+    check_lengths,
     check_same_texts,
     check_spelling,
+    check_unknown,
+    measure_lengths,
+    rows_of,
 )
+from bertviz_core.finetune.columns import (
+    PREVIEW_CHARS,
+    ColumnChoice,
+    guess_columns,
+    view_table,
+)
+from bertviz_core.finetune.dataset import make_dataset
+from bertviz_core.finetune.notes import in_english
+from bertviz_core.finetune.request import (
+    DataChoice,
+    FinetuneSettings,
+    TableSource,
+    TrainingRequest,
+)
+from bertviz_core.finetune.split import prepare
+from bertviz_core.finetune.table import Limits, read_table
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
-from tests.core.finetune_samples import dataset_of
+from tests.core.finetune_samples import dataset_of, number_data, random_data
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "assets" / "datasets"
@@ -68,9 +86,10 @@ def test_lengths_count_pieces_and_special_tokens_as_the_tokenizer(measured, toke
 
 def test_shares_are_counted_at_any_maximum(measured):
     lengths = measured[1]
-    assert [lengths.share_cut(m) for m in (2, 4, 6, 7)] == [1.0, 0.6, 0.2, 0.0]
-    assert lengths.share_tokens_cut(5) == pytest.approx(3 / 25)
-    assert [lengths.percentile(p) for p in (0, 50, 95)] == [3, 5, 7]
+    counts = lengths.counts
+    assert [counts.share_cut(m) for m in (2, 4, 6, 7)] == [1.0, 0.6, 0.2, 0.0]
+    assert counts.share_tokens_cut(5) == pytest.approx(3 / 25)
+    assert [counts.percentile(p) for p in (0, 50, 95)] == [3, 5, 7]
     assert lengths.share_unknown == pytest.approx(2 / 15)
 
 
@@ -78,7 +97,8 @@ def test_the_default_length_comes_from_the_data(tokenizer):
     def default(sizes, positions=512):
         texts = ["it " * size for size in sizes]
         dataset = dataset_of(texts, [0] * len(sizes))
-        return measure_lengths(dataset, tokenizer).default_max_tokens(positions)
+        lengths = measure_lengths(dataset, tokenizer)
+        return lengths.counts.default_max_tokens(positions)
 
     assert default([6] * 20) == 8
     assert default([7] * 20) == 16
@@ -90,7 +110,6 @@ def test_the_default_length_comes_from_the_data(tokenizer):
 def test_what_a_length_cuts_off_is_found_with_the_longest_rows_first(measured):
     found = check_lengths(*measured, max_tokens=4, limit=9)
     assert found.severity == "warning"
-    assert found.numbers["share_cut"] == 0.6
     assert found.rows == (4, 3, 5)
     assert "60.0 % of the texts" in in_english(found.message)
     assert "Raise the maximum length" in in_english(found.remedy)
@@ -100,18 +119,18 @@ def test_what_a_length_cuts_off_is_found_with_the_longest_rows_first(measured):
     assert check_lengths(*measured, max_tokens=7).severity == "good"
     found = check_unknown(*measured)
     assert (found.severity, found.rows) == ("warning", (5,))
-    assert found.numbers["share_unknown"] == pytest.approx(2 / 15)
+    assert found.message[1] == {"percent": 13.33, "count": 1}
 
 
 def test_copies_and_contradictions_are_told_apart():
     texts = ["x", "y", "X ", "z", "y", "y"]
     findings = check_same_texts(dataset_of(texts, [0, 1, 0, 2, 1, 2]))
     copies = only(findings, "duplicates")
-    assert (copies.numbers["num_copies"], copies.numbers["share"]) == (3, 0.5)
+    assert copies.message[1] == {"count": 3}
     assert copies.rows == (2, 4, 3, 6, 7)
     opposed = only(findings, "contradictions")
     assert (opposed.severity, opposed.rows) == ("warning", (3, 6, 7))
-    assert opposed.numbers["num_texts"] == 1
+    assert opposed.message[1] == {"count": 1, "rows": "3, 6, 7"}
     assert opposed.remedy is not None
     (good,) = check_same_texts(dataset_of("xyz", [0, 1, 2]))
     assert (good.severity, good.remedy) == ("good", None)
@@ -165,10 +184,10 @@ def test_a_token_that_gives_the_label_away_is_found_with_its_rows(marks, tokens)
         assert {item.message[1]["token"] for item in found} == tokens
         for item in found:
             assert (item.kind, item.severity) == ("giveaway", "warning")
-            assert item.numbers["share"] == pytest.approx(share, abs=0.05)
+            assert item.message[1]["percent"] == pytest.approx(100 * share, abs=5)
             label = dataset.label_names.index(item.message[1]["label"])
             assert {(row - 2) % 2 for row in item.rows} == {label}
-            assert len(item.rows) == 20
+            assert len(item.rows) == item.message[1]["count"]
 
 
 def test_what_often_goes_with_a_class_is_no_giveaway():
@@ -182,7 +201,6 @@ def test_what_often_goes_with_a_class_is_no_giveaway():
     few = marked(20, ("[A]", "[B]"))
     assert check_giveaways(few) == []
     assert check_giveaways(few.select(np.repeat(np.arange(20), 20))) == []
-    assert check_giveaways(dataset_of(["a", "b"] * 50, [1.5, 2.5] * 50, ())) == []
     assert check_giveaways(dataset_of([" "] * 40, [0, 1] * 20, ("a", "b"))) == []
 
 
@@ -205,8 +223,7 @@ def test_balance_comes_with_a_remedy(counts, severity, words):
     labels = np.repeat([0, 1, 2], counts)
     found = only(check_classes(dataset_of(["x"] * len(labels), labels)), "balance")
     assert found.severity == severity
-    assert found.numbers["ratio"] == pytest.approx(counts[0] / counts[2])
-    assert found.numbers["majority_share"] == pytest.approx(counts[0] / sum(counts))
+    assert found.message[1]["ratio"] == round(counts[0] / counts[2], 1)
     remedy = "" if found.remedy is None else in_english(found.remedy)
     assert (words or "") in remedy
     assert bool(remedy) == bool(words)
@@ -231,20 +248,20 @@ def test_a_label_that_is_its_text_or_within_most_is_found():
     texts = [f"{names[i % 2]} today {i}" if i < 7 else "rain" for i in range(10)]
     labels = [i % 2 for i in range(10)]
     found = only(check_label_words(dataset_of(texts, labels, names)), "label_in_text")
-    assert found.numbers["share"] == 0.7
+    assert found.message[1] == {"count": 7}
     half = dataset_of(texts[:1] + ["rain"] * 9, labels, names)
     assert check_label_words(half) == []
 
 
-def test_all_checks_run_with_warnings_first_and_few_examples(measured):
-    dataset, lengths = measured
-    findings = check_dataset(dataset, lengths, max_tokens=6)
+def test_all_checks_run_with_warnings_first_and_a_limit_of_rows():
+    same = dataset_of(["same"] * 600, [0, 1, 2] * 200)
+    findings = check_dataset(same)
     order = [finding.severity for finding in findings]
     assert order == sorted(order, key=("warning", "notice", "good").index)
-    kinds = {finding.kind for finding in findings}
-    assert kinds == {"balance", "rare", "duplicates", "unknown", "lengths"}
-    same = dataset_of(["same"] * 90, [0, 1, 2] * 30)
-    assert all(len(found.rows) <= MAX_EXAMPLES for found in check_dataset(same))
+    assert {found.kind for found in findings} == {
+        "contradictions", "duplicates", "balance",
+    }  # fmt: skip
+    assert max(len(found.rows) for found in findings) == MAX_ROWS == 500
 
 
 def test_classes_that_differ_only_in_spelling_are_found():
@@ -253,13 +270,15 @@ def test_classes_that_differ_only_in_spelling_are_found():
     assert "Good / good; very good / VeryGood" in in_english(found.message)
     assert found.rows == (4, 6)
     assert check_spelling(dataset_of("xy", [0, 1], ("good", "bad"))) == []
+    # Wide letters, an accent of its own, and a character of no width.
+    for name, other in (("Ａ", "a"), ("cafe\u0301", "café"), ("\u200bgood", "good")):
+        assert check_spelling(dataset_of("xy", [0, 1], (name, other)))
 
 
-def test_numbers_are_checked_without_classes(tokenizer):
+def test_numbers_are_checked_without_classes():
     dataset = dataset_of(["it", "it", "now"], [0.5, 2.5, 1.0], ())
-    findings = check_dataset(dataset, measure_lengths(dataset, tokenizer))
-    kinds = {finding.kind for finding in findings}
-    assert kinds == {"duplicates", "contradictions", "unknown"}
+    kinds = {finding.kind for finding in check_dataset(dataset)}
+    assert kinds == {"duplicates", "contradictions"}
 
 
 @pytest.mark.parametrize(
@@ -282,3 +301,209 @@ def test_a_sample_set_is_clean_varied_and_large_enough(name, num_classes, gram):
     ]
     for one, other in itertools.combinations(grams, 2):
         assert len(one & other) < 0.35 * len(one | other)
+
+
+ROWS = "".join(f"text number {i},{'abc'[i % 7 % 3]}\n" for i in range(42))
+
+
+class Words:
+    """Counts words, one of which is unknown."""
+
+    unk_token_id = 1
+
+    def encode_many(self, texts):
+        return [
+            [1 if word == "unseen" else 5 for word in text.split()] for text in texts
+        ]
+
+
+def test_counts_of_lengths_give_the_same_numbers_as_the_rows():
+    tokens = np.random.default_rng(7).integers(3, 60, 211).astype("int32")
+    counts = Lengths(tokens, np.zeros_like(tokens), 2).counts
+    for percent in (0, 1, 50, 90, 95, 99.5, 100):
+        expected = np.percentile(tokens, percent, method="inverted_cdf")
+        assert counts.percentile(percent) == expected
+    for most in (1, 3, 17, 30, 59, 60, 512):
+        assert counts.share_cut(most) == (tokens > most).mean()
+        share = np.maximum(tokens - most, 0).sum() / tokens.sum()
+        assert counts.share_tokens_cut(most) == pytest.approx(share)
+    one = LengthCounts(np.array([9]), np.array([4]))
+    assert [one.percentile(p) for p in (0, 50, 100)] == [9, 9, 9]
+
+
+def test_a_view_shows_the_first_rows_and_cuts_long_cells():
+    long = "x" * (PREVIEW_CHARS + 50)
+    view = view_table(read_table(f"text,label\n{long},a\n{ROWS}".encode()))
+    assert view.columns == ("text", "label")
+    assert len(view.preview) == 10
+    assert view.preview[:2] == ((long[:PREVIEW_CHARS], "a"), ("text number 0", "a"))
+    assert view.preview_rows[:2] == (2, 3)
+    assert view.num_rows == 43
+    assert (view.guess.text, view.guess.label) == ("text", "label")
+    assert len(view.guess.reasons) == 2
+    assert view.guess_problem is None
+    bare = view_table(read_table(b"text\nall\nin\none\ncolumn\n"))
+    assert bare.guess is None
+    assert "one column" in str(bare.guess_problem)
+    assert bare.preview[0] == ("all",)
+
+
+def table_of(rows):
+    return read_table(f"text,label\n{rows}".encode())
+
+
+def checked(rows=ROWS, other=None, rate=0.1, is_regression=False, **options):
+    """The rows of a table, perhaps beside another to test on, and what is said."""
+    choice = ColumnChoice("text", "label", is_regression=is_regression)
+    other = None if other is None else table_of(other)
+    prepared = prepare(table_of(rows), choice, other, rate, 3, 0.25)
+    return prepared.dataset, check_data(prepared, Words(), 512, **options)
+
+
+def test_all_is_counted_in_all_parts_of_the_split():
+    dataset, found = checked()
+    assert found.num_rows == 42
+    assert found.num_train + found.num_test == 42
+    both = found.train_counts + found.test_counts
+    assert both.tolist() == dataset.counts.tolist() == [18, 12, 12]
+    assert found.num_validation == found.validation_counts.sum() == 0
+    assert "too small" in found.notes[-1][0]
+    assert found.by_size.tolist() == [0, 1, 2]
+    assert found.test_counts.min() >= 1
+    assert found.lengths.num_rows.sum() == 42
+    assert found.default_max_tokens == 8
+    assert found.finding("nothing of the kind") is None
+    kinds = [item.severity for item in found.findings]
+    assert kinds == sorted(kinds, key=("warning", "notice", "good").index)
+
+
+def test_a_table_to_test_on_is_checked_with_the_rows_that_it_leaves():
+    rows = "".join(f"word number {i},a\nother number {i},b\n" for i in range(15))
+    rows += "rare one,c\nrare two,c\n"
+    # It takes ten of b and all of c, and says another label of two texts.
+    taken = "".join(f"other number {i},b\n" for i in range(10))
+    _, found = checked(
+        rows,
+        f"{taken}Rare one,a\nrare two,c\na text of unseen words is here,a\n"
+        "twice,a\ntwice,b\n",
+    )
+    (warning,) = found.warnings
+    assert "without a training row" in warning[0]
+    assert found.train_counts.tolist() == [15, 5, 0]
+    assert found.test_counts.tolist() == [3, 11, 1]
+    # The rows of b and c that are in both tables are used once.
+    assert found.num_rows == found.num_train + found.num_test == 20 + 15
+    assert found.remedy == "weights"  # 15 : 5; before the removal it was 15 : 15
+    assert found.finding("balance").message[1]["ratio"] == 3
+    assert found.finding("rare").message[1]["names"] == "b (5)"
+    assert found.lengths.num_rows.sum() == 35
+    assert found.lengths.num_tokens[-1] == 9
+    assert found.share_unknown > 0
+    # Its rows have numbers of their own, which are none of the table.
+    assert found.finding("unknown").rows == ()
+    assert found.finding("contradictions") is None
+    opposed = found.finding("contradictions_of_files")
+    assert opposed.message[1] == {"count": 3, "rows": "12, 15, 16"}
+
+
+def test_numbers_are_counted_in_ranges():
+    rows = "".join(f"text {i},{i * 1.5}\n" for i in range(40))
+    _, found = checked(rows, is_regression=True)
+    assert found.is_regression
+    assert found.label_names == ("label",)
+    assert len(found.label_edges) == len(found.train_counts) + 1
+    both = found.train_counts + found.test_counts
+    assert both.tolist() == [2] * 20
+    assert (found.remedy, found.num_oversampled) == ("none", found.num_train)
+
+
+def test_ranges_hold_the_numbers_of_a_table_to_test_on_where_they_are():
+    def priced(prices):
+        return "".join(f"costs {price},{price}\n" for price in prices)
+
+    _, found = checked(priced(range(10)), priced([-90, 5.5, 110]), is_regression=True)
+    assert found.label_edges[[0, -1]].tolist() == [-90, 110]
+    # The ten are within one range; of the three, each is in one of its own.
+    assert found.train_counts.tolist() == [0] * 9 + [10] + [0] * 10
+    assert np.flatnonzero(found.test_counts).tolist() == [0, 9, 19]
+
+
+def test_the_largest_class_is_the_one_with_most_to_learn_from():
+    rows = "".join(f"one {i},a\nother {i},b\nthird {i},c\n" for i in range(9))
+    other = "".join(f"new {i},c\n" for i in range(9))
+    _, found = checked(rows + "once more,b\n", other)
+    assert found.by_size.tolist() == [1, 2, 0]
+    assert found.finding("balance").message[1]["largest"] == "b"
+
+
+def test_rows_are_shown_with_their_numbers_and_class_names():
+    data = random_data()
+    part = data.validation
+    first, second = rows_of(part, data.labels, (4, 99, -1, 0))
+    assert (first.row, first.text) == (int(part.rows[4]), part.texts[4])
+    assert first.label == data.labels[part.targets[4]]
+    assert second.text == part.texts[0]
+    (number,) = rows_of(number_data().train, ("price",), (1,))
+    assert number.label == "530"
+    amounts = np.array([1234567, 0.1], "float32")
+    part = dataclasses.replace(number_data().train.select([0, 1]), targets=amounts)
+    labels = [row.label for row in rows_of(part, ("price",), (0, 1))]
+    assert labels == ["1234567", "0.1"]
+
+
+def test_rare_classes_are_repeated_as_often_as_the_largest(monkeypatch):
+    data = random_data(num_train=23)
+    keep = np.array([0, 1, 2, 3, 4, 6, 9, 12])  # classes 0, 1, 2, 0, 1, 0, 0, 0
+    few = dataclasses.replace(data, train=data.train.select(keep))
+    more, again = (split.oversampled(few, seed=5) for _ in range(2))
+    assert np.bincount(more.train.targets).tolist() == [5, 5, 5]
+    assert split.num_oversampled(np.bincount(few.train.targets)) == 15
+    assert set(more.train.texts) == set(few.train.texts)
+    assert more.validation is few.validation
+    assert again.train.texts == more.train.texts
+    numbers = number_data()
+    assert split.oversampled(numbers, 1) is numbers
+    monkeypatch.setattr(split, "MAX_OVERSAMPLED", 23)
+    with pytest.raises(TrainingError, match="24"):
+        split.oversampled(data, 1)
+
+
+def test_weights_and_repeats_exclude_each_other():
+    with pytest.raises(TrainingError, match="oversample"):
+        FinetuneSettings(class_weights=True, oversample=True)
+
+
+def test_a_request_survives_the_way_through_a_file():
+    choice = ColumnChoice("a b", "标签", "second", True, (("because", {}),))
+    data = DataChoice(
+        TableSource("sample:x", "utf-8", "\t", False), choice, TableSource("file:y"),
+        validation_rate=0.3, seed=4,
+    )  # fmt: skip
+    settings = FinetuneSettings(level="top", decay="exponential", oversample=True)
+    request = TrainingRequest(DEFAULT_MODEL, data, settings, "标题", True)
+    assert TrainingRequest.from_dict(request.to_dict()) == request
+    assert hash(data) == hash(dataclasses.replace(data))
+    alone = dataclasses.replace(request, data=DataChoice(data.source, choice))
+    assert TrainingRequest.from_dict(alone.to_dict()).data.validation is None
+    # Requests of before there was a test part say nothing of it.
+    raw = request.to_dict()
+    del raw["data"]["test_rate"]
+    assert TrainingRequest.from_dict(raw).data.test_rate == 0
+
+
+def test_a_wide_table_is_read_as_far_as_its_cells_allow():
+    rows = "".join(f"text {i},{i % 2},,,x\n" for i in range(60))
+    limits = Limits(max_cells=210)
+    table = read_table(f"text,label,a,b,c\n{rows}".encode(), limits=limits)
+    assert table.num_rows == 42
+    (cut,) = [details for text, details in table.notes if "limit" in details]
+    assert (cut["limit"], cut["row"]) == (42, 43)
+
+
+def test_of_very_many_rows_some_are_measured_and_the_page_is_told():
+    rows = "".join(f"{'word ' * i},{'ab'[i % 2]}\n" for i in range(1, 43))
+    (_, whole), (_, found) = checked(rows), checked(rows, most_measured=11)
+    assert found.num_rows == whole.num_rows == whole.lengths.num_rows.sum() == 42
+    assert found.lengths.num_rows.tolist() == [1] * 11
+    assert found.notes[-1][1] == {"count": 11, "total": 42}
+    assert not any("total" in details for _, details in whole.notes)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.attention_change import head_change
-from bertviz_core.finetune.coverage import coverage_at
-from bertviz_core.finetune.prediction_file import PredictedTable
-from bertviz_core.finetune.scores import wilson_interval
+from bertviz_core.finetune.metrics import coverage_at, wilson_interval
+from bertviz_core.finetune.row_prediction import PredictedTable
 
 SURE = np.array([0.5, 0.9, 0.7, 0.9, 0.6])
 RIGHT = np.array([False, True, False, False, True])

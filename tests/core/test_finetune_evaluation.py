@@ -16,7 +16,7 @@ from bertviz_core.finetune import baselines
 from bertviz_core.finetune.baselines import count_words, simplest
 from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
 from bertviz_core.finetune.examples import Examples, TrainingData
-from bertviz_core.finetune.scores import (
+from bertviz_core.finetune.metrics import (
     calibrate,
     macro_f1,
     r_squared,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.finetune import run_history
-from bertviz_core.finetune.events import TrainingEvent
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.run_history import RunHistory
+from bertviz_core.training.events import TrainingEvent
 
 
 def step(number, loss, rate=0.5, num_steps=40, epoch=1):

@@ -18,7 +18,7 @@ from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.model.encoder import EncoderBlock
-from bertviz_core.pretrain.optimizer import build_without_decay
+from bertviz_core.training.optimizer import build_without_decay
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 from tests.core.random_models import PRE_NORM, explorer_of, random_model
 
@@ -125,29 +125,50 @@ def test_weights_decay_as_those_of_adamw_of_keras_do():
             np.testing.assert_allclose(weight, weights[1][path], atol=5e-6)
 
 
-@pytest.mark.parametrize("read", ["outputs", "weights", "state"])
-def test_who_reads_weights_reads_them_decayed_and_may_put_them_back(read):
+def decaying():
+    """A learner whose weights lose a twentieth with each step; a step; its rows."""
     loaded, data = tiny_loaded(num_layers=1), random_data()
     rows = tokenize(loaded.tokenizer, data.train, SETTINGS.max_tokens)
-    settings = dataclasses.replace(SETTINGS, weight_decay=0.5)
-    learner = Learner(loaded, data, settings)
+    learner = Learner(loaded, data, dataclasses.replace(SETTINGS, weight_decay=0.5))
 
     def step():
         learner.step(rows.batch(np.arange(5)), data.train.targets[:5], 0.1)
 
+    return learner, step, inputs_of(rows, data)
+
+
+@pytest.mark.parametrize("read", ["outputs", "weights"])
+def test_who_reads_weights_reads_them_decayed_and_may_put_them_back(read):
+    learner, step, rows = decaying()
     step()
     kernel = learner.bert.blocks[0].attention.query.kernel
     before = kernel.numpy()
-    arguments = (inputs_of(rows, data),) if read == "outputs" else ()
     for _ in range(2):  # once is enough
-        kept = getattr(learner, read)(*arguments)
+        kept = getattr(learner, read)(*([rows] if read == "outputs" else []))
         np.testing.assert_allclose(kernel.numpy(), before * 0.95, rtol=1e-6)
-    if read != "outputs":
+    if read == "weights":
         step()
-        getattr(learner, f"set_{read}")(kept)
+        learner.set_weights(kept)
         # They do not decay for what was learned since.
-        now = getattr(learner, read)()
+        now = learner.weights()
         assert [path for path in now if not np.array_equal(now[path], kept[path])] == []
+
+
+def test_a_state_stays_as_it_was_and_holds_what_is_due_of_the_decay():
+    learner, step, _ = decaying()
+    step()
+    kernel = learner.bert.blocks[0].attention.query.kernel
+    before = kernel.numpy()
+    kept = learner.state()
+    np.testing.assert_array_equal(kernel.numpy(), before)
+    copies = {name: np.array(values) for name, values in kept.items()}
+    step()
+    learner.set_state(kept)
+    assert set(copies) == set(learner.state())
+    for name, values in learner.state().items():
+        np.testing.assert_array_equal(values, copies[name], err_msg=name)
+    learner.weights()
+    np.testing.assert_allclose(kernel.numpy(), before * 0.95, rtol=1e-6)
 
 
 @pytest.mark.parametrize("level", ["full", "head"])

@@ -12,8 +12,7 @@ from pyarrow import parquet
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune import other_tables
 from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.table_limits import Limits
+from bertviz_core.finetune.table import Limits, read_table
 
 HEADER = ("text", "label", "stars")
 ROWS = [
@@ -151,7 +150,7 @@ def test_rows_of_a_sheet_keep_their_numbers_and_other_sheets_are_told():
 
 def test_a_sheet_without_a_header_keeps_its_first_row():
     data = workbook(("Sheet", sheet_of(ROWS)))
-    assert len(read_table(data, has_header=False).rows) == len(ROWS)
+    assert read_table(data, has_header=False).num_rows == len(ROWS)
 
 
 def test_limits_hold_for_other_kinds():

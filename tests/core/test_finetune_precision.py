@@ -74,8 +74,8 @@ def test_a_checkpoint_that_holds_what_was_said_of_the_rows_is_taken_up(
     """As those of earlier versions did."""
     to_arrays = trainer.to_arrays
 
-    def with_outputs(points, best):
-        return to_arrays(points, best) | {"run/best_outputs": np.zeros((13, 3))}
+    def with_outputs(*arguments):
+        return to_arrays(*arguments) | {"run/best_outputs": np.zeros((13, 3))}
 
     def killed(event):
         if event.kind == "step" and event.epoch == 2:

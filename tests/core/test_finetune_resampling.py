@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from bertviz_core.finetune.resampling import (
+from bertviz_core.finetune.metrics import (
     compare_errors,
     compare_macro_f1,
     compare_right,
+    macro_f1,
     macro_f1_interval,
     mean_interval,
+    wilson_interval,
 )
-from bertviz_core.finetune.scores import macro_f1, wilson_interval
 
 NUM_CLASSES = 3
 

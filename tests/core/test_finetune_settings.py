@@ -8,8 +8,7 @@ import pytest
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.batches import epoch_order, tokenize
-from bertviz_core.finetune.schedule import count_steps, learning_rates
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.settings import FinetuneSettings, count_steps, learning_rates
 from bertviz_core.tokenizer import BertTokenizer
 from tests.core.finetune_samples import random_examples
 from tests.core.random_models import VOCABULARY
@@ -17,7 +16,7 @@ from tests.core.random_models import VOCABULARY
 
 def test_settings_survive_json_with_what_was_not_chosen():
     settings = FinetuneSettings("top", 3, 7, learning_rate=2e-4, seed=5, patience=0)
-    raw = json.loads(settings.to_json())
+    raw = json.loads(json.dumps(settings.to_dict()))
     assert FinetuneSettings.from_dict(raw) == settings
     for level, epochs, rate in (
         ("head", 30, 1e-3),
@@ -71,7 +70,7 @@ def test_what_was_chosen_is_not_proposed_otherwise():
         ("weight_decay", [float("nan")]),
         ("clip_norm", [-1.0]),
         ("warmup_rate", [1.0]),
-        ("epoch_factor", [0.0]),
+        ("final_rate", [-0.1, 1.5]),
         ("max_tokens", [2, 2**31]),
     ],
 )
@@ -92,13 +91,26 @@ def test_the_linear_rate_rises_and_falls_to_nothing():
     np.testing.assert_allclose(rates, rising + falling, atol=1e-12)
 
 
-def test_the_exponential_rate_is_one_factor_an_epoch():
+def test_the_exponential_rate_reaches_its_peak_and_then_falls_by_one_factor():
     settings = FinetuneSettings(
-        epochs=3, batch_size=4, learning_rate=0.1, warmup_rate=0.0,
-        decay="exponential", epoch_factor=0.5,
+        epochs=3, batch_size=2, learning_rate=0.8, warmup_rate=0.5,
+        decay="exponential", final_rate=1 / 64,
     )  # fmt: skip
+    # 7 rows are 4 steps an epoch, 12 in all, 6 of them to rise in, over an epoch's end.
     rates = learning_rates(settings, 7)
-    np.testing.assert_allclose(rates, [0.1, 0.1, 0.05, 0.05, 0.025, 0.025])
+    rising = [0.8 * done / 6 for done in range(1, 7)]
+    falling = [0.8 * 0.5**done for done in range(1, 7)]
+    np.testing.assert_allclose(rates, rising + falling)
+    assert FinetuneSettings(decay="exponential").final_rate == 0.1
+
+
+def test_settings_of_an_earlier_version_end_at_the_rate_that_they_ended_at():
+    raw = FinetuneSettings(epochs=4, decay="exponential").to_dict()
+    del raw["final_rate"]
+    found = FinetuneSettings.from_dict(raw | {"epoch_factor": 0.5})
+    assert found.final_rate == 0.5**3
+    found = FinetuneSettings.from_dict(raw | {"epoch_factor": 0.5, "decay": "linear"})
+    assert found == FinetuneSettings(epochs=4)
 
 
 def test_every_row_is_in_one_batch_of_an_epoch_as_seed_and_epoch_decide():

@@ -8,9 +8,11 @@ import pytest
 
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.remedies import imbalance, oversample, propose_remedy
 from bertviz_core.finetune.split import (
     MIN_VALIDATION,
+    imbalance,
+    oversample,
+    propose_remedy,
     split_beside_test,
     split_dataset,
     text_keys,

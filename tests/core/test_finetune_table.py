@@ -21,8 +21,7 @@ from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.split import split_dataset
-from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.table_limits import Limits
+from bertviz_core.finetune.table import Limits, read_table
 
 ROWS = [
     ("the lamp is broken", "fault"),
@@ -55,7 +54,7 @@ def written(rows, header=("my text", "label"), separator=",", end="\r\n"):
 
 
 def cells(table):
-    return [tuple(row) for row in table.rows]
+    return [tuple(row) for row in table.cells]
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -124,7 +123,7 @@ def test_tables_of_many_languages_are_read_in_the_encodings_they_come_in(lines, 
     text = "\n".join([header, *[good, bad] * 6, ""])
     table = read_table(text.encode(codec), separator=",", has_header=True)
     assert table.columns == tuple(header.split(","))
-    assert ",".join(table.rows[0]) == good
+    assert ",".join(table.cells[0]) == good
 
 
 def test_a_comment_before_the_table_is_no_row_of_it():
@@ -169,7 +168,7 @@ def test_rows_out_of_shape_are_left_out_and_named():
     good = [f"text number {i},label" for i in range(20)]
     lines = ["text,label", *good[:3], "a,b,c", *good[3:9], "alone", *good[9:], "x,y,,"]
     table = read_table("\n".join(lines).encode())
-    assert (table.num_skipped, table.num_rows) == (2, 21)
+    assert table.num_rows == 21
     assert re.search(r"more cells[^.]* 5 ", said(table.notes))
     assert re.search(r"fewer cells[^.]* 12 ", said(table.notes))
 
@@ -454,10 +453,82 @@ MALFORMED = [
      labelled(*[f"class {i % 300}" for i in range(900)]), "300"),
     ("a class of 20,000 letters", labelled(*["no", "x" * 20_000] * 6),
      "20000 characters; rows with such labels: 3, 5, 7, 9, 11, …, 6 in all"),
-    ("one number everywhere", labelled(*["2.3"] * 9), "same number"),
-    ("a text and a comma number", b"text;score\n" + b"a;1,3\n" * 9, "same number"),
+    ("one number everywhere", labelled(*["2.3"] * 9), "“2.3” in all 9 rows"),
+    ("a text and a comma number", b"text;score\n" + b"a;1,3\n" * 9, "same label"),
     ("numbers in a cell of a class", labelled(*["3"] * 9), "all 9 rows"),
 ]  # fmt: skip
+
+
+def lines(*cells, first="text,label", end="\n"):
+    """Twelve rows of the same form; {i} is their number, {x} a label."""
+    rows = [
+        c.format(i=i, x="ab"[i % 2]) for i in range(12 // len(cells)) for c in cells
+    ]
+    return end.join([first, *rows, ""])
+
+
+# (the file, its columns, number and cells of its first row, how many rows)
+AWKWARD = {
+    "commas in texts": (
+        lines("a, b, c {i};{x}", first="text;label"),
+        ("text", "label"), 2, ("a, b, c 0", "a"), 12),
+    "semicolons in texts": (
+        lines("a; b; c {i},{x}"), ("text", "label"), 2, ("a; b; c 0", "a"), 12),
+    "doubled quotes": (
+        lines('"he said ""no"" {i}",{x}'),
+        ("text", "label"), 2, ('he said "no" 0', "a"), 12),
+    "inches": (
+        lines('a {i}" screen,{x}'), ("text", "label"), 2, ('a 0" screen', "a"), 12),
+    "lines in cells": (
+        lines('"one {i}\ntwo\n\nfour",{x}'),
+        ("text", "label"), 2, ("one 0\ntwo\n\nfour", "a"), 12),
+    "blank lines": (
+        lines("\n\ntext {i},{x}", end="\n   \n"),
+        ("text", "label"), 5, ("text 0", "a"), 12),
+    "empty rows and columns of Excel": (
+        lines("text {i},{x},,", first="text,label,,") + ",,,\n" * 40,
+        ("text", "label", "#3", "#4"), 2, ("text 0", "a", "", ""), 12),
+    "separators at the ends of rows": (
+        lines("text {i},{x},"), ("text", "label"), 2, ("text 0", "a"), 12),
+    "tabs with spaces": (
+        lines("one {i} \t {x} ", first="text \t label"),
+        ("text", "label"), 2, ("one 0 ", " a "), 12),
+    "an index of pandas": (
+        lines("{i},text {i},{x}", first=",text,label"),
+        ("#1", "text", "label"), 2, ("0", "text 0", "a"), 12),
+    "a comment within": (
+        lines("# text {i},{x}", "text {i},{x}"),
+        ("text", "label"), 2, ("# text 0", "a"), 12),
+    "hashtags without a header": (
+        lines("#day {i},{x}", first="#day,a"), ("#1", "#2"), 1, ("#day", "a"), 13),
+    "SEP= in capitals": (
+        "SEP=;\r\n" + lines("a, {i};{x}", first="text;label", end="\r\n"),
+        ("text", "label"), 3, ("a, 0", "a"), 12),
+    "a mark and quotes": (
+        "\ufeff" + lines('"text {i}","{x}"', first='"text","label"'),
+        ("text", "label"), 2, ("text 0", "a"), 12),
+    "a header of two lines": (
+        lines("text {i},{x}", first='text,"label\n(a/b)"'),
+        ("text", "label (a/b)"), 2, ("text 0", "a"), 12),
+    "two kinds of line ends": (
+        lines("one {i},{x}") + "two,a\r\nthree,b\r\n",
+        ("text", "label"), 2, ("one 0", "a"), 14),
+    "the end of a DOS file": (
+        lines("text {i},{x}") + "\x1a", ("text", "label"), 2, ("text 0", "a"), 12),
+    "numbers before texts": (
+        lines("{i}\ttext {i}", first="5\tmore"), ("#1", "#2"), 1, ("5", "more"), 13),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "number", "first", "num_rows"), AWKWARD.values(), ids=AWKWARD
+)
+def test_an_awkward_table_is_read_as_it_was_meant(
+    text, columns, number, first, num_rows
+):
+    table = read_table(text.encode())
+    assert (table.columns, table.num_rows) == (columns, num_rows)
+    assert (int(table.row_numbers[0]), cells(table)[0]) == (number, first)
 
 
 def read_dataset(data):

@@ -11,10 +11,9 @@ from sklearn.metrics import r2_score
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune import inputs, learner
-from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import in_batches, tokenize
-from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.selection import EpochScore
+from bertviz_core.finetune.learner import Learner, class_weights
+from bertviz_core.finetune.metrics import EpochScore
 from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.model.compiled import CompiledForward
 from tests.core.finetune_samples import (
@@ -345,10 +344,45 @@ def test_a_killed_run_goes_on_to_the_same_end(request, tmp_path, settings):
     assert [p.loss for p in whole.points] == [p.loss for p in again.points]
 
 
+@pytest.mark.parametrize("settings", [SETTINGS, TOP], ids=["full", "top"])
+def test_a_run_that_was_stopped_again_and_again_ends_as_if_it_had_not(
+    request, tmp_path, settings
+):
+    whole = request.getfixturevalue(f"{settings.level}_run")
+    events = []
+    # Within two epochs, before and after weights have decayed, and at the end of one.
+    for last in (3, 7, 10, None):
+        result = trained(
+            settings,
+            tell=events.append,
+            should_stop=lambda last=last: events[-1].step == last,
+            work_folder=tmp_path,
+            fingerprint="a",
+        ).run()
+        assert result.ending == ("finished" if last is None else "asked")
+    expected = weights_of(whole.result.bert)
+    for name, weight in weights_of(result.bert).items():
+        np.testing.assert_array_equal(weight, expected[name], err_msg=name)
+    for name in ("loss", "validation_loss", "metric"):
+        first, second = (
+            [getattr(point, name) for point in run.points]
+            for run in (whole.result, result)
+        )
+        assert first == second
+    taken, before = (
+        [event.loss for event in told if event.kind == "step"]
+        for told in (events, whole.events)
+    )
+    assert taken == before
+    resumed = [event for event in events if event.kind == "resumed"]
+    assert [event.step for event in resumed] == [3, 7, 10]
+    assert not any(event.is_whole for event in resumed)
+
+
 def test_the_state_of_another_run_is_refused(tmp_path):
     one = dataclasses.replace(HEAD, epochs=1)
     trained(one, work_folder=tmp_path, fingerprint="a").run()
-    with pytest.raises(TrainingError, match="other text or other settings"):
+    with pytest.raises(TrainingError, match="other data or other settings"):
         trained(one, work_folder=tmp_path, fingerprint="b").run()
 
 

@@ -4,11 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from bertviz_core.errors import CheckpointError, ConfigError, TextError
 from bertviz_core.experiments.gelu_switch import switch_gelu
 from bertviz_core.weights import as_numpy
-from tests.core.brute_force import OracleWords, log_softmax
+from tests.core.brute_force import OracleWords
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import (
     CONFIG,

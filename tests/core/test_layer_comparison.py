@@ -6,8 +6,12 @@ import pytest
 from bertviz_core.analysis.geometry import are_alike
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.finetune import layer_comparison
-from bertviz_core.finetune.layer_comparison import compare_layers, layer_states
-from bertviz_core.finetune.probes import probe_classes, probe_numbers
+from bertviz_core.finetune.layer_comparison import (
+    compare_layers,
+    layer_states,
+    probe_classes,
+    probe_numbers,
+)
 from bertviz_core.finetune.row_prediction import token_rows
 from tests.core.finetune_samples import NAMES, number_data, random_data
 from tests.core.random_models import CONFIG, agree, explorer_of, random_model

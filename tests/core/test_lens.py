@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments.lens import read_layers
 from tests.core import oracle
-from tests.core.brute_force import log_softmax
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import CONFIG, VOCABULARY, agree
 from tests.core.traced_models import Traced

@@ -8,10 +8,7 @@ import pytest
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
-from bertviz_core.pretrain.batches import Batches, assemble
-from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM, draw_sequences
-from bertviz_core.pretrain.data_settings import MaskingSettings, SequenceSettings
-from bertviz_core.pretrain.epochs import plan_epoch
+from bertviz_core.pretrain.batches import Batches, assemble, plan_epoch
 from bertviz_core.pretrain.masking import (
     SPAN_SHARES,
     TokenKinds,
@@ -20,7 +17,13 @@ from bertviz_core.pretrain.masking import (
     hide,
     num_predictions,
 )
-from bertviz_core.pretrain.packing import pack_rows
+from bertviz_core.pretrain.sequences import (
+    IS_NEXT,
+    IS_RANDOM,
+    draw_sequences,
+    pack_rows,
+)
+from bertviz_core.pretrain.settings import MaskingSettings, SequenceSettings
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
 

@@ -13,9 +13,9 @@ import pytest
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import trainer
-from bertviz_core.pretrain.checkpoint import read_latest
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import Trainer, _require_equal_parts
+from bertviz_core.training.checkpoint import read_latest
 from tests.core import pretrain_samples as samples
 
 pytestmark = pytest.mark.tensorflow

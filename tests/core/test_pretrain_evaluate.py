@@ -13,8 +13,6 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM
-from bertviz_core.pretrain.cloze import ClozeItem, read_cloze, score_cloze
 from bertviz_core.pretrain.corpus import open_corpus, write_corpus
 from bertviz_core.pretrain.evaluate import (
     evaluate_mlm,
@@ -22,6 +20,8 @@ from bertviz_core.pretrain.evaluate import (
     make_windows,
     read_text,
 )
+from bertviz_core.pretrain.report import ClozeItem, read_cloze, score_cloze
+from bertviz_core.pretrain.sequences import IS_NEXT, IS_RANDOM
 from bertviz_core.tokenizer import BertTokenizer
 from tests.core import pretrain_samples as samples
 

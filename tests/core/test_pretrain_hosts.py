@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.pretrain import run
-from bertviz_core.pretrain.curve import read_curve
 from bertviz_core.pretrain.prepare import prepare_corpus
+from bertviz_core.pretrain.run_folder import read_curve
 from tests.core import pretrain_samples as samples
 
 pytestmark = pytest.mark.tensorflow

@@ -14,10 +14,10 @@ from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import Bert
 from bertviz_core.pretrain import initial, run
-from bertviz_core.pretrain.checkpoint import read_latest
 from bertviz_core.pretrain.initial import open_initial_model, settings_from_file
 from bertviz_core.pretrain.prepare import prepare_corpus
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.checkpoint import read_latest
 from bertviz_core.weights import as_numpy
 from tests.core import pretrain_samples as samples
 
@@ -142,7 +142,7 @@ def test_a_run_does_not_go_on_with_a_model_of_other_words_or_sizes(first, tmp_pa
     loaded = open_model(str(model))
     other = BertTokenizer(tuple(reversed(samples.VOCABULARY)))
     save_model(dataclasses.replace(loaded, tokenizer=other), tmp_path / "words")
-    with pytest.raises(TrainingError, match="other text or other settings"):
+    with pytest.raises(TrainingError, match="other data or other settings"):
         trained(continued(tmp_path / "words"), text, out)
     sizes = dataclasses.replace(loaded.model.config, intermediate_size=24)
     bert = Bert(sizes, ("mlm",))

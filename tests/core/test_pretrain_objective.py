@@ -14,13 +14,13 @@ from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.sparse import pattern_edges
 from bertviz_core.pretrain.objective import PretrainingModel
-from bertviz_core.pretrain.optimizer import (
+from bertviz_core.pretrain.trainer import Trainer, training_config
+from bertviz_core.training.optimizer import (
     AdamW,
     build_without_decay,
     make_optimizer,
 )
-from bertviz_core.pretrain.schedule import learning_rate
-from bertviz_core.pretrain.trainer import Trainer, training_config
+from bertviz_core.training.schedule import learning_rate
 from tests.core import pretrain_samples as samples
 
 pytestmark = pytest.mark.tensorflow
@@ -207,11 +207,15 @@ def test_a_sparse_model_is_a_full_one_with_edges_cut():
         np.testing.assert_allclose(found[name], expected[name], atol=1e-5)
 
 
+def optimizer_of(asked, variables):
+    return make_optimizer(asked.optimizer, asked.num_steps, "float32", variables)
+
+
 @pytest.mark.parametrize("name", ["adamw", "muon"])
 def test_norms_and_biases_do_not_decay_and_all_else_does(name):
     variables = model_of().trainable_variables
     asked = samples.settings(optimizer={"name": name, "weight_decay": 0.5})
-    optimizer = make_optimizer(asked, variables)
+    optimizer = optimizer_of(asked, variables)
     before = [v.numpy() for v in variables]
     optimizer.apply([np.zeros(v.shape, "float32") for v in variables])
     rate = learning_rate(0.0, asked.num_steps, asked.optimizer, np)
@@ -232,7 +236,7 @@ def test_a_row_looked_up_twice_moves_as_its_summed_gradient_says():
     moved = []
     for gradient in (sparse, tf.constant(dense)):
         variable = keras.Variable(start, name="kernel")
-        optimizer = make_optimizer(asked, [variable])
+        optimizer = optimizer_of(asked, [variable])
         for _ in range(3):
             optimizer.apply([gradient])
         moved.append(variable.numpy())
@@ -274,7 +278,7 @@ def test_a_gradient_is_clipped_with_all_weights_together():
     moved = []
     for gradient in (whole, [g * 0.5 / norm for g in whole]):
         variables = [keras.Variable(s, name="kernel") for s in starts]
-        make_optimizer(asked, variables).apply([tf.constant(g) for g in gradient])
+        optimizer_of(asked, variables).apply([tf.constant(g) for g in gradient])
         moved.append([v.numpy() for v in variables])
     for first, second in zip(*moved, strict=True):
         np.testing.assert_allclose(first, second, atol=1e-7)
@@ -289,7 +293,7 @@ def test_parts_of_a_batch_move_the_weights_as_their_mean_does(name):
     for accumulation in (2, 1):
         wanted = {"name": name, "accumulation": accumulation, "learning_rate": 0.1}
         variable = keras.Variable(start, name="kernel")
-        optimizer = make_optimizer(samples.settings(optimizer=wanted), [variable])
+        optimizer = optimizer_of(samples.settings(optimizer=wanted), [variable])
         means = [sum(parts[:2]) / 2, sum(parts[2:]) / 2]
         for gradient in parts if accumulation == 2 else means:
             optimizer.apply([tf.constant(gradient)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.pretrain.positions import continued_positions
+from bertviz_core.pretrain.initial import continued_positions
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.weights import as_numpy
 from tests.core import pretrain_samples as samples

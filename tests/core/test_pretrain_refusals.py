@@ -9,8 +9,8 @@ import pytest
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import run, run_folder
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.checkpoint import read_latest
 from bertviz_core.pretrain.trainer import Trainer
+from bertviz_core.training.checkpoint import read_latest
 from tests.core import pretrain_samples as samples
 
 pytestmark = pytest.mark.tensorflow

@@ -17,14 +17,20 @@ from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import CheckpointError, TrainingError
-from bertviz_core.pretrain import checkpoint as checkpoints
 from bertviz_core.pretrain import commands, run, run_folder
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
 from bertviz_core.pretrain.corpus import open_corpus
-from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
 from bertviz_core.pretrain.prepare import corpus_key
+from bertviz_core.pretrain.run_folder import (
+    CurvePoint,
+    draw_curve,
+    read_curve,
+    write_curve,
+)
 from bertviz_core.pretrain.trainer import Trainer
+from bertviz_core.training import checkpoint as checkpoints
+from bertviz_core.training.checkpoint import Checkpoint, read_latest, save_checkpoint
+from bertviz_core.training.run_folder import held
 from bertviz_core.weights import as_numpy
 from tests.core import pretrain_samples as samples
 
@@ -260,7 +266,7 @@ def test_a_run_with_other_text_is_refused(world):
     before = read_latest(folder / "whole" / "checkpoints")
     samples.write_text(folder / "other.txt", seed=5)
     other = run.RunPlan(asked, [folder / "other.txt"], folder / "whole")
-    with pytest.raises(TrainingError, match="step 13 belongs to other text"):
+    with pytest.raises(TrainingError, match="step 13 belongs to other data"):
         run.pretrain(other, str)
     assert read_latest(folder / "whole" / "checkpoints").step == before.step
 
@@ -276,7 +282,7 @@ def test_a_run_whose_words_were_learnt_anew_is_refused(world, tmp_path):
     pieces = words.read_text().split("\n")
     pieces[-3:-1] = pieces[-2:-4:-1]
     words.write_text("\n".join(pieces))
-    with pytest.raises(TrainingError, match="step 0 belongs to other text"):
+    with pytest.raises(TrainingError, match="step 0 belongs to other data"):
         run.pretrain(first, str)
 
 
@@ -421,8 +427,8 @@ def test_a_curve_is_read_back_up_to_the_step_of_the_checkpoint(tmp_path):
 def test_a_second_run_in_a_folder_waits_for_nobody_and_harms_nothing(world):
     folder, asked, _, _ = world
     before = {path: path.stat().st_mtime_ns for path in (folder / "whole").rglob("*")}
-    refused = pytest.raises(TrainingError, match=r"Another process .* folder whole")
-    with run_folder.held(folder / "whole"), refused:
+    refused = pytest.raises(TrainingError, match="under way in another process")
+    with held(folder / "whole"), refused:
         run.pretrain(plan(folder, asked, "whole"), str)
     after = {p: p.stat().st_mtime_ns for p in before if p.name != ".lock"}
     assert after == {p: t for p, t in before.items() if p.name != ".lock"}

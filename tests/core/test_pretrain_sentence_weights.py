@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.sentence_weights import sentence_weights
+from bertviz_core.pretrain.batches import Batches, sentence_weights
 from tests.core import pretrain_samples as samples
 
 KINDS = samples.kinds()

@@ -12,13 +12,13 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import BertVizError, ConfigError, TrainingError
 from bertviz_core.experiments.tiny_results import COMMAND
 from bertviz_core.pretrain.initial import settings_from_file
-from bertviz_core.pretrain.schedule import keep_rate, layer_scales, learning_rate
+from bertviz_core.pretrain.schedule import keep_rate, layer_scales
 from bertviz_core.pretrain.settings import (
-    OptimizerSettings,
     Phase,
     PretrainSettings,
 )
-from bertviz_core.pretrain.settings_json import stated
+from bertviz_core.training.schedule import OptimizerSettings, learning_rate
+from bertviz_core.training.settings import stated
 from tests.core.pretrain_samples import settings
 
 PHASE = {"max_tokens": 8, "num_tokens": 64, "batch_tokens": 64}

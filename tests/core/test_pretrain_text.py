@@ -17,14 +17,20 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
 from bertviz_core.pretrain import prepare
 from bertviz_core.pretrain.corpus import (
+    encoded_parts,
     held_out_documents,
+    joined,
     open_corpus,
     write_corpus,
 )
-from bertviz_core.pretrain.parts import encoded_parts, joined
-from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
-from bertviz_core.pretrain.text_files import read_paragraphs, sentences_by_document
-from bertviz_core.pretrain.vocabulary import train_vocabulary
+from bertviz_core.pretrain.prepare import (
+    Stopped,
+    open_prepared,
+    prepare_corpus,
+    read_paragraphs,
+    sentences_by_document,
+    train_vocabulary,
+)
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
 

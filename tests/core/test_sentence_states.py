@@ -85,12 +85,12 @@ def test_sentences_of_one_length_share_a_pass(explorer, monkeypatch):
 def test_what_cannot_all_be_kept_is_refused_not_sampled(explorer, monkeypatch):
     with pytest.raises(TextError, match="no text"):
         sentence_states(explorer, [])
-    with pytest.raises(TextError, match="201; 200 are allowed"):
+    with pytest.raises(TextError, match=r"201\b.*\b200\b"):
         sentence_states(explorer, ["mat"] * 201)
     with pytest.raises(ValueError, match="reading"):
         sentence_states(explorer, SENTENCES, "last")
     monkeypatch.setattr(module, "MAX_VALUES", 6 * STATES * CONFIG.hidden_size)
-    with pytest.raises(TextError, match="; 6 fit"):
+    with pytest.raises(TextError, match=r"14\b.*\b6\b"):
         sentence_states(explorer, SENTENCES, "token")
     assert sentence_states(explorer, SENTENCES, "mean").states.shape[1] == 5
 

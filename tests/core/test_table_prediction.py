@@ -10,10 +10,13 @@ import pytest
 
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.prediction_file import PredictedTable
-from bertviz_core.finetune.row_prediction import predict_rows
+from bertviz_core.finetune.row_prediction import (
+    NUM_FIRST,
+    PredictedTable,
+    predict_rows,
+    predict_table,
+)
 from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.table_prediction import NUM_FIRST, predict_table
 
 LINES = ["id,said,more", '1,the cat sat,"a, mat"', "2,,x", "3,=e e,on", "4,cats,"]
 

@@ -14,9 +14,9 @@ from bertviz_core.model.encoder import EncoderBlock, FeedForward
 from bertviz_core.model.layers import ACTIVATIONS, Dense, LayerNorm, gelu
 from bertviz_core.model.taps import Taps
 from bertviz_core.pretrain.trainer import Trainer
-from bertviz_core.training.dropout import ByteDropout
 from bertviz_core.training.fast import (
     FAST,
+    ByteDropout,
     FastSelfAttention,
     FirstTokenBlock,
     fast_gelu,

@@ -18,17 +18,17 @@ from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune import (
     disk_room,
-    json_files,
     run_files,
     training_run,
 )
-from bertviz_core.finetune.column_choice import ColumnChoice
+from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.training_run import TrainingRun
 from bertviz_core.finetune.visitor_tables import keep_table
-from bertviz_core.pretrain import checkpoint
+from bertviz_core.training import checkpoint
+from bertviz_core.training.run_folder import read_json, write_json
 from tests.core.finetune_samples import (
     HEAD,
     SETTINGS,
@@ -311,6 +311,30 @@ def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model(who
     assert_same_answers(folder, whole[0])
 
 
+def test_a_run_that_was_stopped_goes_on_from_its_step_to_the_same_model(whole):
+    folder = new_run(SETTINGS, title="Mine", tensorboard=True)
+    stop_after(folder, step=7)
+    stopped = run(folder)
+    assert (stopped.state, stopped.step, stopped.has_model) == ("stopped", 7, True)
+    assert stopped.can_go_on
+    assert len(list((folder / run_files.WORK).glob("checkpoints/*"))) == 1
+    early = (folder / run_files.BUNDLE).read_bytes()
+    run_files.ask_to_go_on(folder)
+    kill_at(folder, step=12)  # what the stop has left stays until there is better
+    with pytest.raises(Killed):
+        run(folder)
+    assert (folder / run_files.BUNDLE).read_bytes() == early
+    status = run(folder)
+    assert (status.state, status.ending, status.num_restarts) == ("done", "finished", 1)
+    assert any("goes on after step 7" in text for text in sentences(status))
+    assert status.steps.tolist() == whole[1].steps.tolist()
+    assert status.metrics.tolist() == whole[1].metrics.tolist()
+    for name in ("model/model.safetensors", run_files.OUTPUTS):
+        assert (folder / name).read_bytes() == (whole[0] / name).read_bytes()
+    assert not status.can_go_on
+    assert files_of(folder) == files_of(whole[0])
+
+
 def test_a_run_that_was_killed_in_its_first_epoch_begins_anew():
     folder = killed_run(step=3)
     assert not run_files.status_of(folder).has_epoch
@@ -347,7 +371,10 @@ def test_a_run_that_broke_off_with_its_model_in_place_ends_at_once(
     assert status.state == ("stopped" if stopped else "done")
     assert status.has_log
     assert (folder / run_files.MODEL / "model.safetensors").read_bytes() == before
-    assert not {run_files.WORK, run_files.LOG_FOLDER} & files_of(folder)
+    # A run that was stopped may go on.
+    left = {run_files.WORK, run_files.LOG_FOLDER} & files_of(folder)
+    assert len(left) == (2 if stopped else 0)
+    assert run_files.KEPT not in files_of(folder)
 
 
 def test_a_run_that_dies_while_words_are_counted_goes_on_without(monkeypatch):
@@ -562,8 +589,8 @@ def test_a_file_that_is_being_read_is_replaced_a_moment_later(tmp_path, monkeypa
         replace(source, target)
 
     monkeypatch.setattr(whole_files.os, "replace", busy)
-    json_files.write_json(path, {"step": 3})
-    assert json_files.read_json(path) == {"step": 3}
+    write_json(path, {"step": 3})
+    assert read_json(path) == {"step": 3}
     assert len(tries) == 3
     with pytest.raises(PermissionError):  # never free again
-        json_files.write_json(path, {})
+        write_json(path, {})

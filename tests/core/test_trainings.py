@@ -9,10 +9,11 @@ import pytest
 from bertviz_core import visitor_files
 from bertviz_core.engine import trainings as module
 from bertviz_core.engine.jobs import JobBoard
+from bertviz_core.engine.training_tasks import train
 from bertviz_core.engine.trainings import Trainings
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.finetune import run_files
-from bertviz_core.finetune.column_choice import ColumnChoice
+from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.visitor_tables import keep_table, table_path
@@ -183,6 +184,37 @@ def test_a_run_goes_on_only_where_it_broke_off(trainings, worker):
         trainings.resume(run)
 
 
+def test_a_run_that_was_stopped_goes_on_while_it_has_time(
+    trainings, worker, monkeypatch
+):
+    run = trainings.start(REQUEST)
+    wait_until(lambda: worker.begun)
+    trainings.stop(run)
+    reach(trainings, run, "stopped")
+    assert trainings.status(run).can_go_on
+    assert not trainings.status(visitor_files.reading_name(run)).can_go_on
+    trainings.resume(run)
+    wait_until(lambda: worker.begun == [run, run])
+    assert state(trainings, run) == "running"
+    trainings.stop(run)
+    reach(trainings, run, "stopped")
+    monkeypatch.setenv("BERTVIZ_MAX_TRAINING_MINUTES", "5")
+    history = RunHistory(seconds=300.0)
+    run_files.write_progress(run_folder(run), history, "stopped")
+    assert not trainings.status(run).can_go_on
+    with pytest.raises(TrainingError, match="all the time"):
+        trainings.resume(run)
+    # An earlier version left a model, and nothing to go on from.
+    run_files.write_progress(run_folder(run), RunHistory(), "stopped")
+    assert trainings.status(run).can_go_on
+    (run_folder(run) / run_files.MODEL).mkdir()
+    assert not trainings.status(run).can_go_on
+
+
+def test_a_run_that_goes_on_is_not_answered_with_how_it_ended_before():
+    assert not train.task.is_kept
+
+
 def left_by_a_server_that_is_gone(trainings, board, worker):
     run = trainings.start(REQUEST)
     wait_until(lambda: worker.begun)
@@ -248,6 +280,7 @@ def test_nobody_looks_for_longer_than_the_lease_and_the_run_is_stopped(
     wait_until(lambda: worker.begun)
     for run in (running, waiting):
         grow_old(run_folder(run))
+    trainings._swept_at = time.monotonic()  # what has ended by then would be gone
     trainings.look()
     reach(trainings, running, "stopped")
     assert run_files.reason_to_stop(run_folder(running)) == run_files.ABANDONED

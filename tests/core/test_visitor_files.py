@@ -13,7 +13,7 @@ from bertviz_core.engine import connect
 from bertviz_core.errors import DatasetError, EngineError, StorageError, TrainingError
 from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.table_limits import Limits
+from bertviz_core.finetune.table import Limits
 from bertviz_core.finetune.visitor_tables import forget_table, keep_table, table_path
 from bertviz_core.visitor_files import RUNS, TABLES, UPLOADS, place_of, run_folder
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core import whole_files
-from bertviz_core.finetune.json_files import read_json, write_json
+from bertviz_core.training.run_folder import read_json, write_json
 from bertviz_core.whole_files import replace_folder, write_whole
 
 

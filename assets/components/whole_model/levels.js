@@ -1,0 +1,218 @@
+// Part 4: a part that is opened in place, one level at a time.
+
+/** Opens a part; the page is asked for what is inside. */
+function openPart(app, name, event) {
+  const { parts, state } = app
+  const box = parts.stage.getBoundingClientRect()
+  if (event?.clientX) parts.panel.style.transformOrigin = `${event.clientX - box.left}px ${event.clientY - box.top}px`
+  Object.assign(state, { open: name, part: name.split('.').slice(0, name.startsWith('layer') ? 2 : 1).join('.') })
+  app.tell()
+  showPanel(app)
+  parts.panel.focus({ preventScroll: true })
+}
+
+/** One level back: from a head or a half to its layer, from all others to the picture. */
+function closePart(app) {
+  const { state, parts } = app
+  const [place, layer, inside] = state.open.split('.')
+  if (place === 'layer' && inside) return openPart(app, `layer.${layer}`)
+  state.open = ''
+  app.tell()
+  showPanel(app)
+  parts.paper.focus({ preventScroll: true })
+}
+
+function showPanel(app) {
+  const { state, parts, root } = app
+  const isNew = root.dataset.open !== state.open
+  root.dataset.open = state.open
+  parts.panel.hidden = !state.open
+  parts.scroll.inert = Boolean(state.open)
+  if (!state.open) return parts.panel.replaceChildren()
+  const { opened } = app
+  const isHere = opened && opened.open === state.open && opened.focus === app.token()
+  const inside = isHere ? insideOf(app, opened) : [element('p', {}, [say(app.data, app.isAlone ? 'only_in_app' : 'opening')])]
+  const back = button(app, 'back', () => closePart(app))
+  const title = element('h4', {}, [`${partName(app, state.open)} · ${app.data.tokens[state.place]}`])
+  const head = element('div', { className: 'panel-head' }, [back, title])
+  const keptFocus = parts.panel.contains(parts.panel.getRootNode().activeElement)
+  parts.panel.replaceChildren(head, ...inside)
+  parts.panel.setAttribute('aria-busy', String(!isHere))
+  if (isNew) restart(parts.panel, 'zoomed')
+  if (keptFocus) parts.panel.focus({ preventScroll: true })
+}
+
+function restart(node, name) {
+  node.classList.remove(name)
+  node.classList.add(name)
+}
+
+function button(app, word, act, places) {
+  return element('button', { type: 'button', onclick: act, textContent: say(app.data, word, places) })
+}
+
+function switchFor(app, name) {
+  const isOff = app.state.off.has(name)
+  const made = button(app, isOff ? 'switch_on' : 'switch_off', () => toggleOff(app, name))
+  made.setAttribute('aria-pressed', String(isOff))
+  made.setAttribute('data-name', name)
+  made.setAttribute('aria-label', `${made.textContent}: ${partName(app, name)}`)
+  return made
+}
+
+function insideOf(app, opened) {
+  const [place, layer, kind] = opened.open.split('.')
+  if (place === 'embeddings') return insideFoot(app, opened)
+  if (place === 'mlm') return insideAnswer(app, opened)
+  if (kind === 'head') return insideHead(app, opened)
+  if (kind === 'mlp') return insideFeedForward(app, opened, +layer)
+  return insideLayer(app, opened, +layer)
+}
+
+/** Heads side by side: what each brings to the piece in focus, and from where. */
+function insideLayer(app, { arrays, kept, attention, feed_forward }, layer) {
+  const size = app.data.numTokens
+  const count = arrays.weights.length / size
+  const heads = Array.from({ length: count }, (_, head) => {
+    const name = `layer.${layer}.head.${head}`
+    const weights = arrays.weights.subarray(head * size, (head + 1) * size)
+    const open = button(app, 'head_number', (event) => openPart(app, name, event), { head: head + 1 })
+    open.setAttribute('data-name', name)
+    const said = say(app.data, 'looks_most', strongest(app, weights))
+    const box = element('div', { className: 'head' }, [open, fan(app, weights), element('p', {}, [said]), switchFor(app, name)])
+    box.classList.toggle('off', app.state.off.has(name))
+    return box
+  })
+  const lengths = bars(app, [['kept', kept], ['attention', attention], ['feed_forward_adds', feed_forward]])
+  const half = button(app, 'open_feed_forward', (event) => openPart(app, `layer.${layer}.mlp`, event))
+  half.setAttribute('data-name', `layer.${layer}.mlp`)
+  return [
+    element('div', { className: 'heads', 'data-name': `layer.${layer}.attention` }, heads), lengths,
+    element('div', { className: 'bar' }, [half, switchFor(app, `layer.${layer}`)]),
+  ]
+}
+
+function strongest({ data }, weights) {
+  const best = weights.indexOf(Math.max(...weights))
+  const piece = data.tokens[best - data.first] ?? say(data, 'piece_number', { number: best + 1 })
+  return { piece, share: percent(weights[best]) }
+}
+
+/** The weights of one head, as curves into the piece in focus. */
+function fan({ data, state, theme }, weights) {
+  const [width, height] = [150, 74]
+  const x = d3.scalePoint(data.tokens.map((_, place) => place), [6, width - 6])
+  const path = d3.linkVertical()
+  const lines = data.tokens.map((_, place) => shape('path', {
+    d: path({ source: [x(place), height - 6], target: [x(state.place), 8] }),
+    fill: 'none', stroke: theme.hues[data.segments[place] ? 2 : 0],
+    'stroke-width': Math.max(0.3, 9 * weights[place + data.first]), opacity: opacityOf(weights[place + data.first]),
+  }))
+  const dots = data.tokens.map((_, place) => shape('circle', { cx: x(place), cy: height - 6, r: 2, fill: theme.text }))
+  const top = shape('circle', { cx: x(state.place), cy: 8, r: 5, fill: theme.focus })
+  return shape('svg', { viewBox: `0 0 ${width} ${height}`, width, height, 'aria-hidden': 'true' }, [...lines, ...dots, top])
+}
+
+/** Lengths of vectors beside each other. */
+function bars({ data }, rows) {
+  const longest = Math.max(...rows.map(([, value]) => value))
+  return element('table', { className: 'bars' }, rows.map(([word, value]) => element('tr', {}, [
+    element('th', { scope: 'row' }, [say(data, word)]),
+    element('td', {}, [value.toFixed(2)]),
+    element('td', {}, [element('span', { className: 'meter', style: `width:${(200 * value) / longest}px` })]),
+  ])))
+}
+
+function row(cells, tag = 'td') {
+  return element('tr', {}, cells.map((cell) => element(tag, tag === 'th' ? { scope: 'col' } : {}, [cell])))
+}
+
+/** A vector as a strip of cells, blue below and orange above 0. */
+function strip({ theme }, values, largest) {
+  const canvas = element('canvas', { className: 'strip', width: values.length, height: 1, 'aria-hidden': 'true' })
+  const context = canvas.getContext('2d')
+  values.forEach((value, place) => {
+    context.globalAlpha = Math.min(1, Math.abs(value) / largest)
+    context.fillStyle = value < 0 ? theme.hues[0] : theme.focus
+    context.fillRect(place, 0, 1, 1)
+  })
+  return canvas
+}
+
+function largestOf(values) {
+  return values.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9)
+}
+
+/** Query times key, scaled, softmax, values: for all pieces at once. */
+function insideHead(app, { arrays }) {
+  const { data, state } = app
+  const { query, keys, values, products, scores, weights, output } = arrays
+  const size = query.length
+  const [ofKeys, ofValues] = [largestOf(keys), largestOf(values)]
+  const steps = ['query', 'key', 'products', 'scores', 'probs', 'value']
+  const names = steps.map((step) => say(data, `step_${step}`, { root: Math.sqrt(size).toFixed(2) }))
+  const rows = data.tokens.map((token, place) => {
+    const at = place + data.first
+    const weight = element('span', { className: 'meter', style: `width:${70 * weights[at]}px` })
+    return row([
+      token, strip(app, keys.subarray(at * size, (at + 1) * size), ofKeys), products[at].toFixed(2), scores[at].toFixed(2),
+      element('span', {}, [weight, ` ${(100 * weights[at]).toFixed(1)} %`]),
+      strip(app, values.subarray(at * size, (at + 1) * size), ofValues),
+    ])
+  })
+  const first = element('p', {}, [`${names[0]} (${data.tokens[state.place]}) `, strip(app, query, largestOf(query))])
+  const last = element('p', {}, [`${say(data, 'step_output')} `, strip(app, output, ofValues)])
+  const head = row([say(data, 'piece'), ...names.slice(1)], 'th')
+  return [first, element('div', { className: 'table-box', tabIndex: 0 }, [element('table', {}, [head, ...rows])]), last]
+}
+
+function insideFeedForward(app, { arrays, attention, feed_forward, words }, layer) {
+  const { data } = app
+  const rows = [...arrays.neurons].map((neuron, place) => row([
+    String(neuron + 1), arrays.activations[place].toFixed(2), arrays.contributions[place].toFixed(2), (words[place] ?? []).join(', '),
+  ]))
+  const head = row(['neuron', 'activation', 'adds', 'promotes'].map((word) => say(data, word)), 'th')
+  const lengths = bars(app, [['attention', attention], ['feed_forward_adds', feed_forward]])
+  lengths.setAttribute('data-name', `layer.${layer}.mlp.output`)
+  const neurons = element('table', { 'data-name': `layer.${layer}.mlp.post` }, [head, ...rows])
+  return [lengths, neurons, element('div', { className: 'bar' }, [switchFor(app, `layer.${layer}.mlp`)])]
+}
+
+/** Word, position and segment, added and normalized. */
+function insideFoot(app, { arrays }) {
+  const rows = ['word', 'position', 'token_type', 'sum', 'norm'].map((name, place) => {
+    const length = Math.sqrt(arrays[name].reduce((sum, value) => sum + value * value, 0))
+    const made = row([
+      `${['', '+ ', '+ ', '= ', '→ '][place]}${say(app.data, `vector_${name}`)}`,
+      strip(app, arrays[name], largestOf(arrays[name])), length.toFixed(2),
+    ])
+    made.setAttribute('data-name', `embeddings.${name}`)
+    return made
+  })
+  const head = row(['vector', 'numbers', 'length'].map((word) => say(app.data, word)), 'th')
+  return [element('table', {}, [head, ...rows])]
+}
+
+/** Scores, temperature, softmax: exact over the whole vocabulary. */
+function insideAnswer(app, { arrays, best, words }) {
+  const { data } = app
+  const table = element('table')
+  const slider = element('input', { type: 'range', min: '0.2', max: '3', step: '0.1', value: '1', 'aria-label': say(data, 'temperature') })
+  const shown = element('output')
+  const fill = () => {
+    const heat = +slider.value
+    const top = arrays.logits[best[0]] / heat
+    const sum = arrays.logits.reduce((total, logit) => total + Math.exp(logit / heat - top), 0)
+    shown.textContent = heat.toFixed(1)
+    const head = row(['word', 'logit', 'divided', 'softmax'].map((word) => say(data, word)), 'th')
+    table.replaceChildren(head, ...best.map((index, place) => {
+      const prob = Math.exp(arrays.logits[index] / heat - top) / sum
+      const meter = element('span', { className: 'meter', style: `width:${120 * prob}px` })
+      return row([words[place], arrays.logits[index].toFixed(2), (arrays.logits[index] / heat).toFixed(2),
+        element('span', {}, [meter, ` ${(100 * prob).toFixed(2)} %`])])
+    }))
+  }
+  slider.oninput = fill
+  fill()
+  return [element('label', { className: 'bar' }, [say(data, 'temperature'), slider, shown]), table]
+}

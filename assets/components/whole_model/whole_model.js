@@ -1,0 +1,279 @@
+// Part 6: one state, the elements, the keys, and what the page is told and tells.
+
+const apps = new WeakMap()
+const TOLD = 'bert-explorer-whole'
+
+/**
+ * Shows the picture below an element; called again, what is there moves to its new place.
+ * @param {Uint8Array} bytes see `whole_model_payload`.
+ * @param {function(object): void} send takes what is chosen, or how the text is to change.
+ * @returns {function(): void} ends it.
+ */
+function showWhole(parent, bytes, send) {
+  const began = performance.now()
+  const data = readPayload(bytes)
+  const app = apps.get(parent) ?? startWhole(parent)
+  const isOther = app.data.id !== data.id
+  const token = isOther ? data.focus : app.token()
+  Object.assign(app, { data, send })
+  app.state.place = placeOf(data, token)
+  if (isOther) {
+    Object.assign(app, { turn: 0, opened: null, switched: null, removed: null, agreement: undefined })
+    app.state.off = new Set()
+  }
+  listenToAnswers(app)
+  app.redraw()
+  app.resized.observe(app.root)
+  requestAnimationFrame(() => (app.root.dataset.arrivalMs = (performance.now() - began).toFixed(1)))
+  return () => {
+    window.removeEventListener(TOLD, app.take)
+    app.resized.disconnect()
+    clearTimeout(app.timer)
+    app.root.remove()
+    apps.delete(parent)
+  }
+}
+
+/** In a saved file, where nobody answers. */
+function showAlone(parent, bytes) {
+  showWhole(parent, bytes, () => {})
+  const app = apps.get(parent)
+  app.isAlone = true
+  app.root.classList.add('alone')
+  app.redraw()
+}
+
+function startWhole(parent) {
+  const parts = buildWhole()
+  const state = { place: 0, raw: false, open: '', off: new Set(), part: '', station: null }
+  const still = matchMedia('(prefers-reduced-motion: reduce)')
+  const app = { data: { id: null }, parts, state, root: parts.root, turn: 0 }
+  Object.assign(app, {
+    token: () => app.state.place + app.data.first,
+    moveMs: () => (still.matches || app.isNew ? 0 : MOVE_MS),
+    lastSaid: () => say(app.data, 'hint'),
+    tell: (more = {}) => tellPage(app, more),
+    redraw: () => redrawWhole(app),
+    focusOn: (place) => focusOn(app, place),
+  })
+  ;(parent.querySelector('.whole-host') ?? parent).append(app.root)
+  apps.set(parent, app)
+  app.resized = new ResizeObserver(() => app.root.clientWidth !== app.room && app.redraw())
+  listenToPointer(app)
+  listenToControls(app)
+  app.root.onkeydown = (event) => onKey(app, event)
+  return app
+}
+
+function buildWhole() {
+  const parts = {}
+  for (const group of GROUPS) parts[group] = shape('g', { 'data-part': group })
+  parts.hover = shape('path', { 'pointer-events': 'none' })
+  parts.paper = shape('svg', { class: 'paper', tabindex: 0, role: 'application' }, [
+    ...['rails', 'kept', 'curves'].map((group) => parts[group]), parts.hover,
+    ...['nodes', 'foot', 'names', 'beside', 'answer'].map((group) => parts[group]),
+  ])
+  for (const name of ['raw', 'hide', 'reset', 'before', 'play', 'after', 'svg', 'png']) {
+    parts[name] = element('button', { type: 'button', className: name })
+  }
+  parts.word = element('input', { type: 'text', className: 'word', maxLength: 60 })
+  parts.said = element('span', { className: 'said', role: 'status' })
+  parts.scroll = element('div', { className: 'scroll' }, [parts.paper])
+  parts.panel = element('div', { className: 'panel', tabIndex: -1, role: 'region', hidden: true })
+  parts.stage = element('div', { className: 'stage' }, [parts.scroll, parts.panel])
+  parts.status = element('p', { className: 'status', role: 'status' })
+  parts.proof = element('p', { className: 'proof' })
+  parts.table = element('table')
+  parts.summary = element('summary')
+  parts.details = element('details', {}, [parts.summary, element('div', { className: 'table-box' }, [parts.table])])
+  parts.root = element('div', { className: 'whole-model' }, [
+    element('div', { className: 'bar' }, [
+      parts.before, parts.play, parts.after, parts.word, parts.hide, parts.raw, parts.reset, parts.svg, parts.png,
+    ]),
+    parts.said, parts.stage, parts.status, parts.proof, parts.details,
+  ])
+  return parts
+}
+
+function redrawWhole(app) {
+  const { parts, data, state, root } = app
+  app.isNew = app.room !== root.clientWidth
+  app.room = root.clientWidth
+  drawPicture(app)
+  showFocusedRail(app)
+  keepInSight(app)
+  writeControls(app)
+  showPanel(app)
+  if (parts.details.open) fillTable(app)
+  Object.assign(root.dataset, { focus: String(app.token()), raw: String(state.raw), off: [...state.off].join(' ') })
+  parts.paper.setAttribute('aria-label', say(data, 'alt', { count: data.tokens.length, layers: data.numLayers }))
+  // What a saved file says of itself, see `step/files.js`.
+  app.picture = { name: say(data, 'file_title', { text: data.text }), description: parts.proof.textContent, file: data.file }
+  Object.assign(app, { host: root, width: app.layout.width })
+  app.drawn = { paper: parts.paper, height: app.layout.height }
+}
+
+function writeControls(app) {
+  const { parts, data, state } = app
+  const piece = data.tokens[state.place]
+  const isMask = data.isMask[state.place]
+  const put = (name, word, places) => (parts[name].textContent = say(data, word, places))
+  put('raw', state.raw ? 'show_shares' : 'show_raw')
+  parts.raw.setAttribute('aria-pressed', String(state.raw))
+  put('hide', isMask ? 'unhide' : 'hide')
+  put('reset', 'all_on')
+  parts.reset.hidden = !state.off.size
+  for (const [name, word] of [['before', 'step_back'], ['after', 'step_on']]) {
+    parts[name].textContent = name === 'before' ? '‹' : '›'
+    parts[name].setAttribute('aria-label', say(data, word))
+  }
+  showPlaying(app, Boolean(app.timer))
+  parts.before.disabled = !state.station
+  put('svg', 'save_svg')
+  put('png', 'save_png')
+  if (parts.word.dataset.of !== `${data.id} ${app.token()}`) {
+    parts.word.value = isMask ? '' : piece
+    parts.word.dataset.of = `${data.id} ${app.token()}`
+  }
+  parts.word.placeholder = say(data, 'type_over', { piece })
+  parts.word.setAttribute('aria-label', parts.word.placeholder)
+  parts.word.disabled = parts.hide.disabled = data.isAdded[state.place] || Boolean(app.isAlone)
+  parts.summary.textContent = say(data, 'as_table')
+  parts.panel.setAttribute('aria-label', say(data, 'inside'))
+  parts.status.textContent ||= app.lastSaid()
+  parts.proof.textContent = proofOf(app)
+}
+
+function proofOf({ data, agreement }) {
+  if (agreement === undefined) return ''
+  const { value, count } = agreement
+  return value === null ? say(data, 'no_proof') : say(data, 'proof', { value: value.toFixed(2), count })
+}
+
+/** Shares at each height of the piece in focus, for who cannot see them. */
+function fillTable(app) {
+  const { data, state, parts, reached } = app
+  const heights = reached.map((_, level) => level)
+  const name = (level) => (level ? say(data, 'layer', { layer: level }) : say(data, 'embeddings'))
+  const guess = heights.map((level) => (data.numGuesses ? guessesAt(app, level, state.place)[0] : null))
+  const head = row([say(data, 'piece'), ...heights.map(name)], 'th')
+  const first = row([say(data, 'guess_of', { piece: data.tokens[state.place] }), ...guess.map((one) => (one ? `${one.word} ${percent(one.prob)}` : ''))])
+  const rows = data.tokens.map((token, place) => row([token, ...heights.map((level) => percent(reached[level][place]))]))
+  parts.table.replaceChildren(head, first, ...rows)
+}
+
+function listenToControls(app) {
+  const { parts, state } = app
+  parts.scroll.onscroll = () => keepInSight(app)
+  parts.details.ontoggle = () => fillTable(app)
+  parts.raw.onclick = () => {
+    state.raw = !state.raw
+    app.tell()
+    app.redraw()
+  }
+  parts.hide.onclick = () => app.tell({ edit: { token: app.token(), word: null } })
+  parts.word.onkeydown = (event) => {
+    event.stopPropagation()
+    const word = parts.word.value.trim()
+    if (event.key === 'Enter' && word) app.tell({ edit: { token: app.token(), word } })
+  }
+  parts.reset.onclick = () => {
+    state.off.clear()
+    switchedOff(app)
+  }
+  parts.play.onclick = () => (app.timer ? pausePlay(app) : playOn(app))
+  parts.before.onclick = () => stepTo(app, -1)
+  parts.after.onclick = () => stepTo(app, 1)
+  parts.svg.onclick = () => saveSvg(app)
+  parts.png.onclick = () => savePng(app)
+}
+
+function focusOn(app, place) {
+  const { state, data } = app
+  state.place = Math.max(0, Math.min(place, data.tokens.length - 1))
+  Object.assign(app, { switched: null, removed: null, agreement: undefined })
+  app.tell()
+  app.redraw()
+  app.parts.status.textContent = describe(app, { place: state.place, level: data.numLayers })
+}
+
+function toggleOff(app, name) {
+  const { off } = app.state
+  if (!off.delete(name)) off.add(name)
+  switchedOff(app)
+}
+
+function switchedOff(app) {
+  app.switched = null
+  app.tell()
+  app.redraw()
+}
+
+/** Arrow keys walk over pieces and parts, Enter opens, Escape goes back. */
+function onKey(app, event) {
+  const { state, data, parts } = app
+  if (event.key === 'Escape') {
+    if (state.open) closePart(app)
+    else if (state.station !== null) {
+      pausePlay(app)
+      goToStation(app, null)
+    } else return
+    event.stopPropagation()
+    return event.preventDefault()
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return
+  const inPicture = event.composedPath()[0] === parts.paper
+  const names = ['embeddings', ...levelsOf(app).map((layer) => `layer.${layer}`), 'mlm.logits']
+  const at = names.indexOf(state.part === 'mlm' ? 'mlm.logits' : state.part)
+  const act = {
+    ArrowLeft: () => app.focusOn(state.place - 1),
+    ArrowRight: () => app.focusOn(state.place + 1),
+    ArrowUp: () => moveTo(app, names[Math.min(at + 1, names.length - 1)]),
+    ArrowDown: () => moveTo(app, names[Math.max(at - 1, 0)]),
+    Enter: () => state.part && openPart(app, names[at]),
+    Delete: () => state.part.startsWith('layer') && toggleOff(app, state.part),
+    ' ': () => (app.timer ? pausePlay(app) : playOn(app)),
+    '.': () => stepTo(app, 1),
+    ',': () => stepTo(app, -1),
+  }[event.key]
+  if (!act || !inPicture) return
+  event.preventDefault()
+  act()
+}
+
+function moveTo(app, name) {
+  app.state.part = name
+  drawLayerNames(app)
+  app.parts.status.textContent = say(app.data, 'enter_opens', { part: partName(app, name) })
+}
+
+function tellPage(app, more) {
+  const { state, data } = app
+  app.turn += 1
+  app.send({
+    id: data.id, turn: app.turn, focus: app.token(), open: state.open, raw: state.raw, off: [...state.off], ...more,
+  })
+}
+
+/** Takes what the page answers, which comes apart from the picture: it is small. */
+function listenToAnswers(app) {
+  window.removeEventListener(TOLD, app.take)
+  app.take = () => window.bertExplorerWhole && takeAnswers(app, readPayload(window.bertExplorerWhole))
+  window.addEventListener(TOLD, app.take)
+  app.take()
+}
+
+function takeAnswers(app, told) {
+  const { state, data } = app
+  if (told.id !== data.id) return
+  // Who has gone on since waits for the answer to that.
+  if (told.turn < app.turn) return
+  app.turn = told.turn
+ 
+  Object.assign(state, { place: placeOf(data, told.focus), raw: told.raw, open: told.open, off: new Set(told.off) })
+  app.opened = told.opened && { ...told.opened, arrays: told.arrays, open: told.open, focus: told.focus }
+  app.switched = told.switched
+  app.agreement = told.agreement ?? undefined
+  app.removed = told.agreement && new Map(told.agreement.moved)
+  app.redraw()
+}

@@ -1,0 +1,69 @@
+"""What commands share that answer a text, or each line of standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bertviz_core.errors import BertVizError, TextError
+
+if TYPE_CHECKING:
+    from bertviz_core.explorer import Explorer
+
+Answer = dict[str, Any]
+
+
+def open_explorer(model_id: str | None) -> Explorer:
+    """Opens a model for a command, and tells how a download goes."""
+    from bertviz_core.checkpoints.default import DEFAULT_MODEL
+    from bertviz_core.command_progress import download_progress
+    from bertviz_core.quiet import import_keras
+
+    import_keras()
+    from bertviz_core.explorer import Explorer
+
+    return Explorer.open(model_id or DEFAULT_MODEL, download_progress())
+
+
+def answer_text(
+    text: str,
+    as_json: bool,
+    answer: Callable[[str], Answer],
+    show: Callable[[Answer], str],
+) -> None:
+    """Prints the answer to a text; for `-`, a JSON object for each line of stdin.
+
+    Args:
+        text: the text, or "-". A mask may be written in any of the usual ways.
+        as_json: prints JSON for a text, too.
+        answer: gives what JSON holds.
+        show: makes lines for a reader of it.
+
+    Raises:
+        TextError: lines without an answer; each got {"error": …} in its place.
+    """
+    from bertviz_core.mask_text import normalise_masks
+
+    if text != "-":
+        found = answer(normalise_masks(text)[0])
+        click.echo(json.dumps(found) if as_json else show(found))
+        return
+    num_errors = 0
+    for line in click.open_file("-", encoding="utf-8", errors="replace"):
+        try:
+            result = answer(normalise_masks(line.rstrip("\r\n"))[0])
+        except BertVizError as error:
+            num_errors += 1
+            result = {"error": str(error)}
+        click.echo(json.dumps(result))
+        sys.stdout.flush()
+    if num_errors:
+        raise TextError(
+            "Some lines could not be predicted. Received: lines={num_errors}; the "
+            "output gives the reason for each.",
+            num_errors=num_errors,
+        )

@@ -1,0 +1,381 @@
+"""The whole model in one picture, and what is inside of each of its parts.
+
+One question brings what the picture shows at first; each part that is opened is a
+question of its own. Shares are lengths of vectors with the residual counted in, see
+`norm_weighted_attention`. The trace must come from a pass without interventions.
+
+L layers, N heads, T tokens, W of them shown, D head size, H hidden size, V vocabulary,
+G guesses, F neurons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.attention import share_of_row
+from bertviz_core.analysis.correlation import spearman
+from bertviz_core.analysis.flows import follow_down
+from bertviz_core.analysis.logit_rows import softmax_rows
+from bertviz_core.experiments.attention_parts import norm_weighted_attention
+from bertviz_core.experiments.layer_steps import block_values, require_index
+from bertviz_core.experiments.lens import read_layers
+from bertviz_core.experiments.masked_rows import Progress, logits_at
+from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron_here
+from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
+from bertviz_core.trace import FrozenArrays, TokenizedText, Trace
+
+MOST_SHOWN = 64  # tokens; of a longer text, those around the one in focus
+NUM_GUESSES, NUM_NEURONS, NUM_WORDS = 5, 5, 3
+_TOKENS_A_PASS = 4096
+
+
+@dataclass(frozen=True)
+class WholeModel(FrozenArrays):
+    """What the picture shows before anything is opened.
+
+    Args:
+        tokenized: the text.
+        focus: the token that is followed.
+        first: the first of the W tokens that are shown.
+        shares: float64 `[L, W, W]`, what a state after a layer (row) has of each state
+            before it; rows add up to 1, less what comes from tokens that are not shown.
+        attention: float64 `[L, W, W]`, the mean over heads of the weights.
+        reached, looked: float64 `[L + 1, W]`, the token in focus followed down by
+            `shares` and by `attention` of all T tokens, see `follow_down`.
+        guess_probs: float64 `[L + 1, W, G]`, the likeliest words of the masked-word
+            head at each height, see `read_layers`; G is 0 without such a head.
+        guesses: their words, in the same order.
+    """
+
+    tokenized: TokenizedText
+    focus: int
+    first: int
+    shares: np.ndarray
+    attention: np.ndarray
+    reached: np.ndarray
+    looked: np.ndarray
+    guess_probs: np.ndarray
+    guesses: tuple[tuple[tuple[str, ...], ...], ...]
+
+
+@task()
+def whole_model(
+    explorer: Explorer, trace: Trace, focus: int | None = None
+) -> WholeModel:
+    """Takes the picture of one text in one model.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states and attention.
+        focus: index of the token to follow; `None` for `usual_focus`.
+
+    Raises:
+        ValueError: there is no such token.
+    """
+    tokenized, attention = trace.tokenized, trace.attention.mean(axis=1, dtype=float)
+    focus = usual_focus(tokenized) if focus is None else focus
+    require_index("focus", focus, tokenized.num_tokens)
+    first = _first_shown(tokenized.num_tokens, focus)
+    seen = slice(first, first + MOST_SHOWN)
+    shares = np.stack([_shares(explorer, trace, i) for i in range(len(attention))])
+    attention = share_of_row(attention)  # float32 rows miss 1 by a little
+    guess_probs, guesses = _guesses(explorer, tokenized, seen)
+    return WholeModel(
+        tokenized=tokenized,
+        focus=focus,
+        first=first,
+        shares=shares[:, seen, seen],
+        attention=attention[:, seen, seen],
+        reached=follow_down(shares, focus)[:, seen],
+        looked=follow_down(attention, focus)[:, seen],
+        guess_probs=guess_probs,
+        guesses=guesses,
+    )
+
+
+def usual_focus(tokenized: TokenizedText) -> int:
+    """The first mask, else the first token of the text."""
+    masks = tokenized.mask_positions
+    return int(masks[0] if len(masks) else np.flatnonzero(~tokenized.is_added)[0])
+
+
+def _first_shown(num_tokens: int, focus: int) -> int:
+    return max(0, min(focus - MOST_SHOWN // 2, num_tokens - MOST_SHOWN))
+
+
+def _shares(explorer: Explorer, trace: Trace, layer: int) -> np.ndarray:
+    return share_of_row(norm_weighted_attention(explorer, trace, layer).with_residual)
+
+
+def _guesses(
+    explorer: Explorer, tokenized: TokenizedText, seen: slice
+) -> tuple[np.ndarray, tuple[tuple[tuple[str, ...], ...], ...]]:
+    places = range(tokenized.num_tokens)[seen]
+    if "mlm" not in explorer.loaded.model.heads:
+        levels = explorer.config.num_hidden_layers + 1
+        return np.empty((levels, len(places), 0)), ((((),) * len(places)),) * levels
+    lens = read_layers(
+        explorer,
+        tokenized.text,
+        tokenized.pair,
+        positions=places,
+        top_k=NUM_GUESSES,
+        cut=True,
+    )
+    return np.exp(lens.top_log_probs.astype(float)), lens.top_tokens
+
+
+@dataclass(frozen=True)
+class RemovedTokens(FrozenArrays):
+    """What becomes of a guess when nobody may look at a token, exactly.
+
+    Args:
+        focus: where the guess is.
+        tokens: int `[R]`, those that were hidden, one at a time.
+        moved: float64 `[R]`, how much probability goes to other words, in [0, 1].
+        probs: float64 `[R]`, what is left of the likeliest word's probability.
+        before: its probability with every token in sight.
+        agreement: rank correlation of `moved` with the shares that reach the focus;
+            `None` where one of the two has no order.
+    """
+
+    focus: int
+    tokens: np.ndarray
+    moved: np.ndarray
+    probs: np.ndarray
+    before: float
+    agreement: float | None
+
+
+@task()
+def remove_tokens(
+    explorer: Explorer,
+    trace: Trace,
+    focus: int,
+    progress: Progress | None = None,
+) -> RemovedTokens:
+    """Hides each shown token from all others, in every layer and head.
+
+    A token goes on seeing itself: only its arrows to others are cut, before the
+    softmax. The answer's change is the total variation distance of all words.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        trace: with hidden states and attention.
+        focus: index of the token whose word is guessed.
+        progress: told the share done; may raise to stop.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        ValueError: there is no such token.
+
+    Source:
+        Geva et al. 2023 (arXiv:2304.14767), "attention knockout".
+    """
+    explorer.require_head("mlm")
+    num_tokens = trace.tokenized.num_tokens
+    require_index("focus", focus, num_tokens)
+    first = _first_shown(num_tokens, focus)
+    shown = np.arange(num_tokens)[first : first + MOST_SHOWN]
+    tokens = shown[shown != focus]
+    before = softmax_rows(logits_at(explorer, trace.tokenized, np.array([focus])))[0]
+    best, moved, probs = int(before.argmax()), [], []
+    size = max(1, _TOKENS_A_PASS // num_tokens)
+    for start in range(0, len(tokens), size):
+        after = _without(explorer, trace.tokenized, focus, tokens[start : start + size])
+        moved.append(np.abs(after - before).sum(axis=-1) / 2)
+        probs.append(after[:, best])
+        if progress is not None:
+            progress(min(1.0, (start + size) / len(tokens)), "ablation")
+    num_layers = explorer.config.num_hidden_layers
+    shares = np.stack([_shares(explorer, trace, i) for i in range(num_layers)])
+    changes = np.concatenate(moved)
+    return RemovedTokens(
+        focus=focus,
+        tokens=tokens,
+        moved=changes,
+        probs=np.concatenate(probs),
+        before=float(before[best]),
+        agreement=spearman(follow_down(shares, focus)[0, tokens], changes),
+    )
+
+
+def _without(
+    explorer: Explorer, tokenized: TokenizedText, focus: int, hidden: np.ndarray
+) -> np.ndarray:
+    """The words' probabilities at the focus, a row for each hidden token, `[R, V]`."""
+    num_rows, num_tokens = len(hidden), tokenized.num_tokens
+    edges = np.ones((num_rows, 1, 1, num_tokens, num_tokens), "int32")
+    for row, token in enumerate(hidden):
+        edges[row, 0, 0, :, token] = 0
+        edges[row, 0, 0, token, token] = 1
+    inputs = {
+        name: np.repeat(array, num_rows, axis=0)
+        for name, array in tokenized.inputs.items()
+    }
+    inputs |= {
+        "edge_mask": edges,
+        "mlm_positions": focus + num_tokens * np.arange(num_rows),
+    }
+    return softmax_rows(explorer.forward(inputs, ("mlm_logits",))["mlm_logits"])
+
+
+@dataclass(frozen=True)
+class OpenedLayer(FrozenArrays):
+    """The heads of a layer side by side, and its two halves, at one token.
+
+    Args:
+        weights: float64 `[N, T]`, what each head looks at.
+        norms: float64 `[N, T]`, lengths of what it brings from there.
+        kept, attention, feed_forward: lengths of the state that enters, and of what
+            each half adds to it.
+    """
+
+    weights: np.ndarray
+    norms: np.ndarray
+    kept: float
+    attention: float
+    feed_forward: float
+
+
+@task()
+def open_layer(explorer: Explorer, trace: Trace, layer: int, token: int) -> OpenedLayer:
+    """Opens a layer at a token, both from 0; `ValueError` where there is none."""
+    require_index("token", token, trace.tokenized.num_tokens)
+    values = block_values(explorer, trace, layer)
+    names = ("input", "attention.output", "mlp.output")
+    lengths = (float(np.linalg.norm(values[name][token], axis=-1)) for name in names)
+    norms = norm_weighted_attention(explorer, trace, layer).norms[:, token]
+    weights = values["attention.probs"][:, token].astype(float)
+    return OpenedLayer(weights, norms, *lengths)
+
+
+@dataclass(frozen=True)
+class OpenedHead(FrozenArrays):
+    """A head at one token, number by number, float32 as the pass has them.
+
+    Args:
+        query: `[D]`, of the token.
+        keys, values: `[T, D]`, of all tokens.
+        products: `[T]`, query times each key.
+        scores: `[T]`, the same, scaled, and lowered where the token may not look.
+        weights: `[T]`, their softmax.
+        output: `[D]`, the values by their weights.
+    """
+
+    query: np.ndarray
+    keys: np.ndarray
+    values: np.ndarray
+    products: np.ndarray
+    scores: np.ndarray
+    weights: np.ndarray
+    output: np.ndarray
+
+
+@task()
+def open_head(
+    explorer: Explorer, trace: Trace, layer: int, head: int, token: int
+) -> OpenedHead:
+    """Opens a head at a token, all from 0; `ValueError` where there is none."""
+    require_index("head", head, explorer.config.num_attention_heads)
+    require_index("token", token, trace.tokenized.num_tokens)
+    found = block_values(explorer, trace, layer)
+    query, keys, values, scores, probs = (
+        found[f"attention.{name}"][head]
+        for name in ("query", "key", "value", "masked_scores", "probs")
+    )
+    return OpenedHead(
+        query=query[token],
+        keys=keys,
+        values=values,
+        products=keys @ query[token],
+        scores=scores[token],
+        weights=probs[token],
+        output=probs[token] @ values,
+    )
+
+
+@dataclass(frozen=True)
+class OpenedFeedForward(FrozenArrays):
+    """The feed-forward half of a layer at one token.
+
+    Args:
+        attention, feed_forward: lengths of what each half adds.
+        neurons: int `[F]`, those that add most, from 0.
+        activations, contributions: float `[F]`, what each is, and the length of what
+            it adds.
+        words: what each speaks for here; nothing without a masked-word head.
+    """
+
+    attention: float
+    feed_forward: float
+    neurons: np.ndarray
+    activations: np.ndarray
+    contributions: np.ndarray
+    words: tuple[tuple[str, ...], ...]
+
+
+@task()
+def open_feed_forward(
+    explorer: Explorer, trace: Trace, layer: int, token: int
+) -> OpenedFeedForward:
+    """Opens it at a token, both from 0; `ValueError` where there is none."""
+    halves = open_layer(explorer, trace, layer, token)
+    found = strongest_neurons(
+        explorer, trace, layer, token, NUM_NEURONS, "contribution"
+    )
+    has_words = "mlm" in explorer.loaded.model.heads
+    words = (
+        words_of_neuron_here(explorer, trace, layer, int(neuron), token, NUM_WORDS)
+        for neuron in (found.neurons if has_words else ())
+    )
+    return OpenedFeedForward(
+        attention=halves.attention,
+        feed_forward=halves.feed_forward,
+        neurons=found.neurons,
+        activations=found.activations,
+        contributions=found.contributions,
+        words=tuple(one.promoted_tokens for one in words),
+    )
+
+
+@task()
+def open_embeddings(
+    explorer: Explorer, trace: Trace, token: int
+) -> dict[str, np.ndarray]:
+    """What enters the first layer at a token.
+
+    Args:
+        explorer: the model of the trace.
+        trace: of the text.
+        token: from 0.
+
+    Returns:
+        float32 `[H]` by the names of `model.taps`: "word", "position", "token_type",
+        "sum", and "norm", which is what enters.
+
+    Raises:
+        ValueError: there is no such token.
+    """
+    read = trace.tokenized
+    require_index("token", token, read.num_tokens)
+    keep = ("word", "position", "token_type", "sum", "norm")
+    found = explorer.forward.embed(
+        read.input_ids[None], read.token_type_ids[None], keep
+    )
+    return {name: found[name].reshape(read.num_tokens, -1)[token] for name in keep}
+
+
+@task()
+def open_answer(explorer: Explorer, trace: Trace, token: int) -> np.ndarray:
+    """What every word scores at a token, float32 `[V]`, before softmax.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        ValueError: there is no such token.
+    """
+    require_index("token", token, trace.tokenized.num_tokens)
+    return logits_at(explorer, trace.tokenized, np.array([token], "int32"))[0]

@@ -1,0 +1,162 @@
+"""What a training tells while it goes, and how it is asked to stop; nothing heavy."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# What an event is about, in the order of a run: a simple method learns from the rows,
+# what it reached, texts become tokens, frozen layers are computed once, a step was
+# taken, an epoch ended, it could not be written to the disk, why the run ended, the
+# finished model reads the test rows.
+KINDS = (
+    "compare",
+    "compared",
+    "tokenize",
+    "cache",
+    "resumed",
+    "step",
+    "epoch",
+    "unsaved",
+    "ended",
+    "judge",
+)
+
+# Why a run ended: all epochs done; no better epoch for `patience` epochs; someone
+# asked; the loss was no number any more, and an epoch before it was kept.
+ENDINGS = ("finished", "no_better", "asked", "not_a_number")
+
+
+@dataclass(frozen=True)
+class TrainingEvent:
+    """A moment of a run.
+
+    Args:
+        kind: one of `KINDS`.
+        epoch: from 1; 0 before the first.
+        step: optimiser steps done.
+        num_steps: of all epochs; a run may end before.
+        fraction: of what `kind` is about, 0 to 1; for steps, of the run.
+        loss: mean loss of the step, for "epoch" of its steps; `None` elsewhere.
+        learning_rate: of the step; `None` elsewhere.
+        metric_name: "accuracy", "macro_f1" or "r2".
+            "" where no rows choose an epoch.
+        metric: for "epoch", on the validation rows, `None` where there are none; for
+            "compared", on the test rows, `None` where it could not be had.
+        validation_loss: for "epoch", as `metric`.
+        is_best: whether this epoch is the best so far.
+        is_whole: whether all steps of an epoch were taken: for "epoch", of this one,
+            for "ended", of any, for "resumed", of the last that had begun.
+        seconds_left: estimate for the rest of the run, for "judge" of the reading;
+            `None` when unknown.
+        ending: one of `ENDINGS` for "ended", "" elsewhere.
+        kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none.
+        reason: why there is no later one, as the system says it.
+        chosen: for "compared", see `baselines.Baseline`.
+    """
+
+    kind: str
+    epoch: int = 0
+    step: int = 0
+    num_steps: int = 0
+    fraction: float = 0.0
+    loss: float | None = None
+    learning_rate: float | None = None
+    metric_name: str = ""
+    metric: float | None = None
+    validation_loss: float | None = None
+    is_best: bool = False
+    is_whole: bool = True
+    seconds_left: float | None = None
+    ending: str = ""
+    kept_epoch: int = 0
+    reason: str = ""
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+
+
+Tell = Callable[[TrainingEvent], None]
+
+
+# DATA_CLASS_SCALAR of tensorflow/core/framework/summary.proto.
+_SCALAR = 1
+
+
+class TensorBoardLog:
+    """Writes a summary of every step and every epoch.
+
+    A run that goes on after an accident adds a file: TensorBoard takes the steps
+    that come twice from the later one.
+
+    Args:
+        folder: made if need be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import tensorflow as tf
+
+        self._tf = tf
+        # What `tf.summary.scalar` writes, which needs TensorBoard itself.
+        kind = tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars")
+        self._metadata = tf.compat.v1.SummaryMetadata(
+            plugin_data=kind, data_class=_SCALAR
+        )
+        self._writer = tf.summary.create_file_writer(str(folder))
+        self._is_broken = False
+
+    def take(self, event: TrainingEvent) -> None:
+        """Writes what an event tells; nothing any more once the disk took no more."""
+        if self._is_broken:
+            return
+        if event.kind == "step":
+            values = {
+                "train/loss": event.loss,
+                "train/learning_rate": event.learning_rate,
+            }
+        elif event.kind == "epoch":
+            values = {
+                "train/epoch_loss": event.loss,
+                "validation/loss": event.validation_loss,
+                f"validation/{event.metric_name}": event.metric,
+            }
+        else:
+            return
+        try:
+            self._write(values, event.step)
+        except self._tf.errors.OpError:  # a full disk; the training goes on without
+            self._is_broken = True
+
+    def close(self) -> None:
+        """Writes what is left."""
+        with contextlib.suppress(self._tf.errors.OpError):
+            self._writer.close()
+
+    def _write(self, values: Mapping[str, float | None], step: int) -> None:
+        with self._writer.as_default():
+            for name, value in values.items():
+                if value is not None:
+                    number = self._tf.constant(value, "float32")
+                    self._tf.summary.write(name, number, step, self._metadata)
+
+
+@contextlib.contextmanager
+def stop_on_signal() -> Iterator[Callable[[], bool]]:
+    """Turns the first Ctrl-C or SIGTERM into a wish to stop; a second one kills."""
+    asked = threading.Event()
+    before: dict[int, Any] = {}
+
+    def ask(number: int, _: Any) -> None:
+        asked.set()
+        signal.signal(number, before[number])
+
+    for number in (int(signal.SIGINT), int(signal.SIGTERM)):
+        before[number] = signal.signal(number, ask)
+    try:
+        yield asked.is_set
+    finally:
+        for number in before:
+            signal.signal(number, before[number])

@@ -1,0 +1,89 @@
+"""The folder of a run: who may write there, and files that others read meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import filelock
+import numpy as np
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.whole_files import write_whole
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keeps a second process from training in a folder; a dead one lets go of it.
+
+    Args:
+        folder: made if there is none.
+
+    Raises:
+        TrainingError: another process trains there, or it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise not_written(folder, error) from error
+    mine = lock(folder / ".lock")
+    try:
+        yield
+    finally:
+        mine.release()
+
+
+def lock(path: Path, seconds: float = 0.0) -> filelock.FileLock:
+    """Locks a file for this process alone; release it at the end.
+
+    Locks go with their processes, and machines that share a disk need not agree on
+    the time.
+
+    Args:
+        path: of the file, in the folder of a run.
+        seconds: to wait for another process.
+
+    Raises:
+        TrainingError: another process has it, or it cannot be written.
+    """
+    # A thread may release what another has locked.
+    mine = filelock.FileLock(path, timeout=seconds, thread_local=False)
+    try:
+        mine.acquire()
+    except filelock.Timeout as error:
+        raise TrainingError(
+            "This training is under way in another process already. Wait for its end, "
+            "or stop it there."
+        ) from error
+    except OSError as error:
+        raise not_written(path.parent, error) from error
+    return mine
+
+
+def not_written(folder: Path, error: OSError) -> TrainingError:
+    """The sentence for a folder that does not take what a run writes."""
+    return TrainingError(
+        "The folder {folder} cannot be written. Received: {reason}. Choose another one "
+        "for --out, on a disk with room.",
+        folder=folder.name,
+        reason=error.strerror or type(error).__name__,
+    )
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replaces a file by another whole one."""
+    write_whole(path, json.dumps(value, ensure_ascii=False, default=_plain))
+
+
+def read_json(path: Path) -> Any:
+    """Reads a file of `write_json`."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise ValueError(f"`{type(value).__name__}` does not go into JSON.")

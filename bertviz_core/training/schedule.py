@@ -1,0 +1,85 @@
+"""How weights move: an optimiser's settings, and the learning rate of each step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from bertviz_core.training.settings import Checked
+
+DECAYS = ("linear", "exponential")
+
+
+@dataclass(frozen=True)
+class OptimizerSettings(Checked):
+    """How weights move.
+
+    Args:
+        name: "adamw", or "muon" for the matrices inside the blocks.
+        learning_rate: per optimiser step, after warm-up.
+        warmup_rate: share of all steps that it rises.
+        decay: "linear" or "exponential", to `final_rate` at the last step.
+        final_rate: share of `learning_rate` that is left at the end.
+        beta_1, beta_2, epsilon: of Adam's two averages.
+        weight_decay: per unit of learning rate; not for norms and biases.
+        clip_norm: longest gradient, all weights together; 0 does not clip.
+        accumulation: parts that a batch is sent through the model in.
+    """
+
+    name: str = "adamw"
+    learning_rate: float = 1e-3
+    warmup_rate: float = 0.02
+    decay: str = "linear"
+    final_rate: float = 0.0
+    beta_1: float = 0.9
+    beta_2: float = 0.98
+    epsilon: float = 1e-6
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    accumulation: int = 1
+
+    def __post_init__(self) -> None:
+        known = ("adamw", "muon")
+        self.require("name", self.name in known, " | ".join(known))
+        fits = 0 < self.learning_rate < math.inf
+        self.require("learning_rate", fits, "> 0")
+        self.require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
+        self.require("decay", self.decay in DECAYS, " | ".join(DECAYS))
+        fits = 0 <= self.final_rate <= 1
+        fits = fits and (self.final_rate > 0 or self.decay == "linear")
+        self.require("final_rate", fits, "0 … 1; > 0 (exponential)")
+        for name in ("beta_1", "beta_2"):
+            self.require(name, 0 <= getattr(self, name) < 1, "≥ 0, < 1")
+        for name in ("epsilon", "weight_decay", "clip_norm"):
+            self.require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
+        self.require("accumulation", self.accumulation >= 1, "≥ 1")
+
+
+def learning_rate(
+    step: Any, num_steps: int, settings: OptimizerSettings, ops: Any
+) -> Any:
+    """Rises in a straight line, then falls to `final_rate` at the last step.
+
+    Args:
+        step: optimiser step from 0, a number or a tensor.
+        num_steps: of the whole run.
+        settings: peak, warm-up and decay.
+        ops: `numpy` or `keras.ops`, whichever `step` belongs to.
+
+    Returns:
+        The rate for this step, or for each of them.
+
+    Source:
+        Linear: Devlin et al. 2019, appendix A.2. Exponential: Goodfellow et al.
+        2016, "Deep Learning", section 8.3.1.
+    """
+    warmup_steps = max(1.0, settings.warmup_rate * num_steps)
+    rising = (step + 1.0) / warmup_steps
+    left = max(num_steps - warmup_steps, 1.0)
+    done = ops.clip((step + 1.0 - warmup_steps) / left, 0.0, 1.0)
+    if settings.decay == "exponential":
+        falling = ops.exp(done * math.log(settings.final_rate))
+    else:
+        falling = 1.0 - (1.0 - settings.final_rate) * done
+    return settings.learning_rate * ops.minimum(rising, falling)

@@ -1,0 +1,268 @@
+"""Rows of the visitor's table: read whole, and mended before they are trained on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.engine.finetune_tasks import mend_table, rows_to_mend
+from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.checks import DataRow, Finding
+from bertviz_core.finetune.mending import (
+    PAGE_ROWS,
+    Mending,
+    RowPage,
+    Wanted,
+    tables_before,
+)
+from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.visitor_tables import table_path
+from pages.fine_tune.state import FineTuneState, layout_of, remember
+from pages.fine_tune.table_files import table_name
+from pages.fine_tune.widgets import button
+from pages.shared.answers import ask
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
+from pages.shared.file_download import file_link
+from pages.shared.language import plain, t
+from pages.shared.visitor import hold, owner
+
+# Keys of the session: what could not be mended; whether the panel is open; its rows.
+_PROBLEM, _IS_OPEN = "ft_mend_problem", "ft_mend_is_open"
+_SHOWN, _PAGE = "ft_mend_shown", "ft_mend_page"
+_LEAVE_OUT, _ROW, _LABEL, _TEXT, _PAIR = "leave_out", "row", "label", "text", "pair"
+_ALL, _LEFT_OUT = "all", "left_out"
+
+
+def show_mending(state: FineTuneState) -> None:
+    """Draws the table to be mended; for a choice of columns that exist."""
+    panel = st.expander(
+        t("fine_tune.mend_title"),
+        # A panel whose name is in another language is another one.
+        expanded=st.session_state.get(_IS_OPEN, False),
+        icon=":material/edit:",
+        key="ft_mend",
+        on_change="rerun",
+    )
+    st.session_state[_IS_OPEN] = panel.open
+    before = tables_before(state.table)
+    hold("fine_tune_mending", [source.table for source in before])
+    with shown_to_user(stop=False):
+        if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
+            raise problem
+    if panel.open:
+        with panel, shown_to_user(stop=False):
+            _show_rows(state)
+    if before:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(t("fine_tune.mended", count=len(before)))
+            _offer_undo(state, before[0])
+            file_link(
+                t("fine_tune.mend_download"),
+                table_path(state.table),
+                name="mended.csv",
+                key="ft_mend_download",
+                icon=":material/download:",
+                help=t("fine_tune.mend_download_help"),
+            )
+
+
+def _offer_undo(state: FineTuneState, before: TableSource) -> None:
+    label = t("fine_tune.mend_undo")
+    button(label, "ft_mend_undo", "undo", _take, state, before)
+
+
+def _show_rows(state: FineTuneState) -> None:
+    columns, source = state.columns, state.source
+    if columns is None or source is None:
+        return
+    st.markdown(t("fine_tune.mend_explained", count=PAGE_ROWS))
+    labels = ask(rows_to_mend)(source, columns, Wanted(rows=())).labels
+    rows_box, page_box = st.columns([3, 1])
+    with rows_box:
+        wanted = _choose_rows(state.check.findings if state.check else (), labels)
+    found = ask(rows_to_mend)(source, columns, wanted)
+    pages = math.ceil(found.num_rows / PAGE_ROWS)
+    if pages > 1:
+        page_box.number_input(
+            t("fine_tune.mend_page", count=pages),
+            min_value=1,
+            max_value=pages,
+            key=_PAGE,
+        )
+    if not found.rows:
+        st.info(t("fine_tune.mend_nothing"), icon=":material/check:")
+    else:
+        _edit_rows(state, found, wanted)
+        _read_whole(found)
+    _rename_label(state, labels)
+
+
+def _choose_rows(findings: tuple[Finding, ...], labels: tuple[str, ...]) -> Wanted:
+    """Draws which rows to show: all, those of a finding, or those with a label."""
+    shown = {_ALL: (plain("fine_tune.mend_all"), Wanted())}
+    said = plain("fine_tune.mend_left_out")
+    shown[_LEFT_OUT] = (said, Wanted(is_left_out=True))
+    for number, finding in enumerate(findings):
+        if finding.rows:
+            name = plain(f"fine_tune.mend_of_{finding.kind}")
+            shown[f"finding {number}"] = (name, Wanted(rows=finding.rows))
+    for label in labels:
+        said = label or plain("fine_tune.mend_none")
+        name = plain("fine_tune.mend_of_label", label=said)
+        shown[f"label {label}"] = (name, Wanted(label=label))
+    if st.session_state.get(_SHOWN) not in shown:
+        st.session_state[_SHOWN] = _ALL
+    chosen = st.selectbox(
+        t("fine_tune.mend_rows"),
+        list(shown),
+        key=_SHOWN,
+        format_func=lambda key: shown[key][0],
+        on_change=_first_page,
+    )
+    wanted = shown[chosen][1]
+    page = int(st.session_state.get(_PAGE, 1)) - 1
+    return Wanted(wanted.rows, wanted.label, wanted.is_left_out, page)
+
+
+def _first_page() -> None:
+    st.session_state.pop(_PAGE, None)
+
+
+def _edit_rows(state: FineTuneState, found: RowPage, wanted: Wanted) -> None:
+    rows = found.rows
+    has_pair = rows[0].pair is not None
+    is_number = bool(state.columns and state.columns.is_regression)
+    table = {
+        _LEAVE_OUT: [False] * len(rows),
+        _ROW: [row.row for row in rows],
+        _LABEL: [row.label for row in rows],
+        _TEXT: [row.text for row in rows],
+    }
+    if has_pair:
+        table[_PAIR] = [row.pair for row in rows]
+    names = {name: plain(f"fine_tune.mend_{name}") for name in table}
+    config: dict[str, Any] = dict(names)
+    config[_LEAVE_OUT] = st.column_config.CheckboxColumn(names[_LEAVE_OUT])
+    config[_LABEL] = (
+        st.column_config.TextColumn(names[_LABEL])
+        if is_number
+        else st.column_config.SelectboxColumn(names[_LABEL], options=found.labels)
+    )
+    key = f"ft_mend_{state.table}_{hash(wanted)}"
+    st.data_editor(
+        table,
+        key=key,
+        hide_index=True,
+        disabled=[_ROW, _TEXT, _PAIR],
+        column_config=config,
+        alt=plain("fine_tune.mend_alt"),
+    )
+    changes = mending_of(st.session_state[key]["edited_rows"], rows)
+    count = len(changes.labels) + len(changes.dropped)
+    button(
+        t("fine_tune.mend_take", count=count),
+        "ft_mend_take",
+        "check",
+        _mend,
+        state,
+        changes,
+        disabled=not count,
+    )
+
+
+def mending_of(
+    edited: Mapping[int, Mapping[str, Any]], rows: tuple[DataRow, ...]
+) -> Mending:
+    """What was changed in the rows that are shown.
+
+    Args:
+        edited: new cells by column, by place of the row.
+        rows: as they were.
+    """
+    labels, dropped = [], []
+    for place, cells in sorted(edited.items()):
+        row = rows[place]
+        label = str(cells.get(_LABEL) or "").strip()
+        if cells.get(_LEAVE_OUT):
+            dropped.append(row.row)
+        elif _LABEL in cells and label != row.label:
+            labels.append((row.row, label))
+    return Mending(labels=tuple(labels), dropped=tuple(dropped))
+
+
+def _read_whole(found: RowPage) -> None:
+    """Draws one text whole, as cells are cut."""
+    texts = {row.row: row for row in found.rows}
+    chosen = st.selectbox(
+        t("fine_tune.mend_read"),
+        list(texts),
+        index=None,
+        key="ft_mend_read",
+        placeholder=plain("fine_tune.mend_choose"),
+    )
+    if chosen is not None:
+        with st.container(border=True):
+            row = texts[chosen]
+            st.text("\n\n".join(filter(None, (row.text, row.pair))))
+
+
+def _rename_label(state: FineTuneState, labels: tuple[str, ...]) -> None:
+    """Draws the means to write a label otherwise in all rows, as another's."""
+    names = [label for label in labels if label]
+    old_box, new_box = st.columns(2)
+    old = old_box.selectbox(
+        t("fine_tune.mend_rename"),
+        names,
+        index=None,
+        key="ft_mend_old",
+        placeholder=plain("fine_tune.mend_choose"),
+    )
+    new = new_box.selectbox(
+        t("fine_tune.mend_rename_to"),
+        [name for name in names if name != old],
+        index=None,
+        key="ft_mend_new",
+        accept_new_options=True,
+        placeholder=plain("fine_tune.mend_choose_or_type"),
+        help=t("fine_tune.mend_rename_help"),
+    )
+    changes = Mending(renamed=((str(old), str(new).strip()),))
+    button(
+        t("fine_tune.mend_rename_all"),
+        "ft_mend_rename",
+        "merge",
+        _mend,
+        state,
+        changes,
+        disabled=not (old and new and str(new).strip()),
+    )
+
+
+def _mend(state: FineTuneState, changes: Mending) -> None:
+    """Callback: the page is drawn of the mended table."""
+    columns, source = state.columns, state.source
+    if columns is None or source is None:
+        return
+    try:
+        mended = client().ask(mend_table)(source, columns.label, changes, owner())
+    except BertVizError as error:
+        st.session_state[_PROBLEM] = error
+        return
+    for key in ("ft_mend_old", "ft_mend_new"):
+        st.session_state.pop(key, None)
+    _take(state, mended)
+
+
+def _take(state: FineTuneState, source: TableSource) -> None:
+    """Callback: goes on with another state of the same table."""
+    columns = state.columns
+    chosen = {}
+    if columns is not None:
+        chosen = {"text": columns.text, "label": columns.label}
+        chosen["pair"] = columns.pair or "-"
+    named = {"table": source.table, "name": table_name(state)}
+    remember(**named, **layout_of(source), **chosen)

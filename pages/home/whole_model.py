@@ -1,0 +1,350 @@
+"""The picture of the whole model: what is drawn, opened, switched off and typed over.
+
+The picture is large and stays while a visitor looks around in it; what is answered to
+a click is small and comes by a second component.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.cause_results import Edge, Switches, Target
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.experiments.whole_model import (
+    MOST_SHOWN,
+    WholeModel,
+    open_answer,
+    open_embeddings,
+    open_feed_forward,
+    open_head,
+    open_layer,
+    remove_tokens,
+    whole_model,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_export import component_html
+from bertviz_core.figures.component_files import component_script, component_style
+from bertviz_core.figures.whole_model import (
+    Opened,
+    answer_payload,
+    whole_model_payload,
+)
+from bertviz_core.mask_text import (
+    MaskedText,
+    carry_originals,
+    split_words,
+    toggle_mask,
+)
+from bertviz_core.trace import Texts, TokenizedText
+from pages.shared.answers import ask
+from pages.shared.choices import put_into_address
+from pages.shared.errors import shown_to_user
+from pages.shared.jobs import ask_soon
+from pages.shared.language import current_language, plain, t
+from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
+
+# The bytes of the payload are all of the component's data.
+_MOUNT = """
+export default function ({ data, parentElement, setStateValue }) {
+  return showWhole(parentElement, data, (choice) => setStateValue("choice", choice))
+}
+"""
+_ANSWER = """
+export default function ({ data }) {
+  window.bertExplorerWhole = data
+  window.dispatchEvent(new CustomEvent("bert-explorer-whole"))
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_component = st.components.v2.component(
+    "bert_explorer_whole_model",
+    html='<div\n class="whole-host"></div>',
+    css=component_style("whole_model"),
+    js=component_script("whole_model") + _MOUNT,
+)
+_answers = st.components.v2.component("bert_explorer_whole_answers", js=_ANSWER)
+
+_KEY = "whole_model"
+# Of the session and of the address: what is opened, and what is off, by their names.
+OPEN, OFF, RAW = "whole_open", "whole_off", "whole_raw"
+_PART = re.compile(
+    r"embeddings|mlm\.logits|layer\.(?P<layer>\d{1,3})(\.(?P<mlp>mlp)"
+    r"|\.head\.(?P<head>\d{1,3})|\.edge\.(?P<to>\d{1,4})\.(?P<source>\d{1,4}))?",
+    re.ASCII,
+)
+_WORDS = (
+    *("answer", "embeddings", "layer", "head", "feed_forward", "curve", "of_curve"),
+    "of_curve_raw",
+    *("of_piece", "after_layer", "at_foot", "guess_here", "without_piece", "guess_at"),
+    *("guess_of", "hint", "enter_opens", "opening", "only_in_app", "back"),
+    *("switch_off", "switch_on", "all_on", "head_number", "looks_most", "piece_number"),
+    *("kept", "attention", "feed_forward_adds", "open_feed_forward", "piece"),
+    *("step_query", "step_key", "step_products", "step_scores", "step_probs"),
+    *("step_value", "step_output", "neuron", "activation", "adds", "promotes"),
+    *("vector", "numbers", "length", "vector_word", "vector_position"),
+    *("vector_token_type", "vector_sum", "vector_norm", "temperature", "word", "logit"),
+    *("divided", "softmax", "play", "pause", "step_back", "step_on"),
+    *(f"station_{number}" for number in range(1, 9)),
+    *("show_raw", "show_shares", "hide", "unhide", "type_over", "save_svg", "save_png"),
+    *("as_table", "inside", "alt", "file_title", "proof", "no_proof"),
+)
+
+
+def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) -> None:
+    """Draws the picture, with what was opened and switched off in it.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        read: the same, in tokens.
+        focus: index of the token that is followed.
+    """
+    # A longer text is followed from its focus by the core, not by the browser.
+    asked = focus if read.num_tokens > MOST_SHOWN else None
+    picture = ask(whole_model)(model, texts, asked)
+    name = hashlib.blake2s(repr((model, texts)).encode(), digest_size=8).hexdigest()
+    _read_address(name)
+    said = {
+        "id": name,
+        "text": " · ".join(filter(None, (texts.text, texts.pair))),
+        "file": plain("whole_model.file"),
+        "words": {word: plain(f"whole_model.{word}") for word in _WORDS},
+    }
+    payload = whole_model_payload(picture, **said)
+    _component(
+        data=payload,
+        key=_KEY,
+        on_choice_change=functools.partial(_take, name, read),
+    )
+    opened = None
+    with shown_to_user(stop=False):
+        opened = _opened(model, texts, focus, st.session_state[OPEN])
+    if opened is None:
+        st.session_state[OPEN] = ""
+    told = {"id": name, **_told(model, texts, picture, focus)}
+    words = ask(vocabulary)(model) if opened is not None else ()
+    _answers(data=answer_payload(told, opened, words), key=f"{_KEY}_answers")
+    language, title = current_language(), plain("whole_model.file_title", **said)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            t("app.download_html"),
+            lambda: component_html("whole_model", payload, title, language),
+            file_name=plain("app.html_file", name=said["file"]),
+            mime="text/html",
+            key=f"{_KEY}_html",
+            on_click="ignore",
+        )
+        _link_to_page(st.session_state[OPEN])
+
+
+def _read_address(name: str) -> None:
+    """Takes what a link opens and switches off, and forgets it with another text."""
+    before = st.session_state.get(f"{_KEY}_of")
+    st.session_state[f"{_KEY}_of"] = name
+    if before is None:
+        for key in (OPEN, OFF, RAW):
+            st.session_state[key] = st.query_params.get(key, "")
+        st.session_state[OPEN] = _part_with(st.session_state[OPEN])
+    elif before != name:
+        st.session_state[OPEN] = st.session_state[OFF] = ""
+    put_into_address(
+        {
+            key: [value] if (value := st.session_state[key]) else []
+            for key in (OPEN, OFF, RAW)
+        }
+    )
+
+
+def _part_with(name: str) -> str:
+    """The part that opens for an activation of `model.taps`, such as a tour names."""
+    place, *rest = name.split(".")
+    if place in ("embeddings", "mlm"):
+        return {"embeddings": "embeddings", "mlm": "mlm.logits"}[place]
+    if "attention" in rest:
+        return ".".join(name.split(".")[:2])
+    return name[: name.index(".mlp") + len(".mlp")] if "mlp" in rest else name
+
+
+def _take(name: str, read: TokenizedText) -> None:
+    """What the picture says: a choice, or another word in the text. A callback."""
+    said: dict[str, Any] = (st.session_state.get(_KEY) or {}).get("choice") or {}
+    if said.get("id") != name:
+        return
+    st.session_state[f"{_KEY}_turn"] = said.get("turn", 0)
+    st.session_state[OPEN] = str(said.get("open") or "")
+    st.session_state[OFF] = " ".join(map(str, said.get("off") or ()))
+    st.session_state[RAW] = "true" if said.get("raw") else ""
+    focus = said.get("focus")
+    if isinstance(focus, int) and 0 <= focus < read.num_tokens:
+        focus_on(focus)
+    edit = said.get("edit")
+    if edit:
+        _type_over(read, int(edit["token"]), edit.get("word"))
+
+
+def _type_over(read: TokenizedText, token: int, word: str | None) -> None:
+    """Puts a word in the place of another; without one, hides it or puts it back."""
+    if not 0 <= token < read.num_tokens or read.is_added[token]:
+        return
+    is_pair = bool(read.token_type_ids[token])
+    text = (read.pair if is_pair else read.text) or ""
+    start = int(read.offsets[token, 0])
+    words = split_words(text)
+    index = next(i for i, one in enumerate(words) if one.end > start)
+    before = MaskedText(text, ("",) * text.count("[MASK]")) if is_pair else read_text()
+    if word is None:
+        changed = toggle_mask(before, index)
+    else:
+        place = words[index]
+        changed = carry_originals(
+            before, text[: place.start] + word + text[place.end :]
+        )
+    if is_pair:
+        change_sentence(read_text(), changed.text)
+    else:
+        change_sentence(changed)
+
+
+def _told(model: str, texts: Texts, picture: WholeModel, focus: int) -> dict[str, Any]:
+    """What the picture is told besides: what is chosen, and what that changes."""
+    num_tokens = picture.tokenized.num_tokens
+    off = [
+        name
+        for name in st.session_state[OFF].split()
+        if _can_be_off(model, name, num_tokens)
+    ]
+    told: dict[str, Any] = {
+        "turn": st.session_state.get(f"{_KEY}_turn", 0),
+        "focus": focus,
+        "open": st.session_state[OPEN],
+        "raw": bool(st.session_state[RAW]),
+        "off": off,
+        "switched": None,
+        "agreement": None,
+    }
+    if not picture.guess_probs.size:
+        return told
+    with shown_to_user(stop=False):
+        if off:
+            told["switched"] = _switched(model, texts, focus, _switches(off))
+        told["agreement"] = _agreement(model, texts, picture, focus)
+    return told
+
+
+def _opened(model: str, texts: Texts, focus: int, name: str) -> Opened | None:
+    """What is inside of a part; `None` where there is no such part."""
+    part = _PART.fullmatch(name)
+    if part is None or part["to"]:
+        return None
+    if name == "embeddings":
+        return ask(open_embeddings)(model, texts, focus)
+    if name == "mlm.logits":
+        return {"logits": ask(open_answer)(model, texts, focus)}
+    layer, head = int(part["layer"]), int(part["head"] or 0)
+    if not _is_there(model, layer, head):
+        return None
+    if part["head"]:
+        return ask(open_head)(model, texts, layer, head, focus)
+    if part["mlp"]:
+        return ask(open_feed_forward)(model, texts, layer, focus)
+    return ask(open_layer)(model, texts, layer, focus)
+
+
+def _is_there(model: str, layer: int, head: int) -> bool:
+    config = ask(Explorer.info)(model).config
+    return layer < config.num_hidden_layers and head < config.num_attention_heads
+
+
+def _can_be_off(model: str, name: str, num_tokens: int) -> bool:
+    """Whether something is called so that can be switched off."""
+    part = _PART.fullmatch(name)
+    if part is None or not part["layer"]:
+        return False
+    ends = [int(part[end]) for end in ("to", "source") if part[end]]
+    is_text = all(end < num_tokens for end in ends)
+    return is_text and _is_there(model, int(part["layer"]), int(part["head"] or 0))
+
+
+def _switches(names: list[str]) -> Switches:
+    """What is off, by the names of `model.taps`; a layer is both of its halves."""
+    found: dict[str, list[Any]] = {
+        "heads": [], "attention": [], "feed_forward": [], "edges": []
+    }  # fmt: skip
+    for part in filter(None, map(_PART.fullmatch, names)):
+        layer = int(part["layer"])
+        if part["head"]:
+            found["heads"].append((layer, int(part["head"])))
+        elif part["to"]:
+            edge = Edge(int(part["to"]), int(part["source"]), layer)
+            found["edges"].append(edge)
+        else:
+            found["feed_forward"].append(layer)
+            found["attention"].extend([] if part["mlp"] else [layer])
+    return Switches(**{name: tuple(parts) for name, parts in found.items()})
+
+
+def _switched(
+    model: str, texts: Texts, focus: int, switches: Switches
+) -> list[dict[str, Any]]:
+    """The likeliest words before and after; what is likeliest in either comes first."""
+    best = int(ask(open_answer)(model, texts, focus).argmax())
+    target = Target("mlm", best, focus)
+    found = ask(switch_off)(model, texts.text, target, switches, texts.pair, cut=True)
+    words, values = ask(vocabulary)(model), found.answers.values
+    rows = zip(found.answers.ids, *values, strict=True)
+    return sorted(
+        (
+            {"word": words[index], "before": float(before), "after": float(after)}
+            for index, before, after in rows
+        ),
+        key=lambda row: -max(row["before"], row["after"]),
+    )
+
+
+def _agreement(
+    model: str, texts: Texts, picture: WholeModel, focus: int
+) -> dict[str, Any] | None:
+    num_tokens = picture.tokenized.num_tokens
+    passes = min(num_tokens, MOST_SHOWN)
+    question = ask(remove_tokens).about(model, texts, focus)
+    removed = ask_soon(f"{_KEY}_proof", question, passes, num_tokens)
+    if removed is None:
+        return None
+    moved = zip(removed.tokens.tolist(), removed.moved.tolist(), strict=True)
+    return {
+        "value": removed.agreement,
+        "count": len(removed.tokens),
+        "moved": [list(pair) for pair in moved],
+    }
+
+
+def _link_to_page(name: str) -> None:
+    """Leads to the page about what is opened, in the same state."""
+    if (part := _PART.fullmatch(name)) is None:
+        return
+    page, params = "layers", {}
+    if part["head"]:
+        page = "attention"
+        params = {
+            key: str(int(part[name]) + 1)
+            for key, name in zip(HEAD, ("layer", "head"), strict=True)
+        }
+    elif part["layer"]:
+        half = "feed_forward_output" if part["mlp"] else "attention_probs"
+        params = {"layers_step": f"layer_{part['layer']}/{half}"}
+    else:
+        page = "embeddings" if name == "embeddings" else "masked_word"
+    script = f"pages/{page}/{page}.py"
+    st.page_link(
+        script,
+        label=t("whole_model.open_page", page=plain(f"app.page_{page}")),
+        icon=":material/arrow_forward:",
+        query_params=params or None,
+    )

@@ -1,0 +1,1 @@
+"""What the page on which the model is read like a book is made of."""

@@ -1,0 +1,150 @@
+"""The chapters of the forward pass: each step a line that opens."""
+
+from __future__ import annotations
+
+import functools
+
+import streamlit as st
+
+from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.formula_sheet import chapter_of
+from bertviz_core.snippets import layers as snippets
+from bertviz_core.trace import Texts, TokenizedText
+from pages.layers.numbers import picture_of
+from pages.layers.strip import STEP
+from pages.layers.walk import name_missing_heads, shape_sentence, show_lines
+from pages.layers.wording import about_step, operation_name
+from pages.shared.answers import ask
+from pages.shared.choices import (
+    choose_linked,
+    choose_named,
+    is_way_back,
+    put_into_address,
+)
+from pages.shared.code import program
+from pages.shared.export import show_figure
+from pages.shared.language import t
+from pages.shared.markdown import Markdown
+from pages.shared.panel import panel
+
+_DEPTHS = ("lines", "code", "numbers")
+_LAYER = "read_layer"
+_CHAPTERS = ("embeddings", "layer", "final_norm", "pooled", "words")
+_ALL = "all"
+
+
+def choose_depth() -> str:
+    """Draws the choice of how far the steps are unfolded."""
+    return choose_named("read_model.depth", _DEPTHS, "depth", key="read_depth")
+
+
+def read_chapters(
+    model: str, texts: Texts, tokenized: TokenizedText, token: int, depth: str
+) -> None:
+    """Draws the chapters one below the other, or the one that is chosen."""
+    steps = ask(steps_for_one_token)(model, texts)
+    found = {
+        name
+        for name in _CHAPTERS
+        if any(chapter_of(s.operation) == name for s in steps)
+    }
+    offered = [_ALL, *(name for name in _CHAPTERS if name in found)]
+    chosen = choose_named(
+        "read_model.chapter", offered, "chapter", key="read_chapter", widget=st.pills
+    )
+    name_missing_heads(model)
+    for name in offered[1:] if chosen == _ALL else [chosen]:
+        _read(model, texts, tokenized, token, depth, name)
+
+
+@panel
+def _read(
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    token: int,
+    depth: str,
+    chapter: str,
+) -> None:
+    st.subheader(t(f"read_model.chapter_{chapter}"), anchor=False)
+    st.markdown(t(f"read_model.about_{chapter}"))
+    steps = ask(steps_for_one_token)(model, texts)
+    layer = None
+    if chapter == "layer":
+        count = ask(Explorer.info)(model).config.num_hidden_layers
+        numbers = [str(number + 1) for number in range(count)]
+        label = t("read_model.layer_shown")
+        layer = int(choose_linked(st.selectbox, label, numbers, key=_LAYER)) - 1
+    shown = [
+        s for s in steps if chapter_of(s.operation) == chapter and s.layer == layer
+    ]
+    linked = _linked(chapter)
+    opened = []
+    for step in shown:
+        key = f"read_{step.operation}_{depth}"
+        if key not in st.session_state or is_way_back():
+            st.session_state[key] = depth != "lines" or step.operation in linked
+        box = st.expander(_line(step), key=key, on_change="rerun")
+        if box.open:
+            opened.append(step.operation)
+            with box:
+                _open(model, texts, tokenized, token, steps, step, depth)
+    if depth == "lines":
+        put_into_address({f"read_{chapter}_open": [",".join(opened)] if opened else []})
+
+
+def _linked(chapter: str) -> list[str]:
+    return st.query_params.get(f"read_{chapter}_open", "").split(",")
+
+
+def _line(step: LayerStep) -> str:
+    """What a folded step shows: its name, its formula and its sizes."""
+    sizes = " × ".join(f"{size:,}" for size in step.shape)
+    return t(
+        "read_model.line",
+        name=operation_name(step),
+        formula=Markdown(f"${step.formula}$"),
+        sizes=sizes,
+    )
+
+
+def _open(
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    token: int,
+    steps: tuple[LayerStep, ...],
+    step: LayerStep,
+    depth: str,
+) -> None:
+    words, lines = st.columns([2, 3], gap="medium")
+    pre_norm = ask(Explorer.info)(model).config.pre_norm
+    words.markdown("\n\n".join((about_step(step, pre_norm), shape_sentence(step))))
+    with words:
+        st.page_link(
+            "pages/layers/layers.py",
+            label=t("read_model.walk_there"),
+            icon=":material/layers:",
+            query_params={**st.query_params, STEP: step.name},
+        )
+    with lines:
+        show_lines(step.place)
+    if depth == "code":
+        return
+    numbers = ask(part_numbers)(model, texts, step.part, token)
+    shown = picture_of(model, steps, step, numbers, tokenized)
+    code = functools.partial(program, snippets.STEP, model=model, text=texts.text)
+    show_figure(
+        shown.drawing.figure(),
+        name=f"read_{step.operation}",
+        description=shown.description,
+        columns=shown.columns(),
+        code=code(
+            pair=texts.pair,
+            part=step.part,
+            token=0 if step.is_pooled else token,
+            step=step.name,
+        ),
+    )

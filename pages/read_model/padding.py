@@ -1,0 +1,118 @@
+"""Padding seen: two texts in one batch, the mask between them, and what it costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.padding import mask_arithmetic
+from bertviz_core.experiments.padding import padded_pair
+from bertviz_core.experiments.read_model_results import PaddedPair
+from bertviz_core.figures.layer_lines import lines_figure
+from bertviz_core.pretrain.padding_costs import NUM_SENTENCES, padding_costs
+from bertviz_core.sentences import bundled_sentences
+from bertviz_core.snippets import read_model as snippets
+from bertviz_core.trace import Texts
+from pages.shared.answers import ask
+from pages.shared.choices import type_linked
+from pages.shared.code import program
+from pages.shared.export import show_figure
+from pages.shared.language import plain, t
+from pages.shared.markdown import table
+from pages.shared.models import language_of
+from pages.shared.own_text import MOST_CHARACTERS
+from pages.shared.panel import panel
+
+_LONG = 6  # among the bundled sentences: one of some length
+
+
+@panel
+def see_padding(model: str, texts: Texts) -> None:
+    """Draws the two rows, what leaks without a mask, precisions and costs."""
+    st.markdown(t("padding.intro"))
+    language = language_of(model)
+    other = type_linked(
+        *(st.text_input, t("padding.other"), bundled_sentences(language)[_LONG].text),
+        key="read_padding_text",
+        max_chars=MOST_CHARACTERS,
+    )
+    if not other:
+        st.info(t("app.no_text"), icon=":material/edit:")
+        return
+    pair = ask(padded_pair)(model, texts.text, other)
+    _show_rows(pair)
+    _show_leak(model, texts.text, other, pair)
+    _show_precisions()
+    _show_costs(model, language, pair)
+
+
+def _show_rows(pair: PaddedPair) -> None:
+    st.subheader(t("padding.rows"), anchor=False)
+    is_real = [token != "[PAD]" for token in pair.tokens]
+    names = {"padding.row_text": pair.tokens, "padding.row_other": pair.other_tokens}
+    columns = {plain(key): list(row) for key, row in names.items()}
+    columns[plain("padding.mask")] = [str(int(one)) for one in is_real]
+    columns[plain("padding.added")] = ["0" if one else "−10000" for one in is_real]
+    st.dataframe(columns, height=260, alt=plain("padding.rows_alt"))
+
+
+def _show_leak(model: str, text: str, other: str, pair: PaddedPair) -> None:
+    st.subheader(t("padding.leak"), anchor=False)
+    levels = [str(level) for level in range(len(pair.masked_differences))]
+    rows = {
+        plain("padding.without"): pair.unmasked_differences,
+        plain("padding.with"): pair.masked_differences,
+    }
+    shares = np.append(np.nan, pair.unmasked_shares)
+    show_figure(
+        lines_figure(
+            rows,
+            levels,
+            x_title=plain("read_model.level"),
+            y_title=plain("padding.difference"),
+        ),
+        name="read_padding",
+        description=t(
+            "padding.described",
+            without=float(pair.unmasked_differences.max()),
+            masked=float(pair.masked_differences.max()),
+            share=float(pair.unmasked_shares.mean()),
+            left=float(pair.masked_shares.max()),
+        ),
+        columns={plain("read_model.level"): levels}
+        | {name: row.tolist() for name, row in rows.items()}
+        | {plain("padding.share"): shares.tolist()},
+        code=program(snippets.PADDING, model=model, text=text, other=other),
+    )
+
+
+def _show_precisions() -> None:
+    st.subheader(t("padding.precisions"), anchor=False)
+    st.markdown(t("padding.precisions_intro"))
+    names = ("precision", "hiding", "stored", "leaks", "all_hidden")
+    rows = []
+    for one in mask_arithmetic():
+        shares = " : ".join(f"{share:.2f}" for share in one.all_hidden)
+        numbers = (f"{x:,.0f}" for x in (one.hiding, one.stored))
+        signed = (number.replace("-", "−") for number in numbers)
+        rows.append([one.precision, *signed, f"{one.leak:g}", shares])
+    st.markdown(table([plain(f"padding.{name}") for name in names], rows))
+    st.caption(t("padding.precisions_read"))
+
+
+def _show_costs(model: str, language: str, pair: PaddedPair) -> None:
+    st.subheader(t("padding.costs", count=NUM_SENTENCES), anchor=False)
+    names = ("way", "num_rows", "places", "padding_share", "pair_share")
+    rows = [
+        [
+            plain(f"padding.way_{way}"),
+            f"{cost.num_rows:,}",
+            f"{cost.num_places:,}",
+            f"{cost.padding_share:.0%}",
+            f"{cost.pair_share:.0%}",
+        ]
+        for way, cost in ask(padding_costs)(model, language).items()
+    ]
+    st.markdown(table([plain(f"padding.{name}") for name in names], rows))
+    together, alone = (1000 * seconds for seconds in pair.seconds)
+    st.caption(t("padding.costs_read", together=together, alone=alone))

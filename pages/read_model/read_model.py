@@ -1,0 +1,40 @@
+"""Read the model: the forward pass from top to bottom, formula by formula."""
+
+import streamlit as st
+
+from pages.read_model.chapters import choose_depth, read_chapters
+from pages.read_model.formula_sheet import offer_sheet
+from pages.read_model.orders import read_both_orders
+from pages.read_model.padding import see_padding
+from pages.read_model.primer import keras_primer_told
+from pages.read_model.wrong_formulas import try_wrong_formulas
+from pages.shared.choices import choose_named
+from pages.shared.language import t
+from pages.shared.models import model_picker
+from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
+
+model = model_picker()
+
+st.header(t("read_model.primer_title"), anchor=False)
+keras_primer_told()
+
+st.header(t("read_model.pass_title"), anchor=False)
+st.markdown(t("read_model.pass_intro"))
+texts = type_sentence(model)
+tokenized = read_by(model, texts)
+token = choose_piece_in_focus(tokenized)
+depth = choose_depth()
+read_chapters(model, texts, tokenized, token, depth)
+
+st.header(t("read_model.further_title"), anchor=False)
+further = {  # only what is asked is computed
+    "orders": lambda: read_both_orders(model),
+    "wrong": lambda: try_wrong_formulas(model, texts, tokenized, token),
+    "padding": lambda: see_padding(model, texts),
+    "sheet": lambda: offer_sheet(model),
+}
+further[
+    choose_named(
+        "read_model.panel", list(further), "panel", key="read_panel", widget=st.pills
+    )
+]()

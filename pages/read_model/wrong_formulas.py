@@ -1,0 +1,153 @@
+"""Formulas that circulate wrongly, each a switch on the real model."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.read_model_results import FormulaEffect, HeldOut
+from bertviz_core.experiments.wrong_formulas import (
+    NUM_SENTENCES,
+    effect_of_formula,
+    formulas_of,
+    held_out_with,
+    wrong_in,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.layer_lines import lines_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.snippets import read_model as snippets
+from bertviz_core.trace import Texts, TokenizedText
+from pages.layers.walk import show_lines
+from pages.layers.wording import numbered
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked
+from pages.shared.code import program
+from pages.shared.export import show_figure
+from pages.shared.jobs import ask_job, is_short
+from pages.shared.language import plain, t
+from pages.shared.markdown import table
+from pages.shared.models import language_of
+from pages.shared.panel import panel
+
+_TOKENS_A_SENTENCE = 20
+_SIDES = ("right", "wrong")
+
+
+@panel
+def try_wrong_formulas(
+    model: str, texts: Texts, tokenized: TokenizedText, token: int
+) -> None:
+    """Draws the choice, both formulas, and what the wrong one changes."""
+    st.markdown(t("read_model.wrong_intro"))
+    info = ask(Explorer.info)(model)
+    name = choose_linked(
+        st.selectbox,
+        t("read_model.wrong_which"),
+        wrong_in(info.config, info.heads),
+        key="read_wrong",
+        format_func=lambda one: plain(f"read_model.wrong_{one}"),
+    )
+    st.markdown(t(f"read_model.wrong_about_{name}"))
+    for column, side, formula in zip(
+        st.columns(2), _SIDES, formulas_of(name, info.config), strict=True
+    ):
+        with column:
+            st.markdown(t(f"read_model.side_{side}"))
+            st.latex(formula)
+    asked = texts.text, name, token
+    effect = ask(effect_of_formula)(model, *asked, pair=texts.pair)
+    if effect.place is not None:
+        with st.expander(t("read_model.wrong_lines"), icon=":material/code:"):
+            show_lines(effect.place)
+    _show_states(model, texts, effect, token)
+    _show_answers(effect, tokenized, token)
+    if "mlm" in info.heads:
+        _show_held_out(model, name)
+
+
+def _show_states(model: str, texts: Texts, effect: FormulaEffect, token: int) -> None:
+    st.subheader(t("read_model.wrong_states"), anchor=False)
+    levels = [str(level) for level in range(len(effect.differences))]
+    worst = int(effect.differences.argmax())
+    rows = {
+        plain("read_model.largest_difference"): effect.differences,
+        plain("read_model.largest_number"): effect.sizes,
+    }
+    show_figure(
+        lines_figure(
+            rows,
+            levels,
+            x_title=plain("read_model.level"),
+            y_title=plain("layers.value"),
+        ),
+        name="read_wrong_states",
+        description=t(
+            "read_model.states_described",
+            difference=float(effect.differences[worst]),
+            level=worst,
+            size=float(effect.sizes[worst]),
+        ),
+        columns={plain("read_model.level"): levels}
+        | {title: row.tolist() for title, row in rows.items()},
+        code=program(
+            snippets.WRONG,
+            model=model,
+            text=texts.text,
+            pair=texts.pair,
+            name=effect.name,
+            token=token,
+        ),
+    )
+
+
+def _show_answers(effect: FormulaEffect, tokenized: TokenizedText, token: int) -> None:
+    if effect.pooled_difference is not None:
+        st.markdown(t("read_model.pooled_changed", change=effect.pooled_difference))
+    if effect.next_probs is not None:
+        right, wrong = effect.next_probs.tolist()
+        st.markdown(t("read_model.next_changed", right=right, wrong=wrong))
+    if not effect.top_tokens:
+        return
+    st.subheader(t("read_model.wrong_guesses"), anchor=False)
+    places = tokenized.mask_positions.tolist() or [token]
+    names = numbered(tokenized.tokens)
+    header = [
+        plain("layers.one_token"),
+        *(plain(f"read_model.guess_{s}") for s in _SIDES),
+    ]
+    rows = []
+    for index, place in enumerate(places):
+        cells = [
+            plain("app.list_comma").join(
+                f"{word} {percent(float(prob))}"
+                for word, prob in zip(
+                    effect.top_tokens[side][index],
+                    effect.top_probs[side, index],
+                    strict=True,
+                )
+            )
+            for side in range(len(_SIDES))
+        ]
+        rows.append([names[place], *cells])
+    st.markdown(table(header, rows))
+
+
+def _show_held_out(model: str, name: str) -> None:
+    st.subheader(t("read_model.held_out", count=NUM_SENTENCES), anchor=False)
+    passes = 2 * NUM_SENTENCES * _TOKENS_A_SENTENCE
+    found: HeldOut | None = ask_job(
+        "read_held_out",
+        t("read_model.held_out_start"),
+        ask(held_out_with).about(model, name, language_of(model)),
+        at_once=is_short(model, passes, _TOKENS_A_SENTENCE),
+    )
+    if found is None:
+        st.caption(t("read_model.held_out_about", count=NUM_SENTENCES))
+        return
+    header = ["", *(plain(f"read_model.guess_{side}") for side in _SIDES)]
+    rows = [
+        [plain("read_model.perplexity"), *(f"{x:,.1f}" for x in found.perplexities)],
+        [plain("read_model.first_right"), *(f"{x:.1%}" for x in found.right_firsts)],
+    ]
+    st.markdown(table(header, rows))
+    st.caption(t("read_model.held_out_read", count=found.num_tokens))
