@@ -10,8 +10,8 @@ import numpy as np
 
 from bertviz_core.engine import run_store, table_store
 from bertviz_core.engine.jobs import Progress
-from bertviz_core.engine.memory import ANSWERS, give_memory_back
-from bertviz_core.engine.training_tasks import RUNNING
+from bertviz_core.engine.memory import ANSWERS
+from bertviz_core.engine.training_tasks import RUNNING, leave_training
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune import mending
 from bertviz_core.finetune.checks import DataCheck, DataRow
@@ -117,7 +117,7 @@ def estimate_training(
         return estimate_levels(loaded, prepared.data, settings, progress, is_loaded)
     finally:
         del loaded
-        give_memory_back()
+        leave_training()
 
 
 @task()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.training_tasks import leave_training
 from bertviz_core.experiments.tiny_results import TinyRun
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 
@@ -21,4 +22,7 @@ def pretrain_tiny(
     def tell(run: TinyRun) -> None:
         progress(run.fraction, "", run.to_dict())
 
-    return run(text, sentence, num_steps, seed, tell)
+    try:
+        return run(text, sentence, num_steps, seed, tell)
+    finally:
+        leave_training()

@@ -36,4 +36,12 @@ def train(run_id: str) -> None:
         if not (folder / REQUEST).is_file():  # its owner has removed it meanwhile
             remove(folder)
         table_store.clear()
-        give_memory_back()
+        leave_training()
+
+
+def leave_training() -> None:
+    """Frees what a training, or a part of one, leaves in this process."""
+    from bertviz_core.training.fast import forget_gradients
+
+    forget_gradients()
+    give_memory_back()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -68,6 +69,37 @@ def with_gradient(formula: Callable[..., tuple[Tensor, Rule]]) -> Callable[..., 
         return both(*args)
 
     return call
+
+
+def forget_gradients() -> None:
+    """Has TensorFlow let go of the graphs of trainings that are over.
+
+    It registers each of these gradients that a graph holds, under a name that is used
+    once, and never forgets it, nor the graph: 30 MB a training. A tape does not look
+    there; what derives a graph without one, as pre-training with `remat`, must be over.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return
+    from tensorflow.python.framework.ops import gradient_registry
+
+    registered = gradient_registry._registry
+    for name, entry in list(registered.items()):
+        if name.startswith("CustomGradient-") and _is_ours(entry["type"]):
+            registered.pop(name, None)
+
+
+def _is_ours(function: Callable[..., Any], depth: int = 3) -> bool:
+    """Whether what TensorFlow made of a gradient calls one of this file."""
+    for cell in function.__closure__ or ():
+        try:
+            inside = cell.cell_contents
+        except ValueError:  # it is empty
+            continue
+        if isinstance(inside, types.FunctionType) and (
+            inside.__module__ == __name__ or (depth and _is_ours(inside, depth - 1))
+        ):
+            return True
+    return False
 
 
 class FastDense(Dense):

@@ -1,6 +1,8 @@
 """Each fast piece beside the plain formula and its automatic gradient, in float64."""
 
 import dataclasses
+import gc
+import weakref
 
 import keras
 import numpy as np
@@ -20,6 +22,7 @@ from bertviz_core.training.fast import (
     FastSelfAttention,
     FirstTokenBlock,
     fast_gelu,
+    forget_gradients,
     made_fast,
 )
 from tests.core import pretrain_samples
@@ -120,6 +123,28 @@ def test_fast_gelu_and_its_gradient_are_those_of_the_plain_one():
             y = activation(x)
         found.append((y, tape.gradient(y, x)))
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-14)
+
+
+def test_graphs_of_trainings_that_are_over_are_let_go():
+    def traced(activation):
+        """A graph in which a gradient was taken, once nobody here holds it."""
+
+        def derived(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = activation(x)
+            return tape.gradient(y, x)
+
+        step = tf.function(derived).get_concrete_function(tf.ones(3))
+        return weakref.ref(step.graph)
+
+    ours, other = traced(fast_gelu), traced(tf.custom_gradient(lambda x: (x, tf.exp)))
+    gc.collect()
+    assert ours() is not None  # or TensorFlow has learnt it
+    forget_gradients()
+    gc.collect()
+    assert ours() is None
+    assert other() is not None
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.25])
