@@ -73,7 +73,7 @@ def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
             raise ValueError("an empty list")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DatasetError(
-            "The file {name} does not hold cloze sentences. Write a JSON list of "
+            "The file {name} does not contain cloze sentences. Write a JSON list of "
             'objects with "text" and "answers".',
             name=path.name,
         ) from error

@@ -91,8 +91,14 @@ def test_a_job_that_nobody_asks_for_is_stopped(engine, tmp_path, monkeypatch):
         engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
     )
     wait_until(started.exists)
-    engine._jobs.get(job_id).asked_at -= LEASE_SECONDS
-    wait_until(lambda: engine._jobs.get(job_id).status.is_finished)
+    job = engine._jobs.get(job_id)
+
+    def is_stopped():
+        # Each time, as the first look of all renews the leases.
+        job.asked_at = time.monotonic() - LEASE_SECONDS - 1.0
+        return job.status.is_finished
+
+    wait_until(is_stopped)
     assert "no open page" in str(engine.job(job_id).error)
     wait_until(stopped.exists)
 
