@@ -1,4 +1,4 @@
-"""What the worker that trains is asked; nothing else imports this module."""
+"""What the worker that trains is asked, and what is freed after it."""
 
 from __future__ import annotations
 

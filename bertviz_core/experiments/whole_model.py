@@ -80,7 +80,7 @@ def whole_model(
     require_index("focus", focus, tokenized.num_tokens)
     first = _first_shown(tokenized.num_tokens, focus)
     seen = slice(first, first + MOST_SHOWN)
-    shares = np.stack([_shares(explorer, trace, i) for i in range(len(attention))])
+    shares = _shares(explorer, trace)
     attention = share_of_row(attention)  # float32 rows miss 1 by a little
     guess_probs, guesses = _guesses(explorer, tokenized, seen)
     return WholeModel(
@@ -106,8 +106,11 @@ def _first_shown(num_tokens: int, focus: int) -> int:
     return max(0, min(focus - MOST_SHOWN // 2, num_tokens - MOST_SHOWN))
 
 
-def _shares(explorer: Explorer, trace: Trace, layer: int) -> np.ndarray:
-    return share_of_row(norm_weighted_attention(explorer, trace, layer).with_residual)
+def _shares(explorer: Explorer, trace: Trace) -> np.ndarray:
+    """What each state has of each before it, of all tokens, float64 `[L, T, T]`."""
+    layers = range(explorer.config.num_hidden_layers)
+    parts = (norm_weighted_attention(explorer, trace, layer) for layer in layers)
+    return np.stack([share_of_row(one.with_residual) for one in parts])
 
 
 def _guesses(
@@ -190,16 +193,15 @@ def remove_tokens(
         probs.append(after[:, best])
         if progress is not None:
             progress(min(1.0, (start + size) / len(tokens)), "ablation")
-    num_layers = explorer.config.num_hidden_layers
-    shares = np.stack([_shares(explorer, trace, i) for i in range(num_layers)])
     changes = np.concatenate(moved)
+    reached = follow_down(_shares(explorer, trace), focus)[0]
     return RemovedTokens(
         focus=focus,
         tokens=tokens,
         moved=changes,
         probs=np.concatenate(probs),
         before=float(before[best]),
-        agreement=spearman(follow_down(shares, focus)[0, tokens], changes),
+        agreement=spearman(reached[tokens], changes),
     )
 
 

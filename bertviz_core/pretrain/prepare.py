@@ -78,12 +78,16 @@ def _lines(path: Path) -> Iterator[str]:
             name=path.name,
         ) from error
     except OSError as error:
-        raise TrainingError(
-            "The text file {name} cannot be read. Received: {reason}. Check the path "
-            "and the rights.",
-            name=path.name,
-            reason=error.strerror or type(error).__name__,
-        ) from error
+        raise _not_read(path, error) from error
+
+
+def _not_read(path: Path, error: OSError) -> TrainingError:
+    return TrainingError(
+        "The text file {name} cannot be read. Received: {reason}. Check the path and "
+        "the rights.",
+        name=path.name,
+        reason=error.strerror or type(error).__name__,
+    )
 
 
 def _open(path: Path) -> TextIO:
@@ -301,12 +305,7 @@ def _content_of(path: Path) -> bytes:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError as error:
-        raise TrainingError(
-            "The text file {name} cannot be read. Received: {reason}. Check the "
-            "path and the rights.",
-            name=path.name,
-            reason=error.strerror or type(error).__name__,
-        ) from error
+        raise _not_read(path, error) from error
 
 
 def _require_different(paths: Sequence[Path], texts: Mapping[Path, bytes]) -> None:

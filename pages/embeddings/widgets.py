@@ -58,19 +58,6 @@ def choose(
     )
 
 
-def choose_token(
-    tokens: Sequence[str],
-    key: str,
-    first: int = 1,
-    widget: Callable[..., object] = st.selectbox,
-) -> int:
-    """Draws the choice of one token of a text, number `first` at first, from 0."""
-    labels = [f"{number} · {token}" for number, token in enumerate(tokens, start=1)]
-    default = labels[min(first, len(labels) - 1)]
-    label = t("embeddings.token")
-    return labels.index(choose_linked(widget, label, labels, default, key=key))
-
-
 def choose_place(name: str, most: int, default: int = 1) -> int:
     """Draws the choice of a whole number, counted from 1.
 

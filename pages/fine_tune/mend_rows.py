@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -136,7 +136,7 @@ def _edit_rows(state: FineTuneState, found: RowPage, wanted: Wanted) -> None:
     rows = found.rows
     has_pair = rows[0].pair is not None
     is_number = bool(state.columns and state.columns.is_regression)
-    table = {
+    table: dict[str, list[Any]] = {
         _LEAVE_OUT: [False] * len(rows),
         _ROW: [row.row for row in rows],
         _LABEL: [row.label for row in rows],
@@ -145,23 +145,14 @@ def _edit_rows(state: FineTuneState, found: RowPage, wanted: Wanted) -> None:
     if has_pair:
         table[_PAIR] = [row.pair for row in rows]
     names = {name: plain(f"fine_tune.mend_{name}") for name in table}
-    config: dict[str, Any] = dict(names)
-    config[_LEAVE_OUT] = st.column_config.CheckboxColumn(names[_LEAVE_OUT])
-    config[_LABEL] = (
-        st.column_config.TextColumn(names[_LABEL])
-        if is_number
-        else st.column_config.SelectboxColumn(names[_LABEL], options=found.labels)
-    )
-    key = f"ft_mend_{state.table}_{hash(wanted)}"
-    st.data_editor(
+    changes = edit_rows(
         table,
-        key=key,
-        hide_index=True,
-        disabled=[_ROW, _TEXT, _PAIR],
-        column_config=config,
+        names,
+        rows,
+        None if is_number else found.labels,
+        key=f"ft_mend_{state.table}_{hash(wanted)}",
         alt=plain("fine_tune.mend_alt"),
     )
-    changes = mending_of(st.session_state[key]["edited_rows"], rows)
     count = len(changes.labels) + len(changes.dropped)
     button(
         t("fine_tune.mend_take", count=count),
@@ -172,6 +163,44 @@ def _edit_rows(state: FineTuneState, found: RowPage, wanted: Wanted) -> None:
         changes,
         disabled=not count,
     )
+
+
+def edit_rows(
+    table: dict[str, list[Any]],
+    names: dict[str, str],
+    rows: tuple[DataRow, ...],
+    labels: Sequence[str] | None,
+    *,
+    key: str,
+    alt: str,
+) -> Mending:
+    """Draws rows that can get another label, or be left out; returns what was changed.
+
+    Args:
+        table: cells by column, "leave_out" and "label" among them.
+        names: of the columns.
+        rows: the rows, in the same order.
+        labels: to choose from; `None` where a label is a number to be typed.
+        key: of the widget.
+        alt: what a screen reader says of it.
+    """
+    kinds = st.column_config
+    config: dict[str, Any] = dict(names)
+    config[_LEAVE_OUT] = kinds.CheckboxColumn(names[_LEAVE_OUT])
+    config[_LABEL] = (
+        kinds.TextColumn(names[_LABEL])
+        if labels is None
+        else kinds.SelectboxColumn(names[_LABEL], options=labels)
+    )
+    st.data_editor(
+        table,
+        key=key,
+        hide_index=True,
+        disabled=[name for name in table if name not in (_LEAVE_OUT, _LABEL)],
+        column_config=config,
+        alt=alt,
+    )
+    return mending_of(st.session_state[key]["edited_rows"], rows)
 
 
 def mending_of(

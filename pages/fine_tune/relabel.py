@@ -16,7 +16,7 @@ from bertviz_core.finetune.mending import Mending
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import DataChoice
 from bertviz_core.numbers import number_text
-from pages.fine_tune.mend_rows import mending_of
+from pages.fine_tune.mend_rows import edit_rows
 from pages.fine_tune.result_rows import share_text, show_rows
 from pages.fine_tune.state import go_to, layout_of, remember
 from pages.fine_tune.widgets import button
@@ -49,25 +49,16 @@ def show_rows_to_correct(
     rows = _labelled(outcome, report, chosen)
     table = _table(report, rows, chosen)
     names = {key: plain(f"fine_tune_results.relabel_{key}") for key in table}
-    config: dict[str, Any] = dict(names)
-    config["leave_out"] = st.column_config.CheckboxColumn(names["leave_out"])
-    config["label"] = (
-        st.column_config.TextColumn(names["label"])
-        if isinstance(report, RegressionReport)
-        else st.column_config.SelectboxColumn(names["label"], options=report.labels)
-    )
-    key = f"ft_relabel_{outcome.run_id}"
-    st.data_editor(
+    changes = edit_rows(
         table,
-        key=key,
-        hide_index=True,
-        disabled=[column for column in table if column not in ("leave_out", "label")],
-        column_config=config,
+        names,
+        rows,
+        None if isinstance(report, RegressionReport) else report.labels,
+        key=f"ft_relabel_{outcome.run_id}",
         alt=plain("fine_tune_results.relabel_alt"),
     )
     counts = {"shown": len(chosen), "count": len(order)}
     st.caption(t("fine_tune_results.rows_shown", **counts))
-    changes = mending_of(st.session_state[key]["edited_rows"], rows)
     count = len(changes.labels) + len(changes.dropped)
     button(
         t("fine_tune_results.relabel_take", count=count),

@@ -20,7 +20,7 @@ from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.temperature import Temperature, with_temperature
 from bertviz_core.trace import TrainedInputs
 from pages.attention import difference
-from pages.fine_tune import relabel
+from pages.fine_tune import mend_rows
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import PANELS as TRY_PANELS
@@ -410,7 +410,7 @@ def test_a_corrected_label_leads_to_another_training(
     monkeypatch.setattr(client, "mend_table", mended, raising=False)
     with monkeypatch.context() as patch:
         changes = Mending(labels=((8, "红"),), dropped=(4,))
-        patch.setattr(relabel, "mending_of", lambda *_: changes)
+        patch.setattr(mend_rows, "mending_of", lambda *_: changes)
         app.run()
         label = "Correct 2 and train again"
         assert app.button(key="ft_relabel_take").label == label
