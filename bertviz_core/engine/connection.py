@@ -48,6 +48,7 @@ class Connection:
         self.client = client
         self.cluster = cluster
         self._second_try = threading.Lock()
+        self._seen: set[str] = set()
 
     @classmethod
     def to_local_cluster(
@@ -224,18 +225,23 @@ class Connection:
         )
 
     def _workers(self) -> list[dict[str, Any]]:
-        return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+        workers = list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+        self._seen.update(name for one in workers for name in one["resources"])
+        return workers
 
     def _require_worker(self, resource: str) -> None:
-        """Refuses a task that would wait for ever."""
+        """Refuses a task that would wait for ever; a worker that died may come back."""
         if self.cluster is not None:
             return
-        if not any(resource in worker["resources"] for worker in self._workers()):
-            raise EngineError(
-                "No worker of the cluster takes this kind of task. Start one with the "
-                'option --resources "{resource}=1".',
-                resource=resource,
-            )
+        deadline = time.monotonic() + START_SECONDS
+        while not any(resource in one["resources"] for one in self._workers()):
+            if resource not in self._seen or time.monotonic() > deadline:
+                raise EngineError(
+                    "No worker of the cluster takes this kind of task. Start one with "
+                    'the option --resources "{resource}=1".',
+                    resource=resource,
+                )
+            time.sleep(1)
 
 
 def _outlast(ask: Callable[[], Outcome]) -> Outcome:

@@ -477,3 +477,32 @@ def test_a_cluster_elsewhere_is_never_asked_without_certificates(
     with pytest.raises(EngineError, match=said) as caught:
         connection.Connection.to_scheduler(address)
     assert caught.value.details["address"] == address
+
+
+class Scheduler:
+    """Says which resources its workers take, each time something else."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def scheduler_info(self, n_workers):
+        resources = self.answers.pop(0)
+        return {"workers": {"one": {"resources": dict.fromkeys(resources, 1)}}}
+
+
+def test_a_job_waits_for_a_worker_that_was_there_and_for_no_other(monkeypatch):
+    monkeypatch.setattr("bertviz_core.engine.connection.time.sleep", lambda _: None)
+    scheduler = Scheduler(["call", "job"], ["call"], ["call"], ["call", "job"])
+    remote = connection.Connection(scheduler, None)
+    remote._require_worker("job")
+    remote._require_worker("job")  # its worker is away twice, then back
+    assert not scheduler.answers
+
+    scheduler.answers = [["call", "job"]]
+    with pytest.raises(EngineError, match="kind of task"):
+        remote._require_worker("train")  # at once
+
+    monkeypatch.setattr("bertviz_core.engine.connection.START_SECONDS", 0)
+    scheduler.answers = [["call"], ["call"]]
+    with pytest.raises(EngineError, match="kind of task"):
+        remote._require_worker("job")
