@@ -7,7 +7,8 @@ from pages.shared.navigation import FIRST, ICONS
 from tests.browser.conftest import LOCALES
 
 AXE = Axe()
-# The frame tends what is new on the page, and formulas whose letters came, a frame later.
+# The frame tends what is new on the page, and formulas whose letters came, a frame
+# later.
 TENDED = """async () => {
   await document.fonts.ready
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
