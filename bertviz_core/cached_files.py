@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, reason_of
 
 # Whoever stopped the server in the middle of an upload left it behind.
 _FORGOTTEN_AFTER_SECONDS = 24 * 3600
@@ -48,7 +48,7 @@ def cache_folder(*inside: str) -> Path:
             "Cannot create the folder for models and tables. Received: {reason}. Set "
             "the environment variable BERTVIZ_CACHE to a writable folder and start "
             "again.",
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from error
     return folder
 

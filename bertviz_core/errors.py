@@ -30,6 +30,13 @@ class BertVizError(Exception):
         return _rebuild, (type(self), self.template, self.details)
 
 
+def reason_of(error: Exception) -> str:
+    """Why a file could not be read or written, in short and without its path."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error)[:120]
+
+
 def _rebuild(
     kind: type[BertVizError], template: str, details: dict[str, Any]
 ) -> BertVizError:

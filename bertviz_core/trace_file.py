@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bertviz_core.config import BertConfig
-from bertviz_core.errors import DatasetError
+from bertviz_core.errors import DatasetError, reason_of
 
 if TYPE_CHECKING:
     from bertviz_core.explorer import Explorer
@@ -182,5 +182,5 @@ def _not_written(path: Path, error: OSError) -> DatasetError:
         "Cannot write the file {name}. Received: {reason}. Choose an existing folder "
         "with free space.",
         name=path.name or str(path),
-        reason=error.strerror or type(error).__name__,
+        reason=reason_of(error),
     )

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from bertviz_core.checkpoints.catalogue import ENTRY_FILE
 from bertviz_core.checkpoints.folder import CONFIG_FILES, is_read, require_checkpoint
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, reason_of
 
 # Uncompressed, all files of an archive together. BERT-large with the optimiser
 # state of Google's release has 4.0e9.
@@ -121,7 +121,7 @@ def _zip_errors(name: str) -> Iterator[None]:
             "The zip file {name} cannot be unpacked. Received: {reason}. Check the "
             "file and the free disk space.",
             name=name,
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from error
 
 

@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 
 from bertviz_core.checkpoints.huggingface import SINGLE_FILE
 from bertviz_core.checkpoints.names import HUGGINGFACE, weights_of
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, reason_of
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -95,7 +95,7 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
             "Cannot write to the folder {folder}. Received: {reason}. Choose another "
             "folder, or free some disk space.",
             folder=folder.name,
-            reason=getattr(error, "strerror", None) or str(error)[:120],
+            reason=reason_of(error),
         ) from error
 
 

@@ -18,7 +18,7 @@ import filelock
 from bertviz_core import visitor_files
 from bertviz_core.engine.jobs import Job, JobBoard
 from bertviz_core.engine.questions import Question
-from bertviz_core.errors import BertVizError, TrainingError
+from bertviz_core.errors import BertVizError, TrainingError, reason_of
 from bertviz_core.finetune import run_files
 from bertviz_core.finetune.request import RESUMABLE, TrainingRequest, TrainingStatus
 from bertviz_core.tasks import TRAIN_RESOURCE
@@ -178,7 +178,7 @@ class Trainings:
             raise TrainingError(
                 "The log for TensorBoard cannot be packed on the disk of the server. "
                 "Received: {reason}. Make room there, then open this page again.",
-                reason=error.strerror or type(error).__name__,
+                reason=reason_of(error),
             ) from error
         return _file(run_id, run_files.LOG_BUNDLE)
 

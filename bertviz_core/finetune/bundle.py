@@ -16,7 +16,7 @@ import numpy as np
 
 from bertviz_core.checkpoints.documents import NOTICE_FILE
 from bertviz_core.checkpoints.export import save_model
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.finetune.card import CARDS, metrics, model_card, notice, script
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
 from bertviz_core.finetune.examples import TrainingData
@@ -72,7 +72,7 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
             "The trained model cannot be written to {name}. Received: {reason}. Make "
             "room on the disk, or choose another place.",
             name=path.name,
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from error
     return path
 

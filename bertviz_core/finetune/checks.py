@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from bertviz_core.finetune.split import (
     imbalance,
     num_oversampled,
     propose_remedy,
+    text_groups,
     text_keys,
 )
 from bertviz_core.numbers import number_text
@@ -408,18 +409,120 @@ def _warnings_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda found: order.index(found.severity)))
 
 
-def _rows(dataset: Dataset, indices: Sequence[int] | np.ndarray) -> tuple[int, ...]:
-    """Row numbers of the first of these rows; those of another file are passed over."""
+# By kind: what is said of it, and what to do.
+_SAID: Mapping[str, tuple[Note, Note | None]] = {
+    "duplicates": (
+        note("Rows that repeat the text of an earlier row: {count}."),
+        note(
+            "Copies stay on one side of the split. Remove them if they are a mistake."
+        ),
+    ),
+    "contradictions": (
+        note("Texts that occur with different labels: {count}. Rows: {rows}."),
+        note("Decide which label is right, and remove the other rows."),
+    ),
+    "contradictions_of_files": (
+        note(
+            "Rows of the test file whose text has another label, there or "
+            "in the table: {rows} ({count} in all)."
+        ),
+        note("Decide which label is right, and remove the other rows."),
+    ),
+    "label_is_text": (
+        note("Rows whose text is the label itself: {rows} ({count} in all)."),
+        note("Choose another text column, or remove these rows."),
+    ),
+    "label_in_text": (
+        note(
+            "In {count} rows the text holds the name of its label, so the "
+            "model may learn to look for that word."
+        ),
+        note("Take the label out of the texts, unless you will have it later."),
+    ),
+    "giveaway": (
+        note(
+            "“{token}” gives the label away: of the texts labelled “{label}”, "
+            "{percent} % hold it, and of {total} texts that hold it {count} have "
+            "this label."
+        ),
+        note(
+            "If new texts will lack it, take it out of these: the model may look "
+            "for nothing else."
+        ),
+    ),
+    "balance": (
+        note(
+            "The largest class, “{largest}”, has {ratio} times as many rows "
+            "as the smallest."
+        ),
+        None,
+    ),
+    "rare": (
+        note(
+            "Classes with fewer than {least} rows: {names} ({count} in all). "
+            "Rows: {rows}."
+        ),
+        note("Add rows, or join the class with one that is like it."),
+    ),
+    "spelling": (
+        note("Some classes differ only in their spelling: {names}."),
+        note("Write each class in one way, unless they are different things."),
+    ),
+    "lengths": (
+        note(
+            "At {max_tokens} tokens, {percent} % of the texts lose their end. "
+            "Half of the texts have up to {median} tokens, 95 % up to {p95}, the "
+            "longest {longest}."
+        ),
+        note("Raise the maximum length; training takes longer and more memory."),
+    ),
+    "unknown": (
+        note(
+            "{percent} % of the tokens are [UNK]: the model cannot read them. "
+            "They are in {count} of the texts."
+        ),
+        note("Choose a model for the language of the texts."),
+    ),
+}
+_BALANCE = {
+    "weights": note("Let rows of rare classes count more: class weights."),
+    "oversample": note("Repeat rows of rare classes in training: oversampling."),
+}
+
+
+def _finding(
+    kind: str,
+    dataset: Dataset,
+    indices: Sequence[int] | np.ndarray = (),
+    severity: str = "warning",
+    remedy: Note | None = None,
+    **details: str | float,
+) -> Finding:
+    """What `_SAID` says of a kind; a mere notice comes without a remedy.
+
+    Args:
+        kind: see `Finding`.
+        dataset: that the rows are of.
+        indices: of the rows; those of another file, whose number is 0, are not named.
+        severity: see `Finding`.
+        remedy: in place of the one in the table.
+        details: of the message, beside its `{rows}`.
+    """
+    (message, _), advice = _SAID[kind]
+    if "{rows}" in message:
+        details["rows"] = list_rows(dataset.row_numbers[list(indices)])
     numbers = (int(dataset.row_numbers[int(index)]) for index in indices)
-    return tuple(itertools.islice(filter(None, numbers), MAX_ROWS))
+    return Finding(
+        kind,
+        severity,
+        (message, details),
+        (remedy or advice) if severity == "warning" else None,
+        tuple(itertools.islice(filter(None, numbers), MAX_ROWS)),
+    )
 
 
 def check_dataset(dataset: Dataset) -> tuple[Finding, ...]:
-    """All checks of texts and labels, warnings first.
-
-    Args:
-        dataset: R rows.
-    """
+    """All checks of texts and labels, warnings first."""
     findings = check_same_texts(dataset)
     if not dataset.is_regression:
         findings += [
@@ -432,49 +535,22 @@ def check_dataset(dataset: Dataset) -> tuple[Finding, ...]:
 
 
 def check_same_texts(dataset: Dataset) -> list[Finding]:
-    """Rows whose text comes again, with the same label and with another.
-
-    Case, width and spacing do not count as a difference.
-
-    Args:
-        dataset: R rows.
-    """
-    groups: dict[str, list[int]] = {}
-    for index, key in enumerate(text_keys(dataset)):
-        groups.setdefault(key, []).append(index)
-    repeated = [rows for rows in groups.values() if len(rows) > 1]
+    """Rows whose text comes again, with the same label and with another."""
+    repeated = [rows for rows in text_groups(dataset) if len(rows) > 1]
     opposed = [rows for rows in repeated if len({*dataset.labels[rows].tolist()}) > 1]
-    copies = note(
-        "Copies stay on one side of the split. Remove them if they are a mistake."
+    copies = _finding(
+        "duplicates",
+        dataset,
+        list(itertools.chain(*repeated)),
+        count=sum(len(rows) - 1 for rows in repeated),
     )
-    findings = [
-        Finding(
-            "duplicates",
-            "notice" if repeated else "good",
-            note(
-                "Rows that repeat the text of an earlier row: {count}.",
-                count=sum(len(rows) - 1 for rows in repeated),
-            ),
-            copies if repeated else None,
-            _rows(dataset, [row for rows in repeated for row in rows]),
-        )
-    ]
+    severity = "notice" if repeated else "good"
+    remedy = copies.remedy if repeated else None
+    found = [dataclasses.replace(copies, severity=severity, remedy=remedy)]
     if opposed:
-        rows = [row for group in opposed for row in group]
-        findings.append(
-            Finding(
-                "contradictions",
-                "warning",
-                note(
-                    "Texts that occur with different labels: {count}. Rows: {rows}.",
-                    count=len(opposed),
-                    rows=list_rows(dataset.row_numbers[rows]),
-                ),
-                note("Decide which label is right, and remove the other rows."),
-                _rows(dataset, rows),
-            )
-        )
-    return findings
+        rows = list(itertools.chain(*opposed))
+        found.append(_finding("contradictions", dataset, rows, count=len(opposed)))
+    return found
 
 
 def _check_opposed_files(prepared: PreparedData) -> list[Finding]:
@@ -492,62 +568,23 @@ def _check_opposed_files(prepared: PreparedData) -> list[Finding]:
     opposed = [index for index, key in enumerate(keys) if len(labels[key]) > 1]
     if not opposed:
         return []
-    return [
-        Finding(
-            "contradictions_of_files",
-            "warning",
-            note(
-                "Rows of the test file whose text has another label, there or "
-                "in the table: {rows} ({count} in all).",
-                count=len(opposed),
-                rows=list_rows(judged.row_numbers[opposed]),
-            ),
-            note("Decide which label is right, and remove the other rows."),
-        )
-    ]
+    said = _finding("contradictions_of_files", judged, opposed, count=len(opposed))
+    return [dataclasses.replace(said, rows=())]  # they would be taken for the table's
 
 
 def check_label_words(dataset: Dataset) -> list[Finding]:
-    """Texts that are, or give away, their own label.
-
-    Args:
-        dataset: R rows with classes.
-    """
+    """Texts that are, or give away, their own label."""
     names = [name.casefold() for name in dataset.label_names]
     own = [names[label] for label in dataset.labels]
     texts = [text.casefold() for text in dataset.texts]
     if same := [i for i, text in enumerate(texts) if text == own[i]]:
-        return [
-            Finding(
-                "label_is_text",
-                "warning",
-                note(
-                    "Rows whose text is the label itself: {rows} ({count} in all).",
-                    count=len(same),
-                    rows=list_rows(dataset.row_numbers[same]),
-                ),
-                note("Choose another text column, or remove these rows."),
-                _rows(dataset, same),
-            )
-        ]
+        return [_finding("label_is_text", dataset, same, count=len(same))]
     inside = [
         i for i, text in enumerate(texts) if _is_telling(own[i]) and own[i] in text
     ]
     if len(inside) <= _MANY_LABELS_IN_TEXT * len(dataset):
         return []
-    return [
-        Finding(
-            "label_in_text",
-            "warning",
-            note(
-                "In {count} rows the text holds the name of its label, so the "
-                "model may learn to look for that word.",
-                count=len(inside),
-            ),
-            note("Take the label out of the texts, unless you will have it later."),
-            _rows(dataset, inside),
-        )
-    ]
+    return [_finding("label_in_text", dataset, inside, count=len(inside))]
 
 
 def _is_telling(name: str) -> bool:
@@ -563,9 +600,6 @@ def check_giveaways(dataset: Dataset) -> list[Finding]:
 
     Texts that stand twice count once. What a topic brings with it, as “who” does in
     questions about people, covers less of its class.
-
-    Args:
-        dataset: R rows with classes.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -590,81 +624,49 @@ def check_giveaways(dataset: Dataset) -> list[Finding]:
         share = np.where(is_telling, inside / is_of_class.sum(), 0.0)
         # Of equals the longest, which is easier to know again.
         best = max(range(len(share)), key=lambda i: (share[i], len(names[i])))
-        if share[best] >= _LEAST_COVERED:
-            rows = np.flatnonzero(found[:, [best]].toarray().ravel() & is_of_class)
-            said = note(
-                "“{token}” gives the label away: of the texts labelled “{label}”, "
-                "{percent} % hold it, and of {total} texts that hold it {count} have "
-                "this label.",
+        if share[best] < _LEAST_COVERED:
+            continue
+        rows = np.flatnonzero(found[:, [best]].toarray().ravel() & is_of_class)
+        findings.append(
+            _finding(
+                "giveaway",
+                part,
+                rows,
                 token=excerpt(str(names[best])),
                 label=excerpt(part.label_names[label]),
                 percent=round(100 * share[best]),
                 total=int(total[best]),
                 count=len(rows),
             )
-            remedy = note(
-                "If new texts will lack it, take it out of these: the model may look "
-                "for nothing else."
-            )
-            named = _rows(part, rows)
-            findings.append(Finding("giveaway", "warning", said, remedy, named))
+        )
     return findings
 
 
 def check_classes(dataset: Dataset) -> list[Finding]:
-    """Balance, and classes with few rows.
-
-    Args:
-        dataset: with classes.
-    """
+    """Balance, and classes with few rows."""
     counts, names = dataset.counts, dataset.label_names
-    remedies = {
-        "weights": note("Let rows of rare classes count more: class weights."),
-        "oversample": note("Repeat rows of rare classes in training: oversampling."),
-    }
-    remedy = remedies.get(propose_remedy(counts))
+    remedy = _BALANCE.get(propose_remedy(counts))
+    largest = excerpt(names[int(counts.argmax())])
+    ratio = round(imbalance(counts), 1)
+    severity = "warning" if remedy else "good"
     findings = [
-        Finding(
-            "balance",
-            "warning" if remedy else "good",
-            note(
-                "The largest class, “{largest}”, has {ratio} times as many rows "
-                "as the smallest.",
-                largest=excerpt(names[int(counts.argmax())]),
-                ratio=round(imbalance(counts), 1),
-            ),
-            remedy,
-        )
+        _finding("balance", dataset, (), severity, remedy, largest=largest, ratio=ratio)
     ]
     rare = np.flatnonzero((counts > 0) & (counts < _FEW_ROWS))
     if len(rare):
         rows = np.flatnonzero(np.isin(dataset.labels, rare))
         told = ", ".join(f"{names[index]} ({counts[index]})" for index in rare)
+        told = excerpt(told, 200)
         findings.append(
-            Finding(
-                "rare",
-                "warning",
-                note(
-                    "Classes with fewer than {least} rows: {names} ({count} in all). "
-                    "Rows: {rows}.",
-                    count=len(rare),
-                    rows=list_rows(dataset.row_numbers[rows]),
-                    least=_FEW_ROWS,
-                    names=excerpt(told, 200),
-                ),
-                note("Add rows, or join the class with one that is like it."),
-                _rows(dataset, rows),
+            _finding(
+                "rare", dataset, rows, least=_FEW_ROWS, names=told, count=len(rare)
             )
         )
     return findings
 
 
 def check_spelling(dataset: Dataset) -> list[Finding]:
-    """Classes that differ only in case, width, spacing or what nobody sees.
-
-    Args:
-        dataset: with classes.
-    """
+    """Classes that differ only in case, width, spacing or what nobody sees."""
     spellings: dict[str, list[str]] = {}
     for name in dataset.label_names:
         spellings.setdefault(_as_seen(name), []).append(name)
@@ -672,18 +674,9 @@ def check_spelling(dataset: Dataset) -> list[Finding]:
     if not alike:
         return []
     ids = [dataset.label_names.index(name) for names in alike for name in names[1:]]
-    return [
-        Finding(
-            "spelling",
-            "warning",
-            note(
-                "Some classes differ only in their spelling: {names}.",
-                names=excerpt("; ".join(" / ".join(names) for names in alike), 200),
-            ),
-            note("Write each class in one way, unless they are different things."),
-            _rows(dataset, np.flatnonzero(np.isin(dataset.labels, ids))),
-        )
-    ]
+    rows = np.flatnonzero(np.isin(dataset.labels, ids))
+    told = excerpt("; ".join(" / ".join(names) for names in alike), 200)
+    return [_finding("spelling", dataset, rows, names=told)]
 
 
 def _as_seen(name: str) -> str:
@@ -708,54 +701,35 @@ def check_lengths(
     counts = lengths.counts
     share = counts.share_cut(max_tokens)
     longest = np.argsort(-lengths.num_tokens, kind="stable")
-    cut = longest[lengths.num_tokens[longest] > max_tokens]
-    remedy = note("Raise the maximum length; training takes longer and more memory.")
+    remedy = None
     if limit is not None and max_tokens >= limit:
         remedy = note(
             "The model reads no more than {limit} tokens. Shorten the texts, or split "
             "them into several rows, so that what tells the label stands within.",
             limit=limit,
         )
-    return Finding(
+    return _finding(
         "lengths",
+        dataset,
+        longest[lengths.num_tokens[longest] > max_tokens],
         _severity(share, MUCH_CUT),
-        note(
-            "At {max_tokens} tokens, {percent} % of the texts lose their end. "
-            "Half of the texts have up to {median} tokens, 95 % up to {p95}, the "
-            "longest {longest}.",
-            max_tokens=max_tokens,
-            percent=round(100 * share, 1),
-            median=counts.percentile(50),
-            p95=counts.percentile(95),
-            longest=int(counts.num_tokens[-1]),
-        ),
-        remedy if share > MUCH_CUT else None,
-        _rows(dataset, cut),
+        remedy,
+        max_tokens=max_tokens,
+        percent=round(100 * share, 1),
+        median=counts.percentile(50),
+        p95=counts.percentile(95),
+        longest=int(counts.num_tokens[-1]),
     )
 
 
 def check_unknown(dataset: Dataset, lengths: Lengths) -> Finding:
-    """How much of the texts the vocabulary has no pieces for.
-
-    Args:
-        dataset: R rows.
-        lengths: of the same rows.
-    """
+    """How much of the texts the vocabulary has no pieces for."""
     share = lengths.share_unknown
     worst = np.argsort(-lengths.num_unknown, kind="stable")
-    has_unknown = worst[lengths.num_unknown[worst] > 0]
-    remedy = note("Choose a model for the language of the texts.")
-    return Finding(
-        "unknown",
-        _severity(share, _MANY_UNKNOWN),
-        note(
-            "{percent} % of the tokens are [UNK]: the model cannot read them. "
-            "They are in {count} of the texts.",
-            percent=round(100 * share, 2),
-            count=len(has_unknown),
-        ),
-        remedy if share > _MANY_UNKNOWN else None,
-        _rows(dataset, has_unknown),
+    rows = worst[lengths.num_unknown[worst] > 0]
+    severity, percent = _severity(share, _MANY_UNKNOWN), round(100 * share, 2)
+    return _finding(
+        "unknown", dataset, rows, severity, percent=percent, count=len(rows)
     )
 
 

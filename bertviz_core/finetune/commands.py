@@ -398,12 +398,7 @@ def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
 def _say(event: TrainingEvent, is_quiet: bool) -> None:
     """A line on stderr for each epoch, and, also for the quiet, for what went wrong."""
     from bertviz_core.finetune.notes import in_english
-    from bertviz_core.finetune.run_history import (
-        of_bar,
-        of_part,
-        of_reading,
-        of_unsaved,
-    )
+    from bertviz_core.finetune.run_history import of_bar, of_ending, of_unsaved, said
 
     if event.kind == "epoch" and not is_quiet:
         best = "  best" if event.is_best else ""
@@ -415,15 +410,17 @@ def _say(event: TrainingEvent, is_quiet: bool) -> None:
             f"{event.seconds_left:.0f} s left",
             err=True,
         )
-    elif event.kind == "ended" and not event.is_whole:
-        click.echo(in_english(of_part(event)), err=True)
+        return
+    told = None
+    if event.kind == "ended" and not event.is_whole:
+        told = of_ending(event, 0, 0)
     elif event.kind == "unsaved":
-        told = of_unsaved(event.epoch, event.kept_epoch, event.reason)
-        click.echo(in_english(told), err=True)
+        told = of_unsaved(event)
     elif event.kind == "ended" and not is_quiet:
-        click.echo(in_english(of_reading()), err=True)
+        told = said("reading")
     elif event.kind == "compared" and not (is_quiet and event.metric_name):
-        told = of_bar(event.metric_name, event.metric, event.chosen)
+        told = of_bar(event)
+    if told is not None:
         click.echo(in_english(told), err=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,8 @@ import numpy as np
 
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import seconds_of_counting
-from bertviz_core.finetune.batches import (
-    Arrays,
-    TokenRows,
-    epoch_order,
-    tokenize,
-    used_words,
-)
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.batches import Arrays, epoch_order, tokenize, used_words
+from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.metrics import metric_name
 from bertviz_core.finetune.settings import LEVELS, FinetuneSettings, count_steps
 from bertviz_core.finetune.split import num_rows_seen, oversampled
@@ -122,39 +116,22 @@ _MOST_LONG_ROWS = 64
 
 
 @dataclass(frozen=True)
-class _Tokens:
-    """Some rows of a table as tokens; words that occur in others alone are few.
-
-    Args:
-        chosen: int `[S]`, which rows to learn from.
-        words: from `used_words`; the rows are numbered by these.
-        rows: the chosen ones.
-        longest: the rows with the most characters.
-        seconds: that making `rows` took.
-    """
-
-    chosen: np.ndarray
-    words: np.ndarray
-    rows: TokenRows
-    longest: TokenRows
-    seconds: float
-
-
-@dataclass(frozen=True)
 class _Sample:
-    """What the estimate looks at, and how much there is of it in the whole run.
+    """Some rows of a table, and how much there is of them in the whole run.
 
     Args:
-        timed: batches of tokens.
-        targets: of these batches, as the network learns them.
+        words: that occur in these rows, see `used_words`; others are few.
+        timed: batches of tokens, numbered by these words.
+        targets: of these batches.
         places: token places of an epoch, padding counted.
         seen: those of the validation rows.
         read: those of the test rows.
-        num_tokens: of all rows, without padding.
+        num_tokens: of all rows that an epoch reads, without padding.
         largest: B and T of the largest batch of the run.
         tokenizing: seconds for all rows.
     """
 
+    words: np.ndarray
     timed: list[Arrays]
     targets: list[np.ndarray]
     places: float
@@ -206,18 +183,18 @@ def estimate_run(
     counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
     if settings.oversample:
         data = oversampled(data, settings.seed)
-    tokens = _tokens(loaded.tokenizer, data, settings)
+    sample = _sample(loaded.tokenizer, data, settings)
     began_at = time.perf_counter()
-    learner = Learner(loaded, data, settings, tokens.words)
+    learner = Learner(loaded, data, settings, sample.words)
     beginning = time.perf_counter() - began_at
-    sample = _sample(learner, tokens, data, settings)
+    targets = [learner.centred(part) for part in sample.targets]
     num_steps = count_steps(settings, len(data.train))
     kept = kept_bytes(learner, settings, sample.num_tokens)
     frozen = passes = _NO_TIME
     if settings.level == "head":
         # The frozen layers run once; steps on their outputs take next to nothing.
         frozen = _time_frozen(learner, sample.timed, True)
-        steps = _time_head_steps(learner, sample.timed, sample.targets)
+        steps = _time_head_steps(learner, sample.timed, targets)
         seconds = steps.both / _NUM_TIMED * num_steps
     else:
         inputs = sample.timed
@@ -225,7 +202,7 @@ def estimate_run(
             frozen = _time_frozen(learner, sample.timed, False)
             inputs = _states(learner, sample.timed)
         passes = _time_passes(learner, inputs)
-        steps = _time_steps(learner, inputs, sample.targets)
+        steps = _time_steps(learner, inputs, targets)
         timed = steps.both * sample.places + passes.both * sample.seen
         seconds = timed * settings.epochs / _places(sample.timed)
     reading = _time_reading(loaded, sample.timed)
@@ -233,29 +210,29 @@ def estimate_run(
     once /= _places(sample.timed)
     once += sum(timing.first for timing in (frozen, passes, steps, reading))
     once += beginning + sample.tokenizing + counting
-    memory = _memory(learner, sample.largest) + kept
+    moving, total = (
+        sum(int(np.prod(weight.shape)) for weight in weights)
+        for weights in (learner.network.trainable_variables, learner.bert.weights)
+    )
+    layers = len(learner.bert.blocks) - learner.num_frozen
+    memory = _bytes(learner.bert.config, total, moving, sample.largest, layers) + kept
     per_step = steps.both / _NUM_TIMED
     return RunEstimate(once + seconds, per_step, num_steps, memory, once)
 
 
-def _tokens(
+def _sample(
     tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings
-) -> _Tokens:
+) -> _Sample:
     chosen = _spread(len(data.train))
     began_at = time.perf_counter()
-    rows = tokenize(tokenizer, data.train.select(chosen), settings.max_tokens)
+    read = tokenize(tokenizer, data.train.select(chosen), settings.max_tokens)
     seconds = time.perf_counter() - began_at
-    longest = tokenize(tokenizer, _long(data.train), settings.max_tokens)
-    words = used_words((rows, longest))
-    return _Tokens(
-        chosen, words, rows.renumbered(words), longest.renumbered(words), seconds
-    )
-
-
-def _sample(
-    learner: Learner, tokens: _Tokens, data: TrainingData, settings: FinetuneSettings
-) -> _Sample:
-    chosen, rows = tokens.chosen, tokens.rows
+    # Beside these, the rows with the most characters.
+    chars = np.array([len(text) for text in data.train.joined])
+    long = data.train.select(np.argsort(-chars, kind="stable")[:_MOST_LONG_ROWS])
+    longest = tokenize(tokenizer, long, settings.max_tokens)
+    words = used_words((read, longest))
+    rows, longest = read.renumbered(words), longest.renumbered(words)
     order = epoch_order(rows.lengths, settings.batch_size, settings.seed, 0)
     inputs = [rows.batch(batch) for batch in order]
     first = [index % len(inputs) for index in range(_NUM_TIMED)]
@@ -265,17 +242,20 @@ def _sample(
     more, tested = (
         len(part) / len(data.train) for part in (data.validation, data.test)
     )
+    # The batch with the longest row, which makes all of it as long.
+    part = max((rows, longest), key=lambda part: int(part.lengths.max()))
+    row = np.array([part.lengths.argmax()])
+    width = part.batch(row)["input_ids"].shape[1]
     return _Sample(
+        words=words,
         timed=[inputs[index] for index in first],
-        targets=[learner.centred(targets[order[index]]) for index in first],
+        targets=[targets[order[index]] for index in first],
         places=places,
         seen=places * more,
         read=places * tested,
         num_tokens=int(rows.lengths.sum() * share * (1 + more)),
-        largest=_largest(
-            (rows, tokens.longest), min(settings.batch_size, len(data.train))
-        ),
-        tokenizing=tokens.seconds * share * (1 + more + tested),
+        largest=(min(settings.batch_size, len(data.train)), width),
+        tokenizing=seconds * share * (1 + more + tested),
     )
 
 
@@ -283,19 +263,6 @@ def _spread(num_rows: int) -> np.ndarray:
     """Indices of rows from all of the table, as its beginning may be unlike it."""
     count = min(num_rows, _MOST_ROWS)
     return np.linspace(0, num_rows - 1, count).astype("int64")
-
-
-def _long(examples: Examples) -> Examples:
-    """The rows with the most characters."""
-    chars = np.array([len(text) for text in examples.joined])
-    return examples.select(np.argsort(-chars, kind="stable")[:_MOST_LONG_ROWS])
-
-
-def _largest(parts: Sequence[TokenRows], batch_size: int) -> tuple[int, int]:
-    """B and T of the batch with the longest row, which makes all of it as long."""
-    longest = max(parts, key=lambda part: int(part.lengths.max()))
-    row = np.argmax(longest.lengths)
-    return batch_size, longest.batch(np.array([row]))["input_ids"].shape[1]
 
 
 def _states(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
@@ -344,31 +311,16 @@ def _timing(work: Callable[[int], object]) -> _Timing:
 def _time_head_steps(
     learner: Learner, timed: list[Arrays], targets: list[np.ndarray]
 ) -> _Timing:
-    size = learner.bert.config.hidden_size
-    if learner.learns_pooler:
-        heads: list[Arrays] = [
-            {
-                "states": np.zeros((len(batch["input_ids"]), 1, size), "float32"),
-                "attention_mask": np.ones((len(batch["input_ids"]), 1), "int32"),
-            }
-            for batch in timed
-        ]
-    else:
-        heads = [
-            {"pooled_output": np.zeros((len(batch["input_ids"]), size), "float32")}
-            for batch in timed
-        ]
+    size, heads = learner.bert.config.hidden_size, []
+    for batch in timed:
+        rows = len(batch["input_ids"])
+        if learner.learns_pooler:
+            states = np.zeros((rows, 1, size), "float32")
+            ones = np.ones((rows, 1), "int32")
+            heads.append({"states": states, "attention_mask": ones})
+        else:
+            heads.append({"pooled_output": np.zeros((rows, size), "float32")})
     return _time_steps(learner, heads, targets)
-
-
-def _memory(learner: Learner, largest: tuple[int, int]) -> int:
-    """Bytes of weights and of the activations of the largest batch."""
-    moving, total = (
-        sum(int(np.prod(weight.shape)) for weight in weights)
-        for weights in (learner.network.trainable_variables, learner.bert.weights)
-    )
-    layers = len(learner.bert.blocks) - learner.num_frozen
-    return _bytes(learner.bert.config, total, moving, largest, layers)
 
 
 def _bytes(
@@ -460,32 +412,19 @@ def recommended(levels: list[LevelEstimate]) -> str:
     quick = [
         estimate.level
         for estimate in levels
-        if estimate.fits and _seconds(estimate.run) <= PATIENCE_SECONDS
+        if estimate.fits and estimate.run and estimate.run.seconds <= PATIENCE_SECONDS
     ]
     return quick[-1] if quick else levels[0].level
 
 
 def memory_before(loaded: LoadedModel, settings: FinetuneSettings) -> int:
-    """Bytes of a run by arithmetic alone, as if every text were of full length.
+    """Bytes of a run by arithmetic alone, as if every text were of full length."""
+    from bertviz_core.finetune.learner import num_frozen, num_learning
 
-    Source:
-        As `estimate.estimate_run`: weights, and the copies of those that learn;
-        activations after Korthikanti et al. 2022.
-    """
-    from bertviz_core.finetune.disk_room import num_learning
-    from bertviz_core.finetune.learner import num_frozen
-
-    model, config = loaded.model, loaded.model.config
-    total = sum(int(np.prod(weight.shape)) for weight in model.weights)
-    moving = num_learning(config, model.heads, settings, _FEWEST_LABELS)
+    config = loaded.model.config
+    moving = num_learning(loaded.model, settings, _FEWEST_LABELS)
     layers = config.num_hidden_layers - num_frozen(settings, config.num_hidden_layers)
-    batch = (
-        settings.batch_size,
-        min(settings.max_tokens, config.max_position_embeddings),
-    )
+    tokens = min(settings.max_tokens, config.max_position_embeddings)
+    batch, total = (settings.batch_size, tokens), loaded.model.count_params()
     # A pass without learning holds one layer's activations.
     return _bytes(config, total, moving, batch, layers + 1)
-
-
-def _seconds(run: RunEstimate | None) -> float:
-    return float("inf") if run is None else run.seconds

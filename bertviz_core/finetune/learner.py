@@ -21,6 +21,7 @@ from bertviz_core.weights import as_numpy
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.finetune.inputs import RowInputs
+    from bertviz_core.model.bert import Bert
 
 # To decay is to read and write each weight, for a large model and short rows a
 # twentieth of a step; and what one step takes off, often 5e-7 of a weight, is hardly
@@ -221,6 +222,26 @@ def num_frozen(settings: FinetuneSettings, num_layers: int) -> int:
     if settings.level == "top":
         return max(num_layers - settings.num_top_layers, 0)
     return 0
+
+
+def num_learning(model: Bert, settings: FinetuneSettings, num_labels: int) -> int:
+    """Numbers that move in a training on a copy of a model, if all words occur.
+
+    Args:
+        model: to begin with; a pooler that it lacks is drawn, and learns.
+        settings: reads the level and the number of layers.
+        num_labels: C.
+    """
+    size, frozen = model.config.hidden_size, num_frozen(settings, len(model.blocks))
+    learns_encoder = frozen < len(model.blocks)
+    parts: list[Any] = [*model.blocks[frozen:]]
+    if not frozen:
+        parts.append(model.embeddings)
+    if learns_encoder and model.final_norm is not None:
+        parts.append(model.final_norm)
+    count = sum(part.count_params() for part in parts) + (size + 1) * num_labels
+    learns_pooler = learns_encoder or "pooler" not in model.heads
+    return int(count + (size + 1) * size * learns_pooler)
 
 
 def class_weights(targets: np.ndarray, num_classes: int) -> np.ndarray:

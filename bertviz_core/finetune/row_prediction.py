@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from bertviz_core.cells import safe_cell
-from bertviz_core.errors import DatasetError, TextError, TrainingError
+from bertviz_core.errors import DatasetError, TextError, TrainingError, reason_of
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows, by_length, tokenize
@@ -254,7 +254,7 @@ def token_rows(
         TextError: no rows, or pairs for a model that reads one text at a time.
     """
     if not texts:
-        raise TextError("There are no texts to read. Give at least one.")
+        raise TextError("There are no texts. Give at least one.")
     if pairs is not None:
         # One pair says for all whether the model knows two segments.
         explorer.tokenize("a", "a", cut=True)
@@ -502,7 +502,7 @@ def _write(path: Path, encoding: str, write: Callable[[TextIO], None]) -> None:
         raise TrainingError(
             "The predictions cannot be stored on the server. Received: {reason}. Its "
             "disk may be full; try a smaller file.",
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from error
     finally:
         with contextlib.suppress(OSError):  # there, or nowhere to write at all

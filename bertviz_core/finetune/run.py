@@ -102,7 +102,12 @@ def finetune(
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     if work_folder is not None:
         # Before the minutes that it may take to count words.
-        read_latest(work_folder / "checkpoints", fingerprint, with_state=False)
+        read_latest(
+            work_folder / "checkpoints",
+            fingerprint,
+            with_state=False,
+            anew="--restart",
+        )
         require_room(work_folder, loaded, settings, len(data.labels))
     metric = metric_name(data.is_regression, settings)
     baselines = _simple_methods(data, metric, progress, counts_words)

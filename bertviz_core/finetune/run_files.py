@@ -18,7 +18,7 @@ import filelock
 import numpy as np
 
 from bertviz_core import errors, visitor_files
-from bertviz_core.errors import BertVizError, TrainingError
+from bertviz_core.errors import BertVizError, TrainingError, reason_of
 from bertviz_core.finetune.request import (
     RESUMABLE,
     LogEntry,
@@ -79,7 +79,7 @@ def create_run(request: TrainingRequest, run_id: str, owner: str = "") -> Path:
         write_json(folder / REQUEST, lend_tables(request, folder).to_dict())
     except OSError as error:
         visitor_files.remove(folder)
-        raise cannot_write(error.strerror or type(error).__name__) from error
+        raise cannot_write(reason_of(error)) from error
     except BaseException:
         visitor_files.remove(folder)
         raise

@@ -89,11 +89,11 @@ class RunHistory:
         phase = _PHASE_OF_KIND.get(event.kind, "train")
         if phase != self.phase:
             self.enter(phase)
-            if sentence := of_phase(phase):
-                self.say(sentence)
+            if phase == "cache":
+                self.say(said("cache"))
         self.fraction = event.fraction
         if event.kind == "compared":
-            self.bar = of_bar(event.metric_name, event.metric, event.chosen)
+            self.bar = of_bar(event)
             self.say(self.bar)
         elif event.kind == "judge":
             self.seconds_left = event.seconds_left
@@ -112,15 +112,12 @@ class RunHistory:
         elif event.kind == "epoch":
             self._take_epoch(event)
         elif event.kind == "unsaved":
-            self.say(of_unsaved(event.epoch, event.kept_epoch, event.reason))
+            self.say(of_unsaved(event))
         elif event.kind == "ended":
             self.ending, self.fraction = event.ending, 0.0
             self.seconds_left = None
-            if event.is_whole:
-                self.say(of_ending(event, self.best_epoch, len(self.epochs)))
-            else:
-                self.say(of_part(event))
-            self.say(of_reading())
+            self.say(of_ending(event, self.best_epoch, len(self.epochs)))
+            self.say(said("reading"))
 
     def curve(self) -> list[list[float]]:
         """The points, the steps since the last one as a point of their own."""
@@ -170,10 +167,13 @@ class RunHistory:
         """`step` is the one after which it goes on, where that is within an epoch."""
         if not self.is_restarted:
             return
+        name = "asked_on" if self.is_asked else "restarted"
         if step:
-            self.say(note("The training goes on after step {step}.", step=step))
+            self.say(said("on_within", step=step))
+        elif num_epochs:
+            self.say(said(name, epoch=num_epochs))
         else:
-            self.say((of_resume if self.is_asked else of_restart)(num_epochs))
+            self.say(said(f"{name}_anew"))
         self.is_restarted = self.is_asked = False
         self.resumed_epoch = None if step and not num_epochs else num_epochs
 
@@ -185,50 +185,129 @@ def _mean(points: list[list[float]]) -> list[float]:
     return [points[-1][0], float(f"{loss:.5g}"), float(f"{points[-1][2]:.5g}")]
 
 
-def of_start(num_train: int, num_validation: int, num_test: int) -> Note:
-    """The run begins."""
-    if not num_validation:
-        return note(
-            "The training begins: {train} training rows, {test} test rows, and too "
-            "few for validation. All epochs run, and the last one is kept.",
-            train=num_train,
-            test=num_test,
-        )
-    return note(
+# What the log says, by name. Behind "best" and "worse" stands the metric.
+_SAID: Mapping[str, Note] = {
+    "begins": note(
         "The training begins: {train} training rows, {validation} validation rows, "
-        "{test} test rows.",
-        train=num_train,
-        validation=num_validation,
-        test=num_test,
-    )
-
-
-def of_bar(metric: str, value: float | None, chosen: Mapping[str, Any]) -> Note:
-    """Words were counted, before anything learns.
-
-    Args:
-        metric: "accuracy", "macro_f1" or "r2".
-        value: of the metric; `None` where there is none.
-        chosen: see `baselines.Baseline`.
-    """
-    if value is None:
-        return note(
-            "Word counts (TF-IDF) could not be had, so the report lacks this method."
-        )
-    if metric == "accuracy":
-        return note(
-            "The bar to beat: word counts (TF-IDF, {chosen}) get {percent} % of the "
-            "test rows right.",
-            chosen=chosen_text(chosen),
-            percent=round(100 * value, 1),
-        )
-    return note(
+        "{test} test rows."
+    ),
+    "begins_without_validation": note(
+        "The training begins: {train} training rows, {test} test rows, and too "
+        "few for validation. All epochs run, and the last one is kept."
+    ),
+    "no_bar": note(
+        "Word counts (TF-IDF) could not be had, so the report lacks this method."
+    ),
+    "bar_accuracy": note(
+        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent} % of the "
+        "test rows right."
+    ),
+    "bar": note(
         "The bar to beat: word counts (TF-IDF, {chosen}), with {name} = {value} on the "
-        "test rows.",
-        chosen=chosen_text(chosen),
-        name="macro-F1" if metric == "macro_f1" else "R²",
-        value=round(value, 3),
-    )
+        "test rows."
+    ),
+    "cache": note(
+        "The layers that do not learn read every text once; what they say is "
+        "kept for all epochs."
+    ),
+    "restarted": note(
+        "The process that trains ended unexpectedly and was started again. The "
+        "training goes on after epoch {epoch}."
+    ),
+    "restarted_anew": note(
+        "The process that trains ended unexpectedly and was started again. No epoch "
+        "was done yet, so the training begins anew."
+    ),
+    "asked_on": note(
+        "The training was asked to go on, and does so after epoch {epoch}."
+    ),
+    "asked_on_anew": note(
+        "The training was asked to go on. No epoch was done yet, so it begins anew."
+    ),
+    "on_within": note("The training goes on after step {step}."),
+    "epoch": note("Epoch {epoch} is done; its mean loss was {loss}."),
+    "best_accuracy": note(
+        "Epoch {epoch}: {percent} % of the validation rows are right, the best so far."
+    ),
+    "best_macro_f1": note(
+        "Epoch {epoch}: macro-F1 on the validation rows is {value}, the best so far."
+    ),
+    "best_r2": note(
+        "Epoch {epoch}: R² on the validation rows is {value}, the best so far."
+    ),
+    "worse_accuracy": note(
+        "Epoch {epoch}: {percent} % of the validation rows are right. Epoch {best} "
+        "with {most} % stays the best."
+    ),
+    "worse_macro_f1": note(
+        "Epoch {epoch}: macro-F1 on the validation rows is {value}. Epoch {best} "
+        "with {most} stays the best."
+    ),
+    "worse_r2": note(
+        "Epoch {epoch}: R² on the validation rows is {value}. Epoch {best} with {most} "
+        "stays the best."
+    ),
+    "unsaved": note(
+        "Epoch {epoch} cannot be written to the disk. Received: {reason}. The "
+        "training goes on and keeps its best weights in memory; if it breaks off, "
+        "it can go on after epoch {kept} only."
+    ),
+    "never_saved": note(
+        "Epoch {epoch} cannot be written to the disk. Received: {reason}. The "
+        "training goes on and keeps its best weights in memory; if it breaks off, it "
+        "begins anew."
+    ),
+    "part": note(
+        "The training was stopped after step {step}, before its first epoch was "
+        "over. The model is as it was then."
+    ),
+    "over": note("The steps are over. The model is as it was after epoch {epoch}."),
+    "no_better": note(
+        "No epoch was better for {count} epochs, so the training ends early. The "
+        "model is that of epoch {epoch}."
+    ),
+    "not_a_number": note(
+        "The loss was no longer a number, so the training ends. The model is that "
+        "of epoch {epoch}."
+    ),
+    "asked": note(
+        "The training was stopped. The model is that of epoch {epoch}, the best so far."
+    ),
+    "finished": note(
+        "All epochs are done. The model is that of epoch {epoch}, the best one."
+    ),
+    "reading": note(
+        "The finished model reads the test rows, in float32: the report is of what it "
+        "says of them."
+    ),
+    "lease": note(
+        "Nobody has looked at this training for {minutes} minutes, so it is being "
+        "stopped."
+    ),
+    "time_up": note(
+        "A training may take {minutes} minutes on this server, and these are over, so "
+        "it is being stopped."
+    ),
+    "stopped_early": note(
+        "The training was stopped before its first step, so there is no model."
+    ),
+}
+
+
+def said(name: str, /, **details: str | float) -> Note:
+    """A sentence of the log."""
+    return _SAID[name][0], details
+
+
+def of_bar(event: TrainingEvent) -> Note:
+    """Words were counted, before anything learns."""
+    if event.metric is None:
+        return said("no_bar")
+    chosen = chosen_text(event.chosen)
+    if event.metric_name == "accuracy":
+        return said("bar_accuracy", chosen=chosen, percent=round(100 * event.metric, 1))
+    name = "macro-F1" if event.metric_name == "macro_f1" else "R²"
+    return said("bar", chosen=chosen, name=name, value=round(event.metric, 3))
 
 
 def chosen_text(chosen: Mapping[str, Any]) -> str:
@@ -240,215 +319,34 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
     )
 
 
-def of_phase(phase: str) -> Note | None:
-    """A part of the run begins that needs a word."""
-    if phase == "cache":
-        return note(
-            "The layers that do not learn read every text once; what they say is "
-            "kept for all epochs."
-        )
-    return None
-
-
-def of_restart(num_epochs: int) -> Note:
-    """The process died; this many epochs are kept."""
-    if num_epochs:
-        return note(
-            "The process that trains ended unexpectedly and was started again. The "
-            "training goes on after epoch {epoch}.",
-            epoch=num_epochs,
-        )
-    return note(
-        "The process that trains ended unexpectedly and was started again. No epoch "
-        "was done yet, so the training begins anew."
-    )
-
-
-def of_resume(num_epochs: int) -> Note:
-    """Someone asked a run that broke off to go on; this many epochs are kept."""
-    if num_epochs:
-        return note(
-            "The training was asked to go on, and does so after epoch {epoch}.",
-            epoch=num_epochs,
-        )
-    return note(
-        "The training was asked to go on. No epoch was done yet, so it begins anew."
-    )
-
-
 def of_epoch(event: TrainingEvent, best_epoch: int, best: float) -> Note:
-    """An epoch has ended.
-
-    Args:
-        event: of the epoch.
-        best_epoch: the best so far, this one counted.
-        best: its metric.
-    """
-    metric, epoch = event.metric_name, event.epoch
-    if event.metric is None:
-        return note(
-            "Epoch {epoch} is done; its mean loss was {loss}.",
-            epoch=epoch,
-            loss=round(event.loss or 0.0, 3),
-        )
+    """An epoch has ended; the best so far, this one counted, has the metric `best`."""
+    metric, epoch, value = event.metric_name, event.epoch, event.metric
+    if value is None:
+        return said("epoch", epoch=epoch, loss=round(event.loss or 0.0, 3))
+    details: dict[str, float] = {"value": round(value, 3), "most": round(best, 3)}
+    if metric == "accuracy":
+        details = {"percent": round(100 * value, 1), "most": round(100 * best, 1)}
     if best_epoch == epoch:
-        return _of_best(metric, epoch, event.metric)
-    return _of_worse(metric, epoch, event.metric, best_epoch, best)
+        del details["most"]
+        return said(f"best_{metric}", epoch=epoch, **details)
+    return said(f"worse_{metric}", epoch=epoch, best=best_epoch, **details)
 
 
-def of_part(event: TrainingEvent) -> Note:
-    """The run was stopped within its first epoch, and there is no better to keep."""
-    return note(
-        "The training was stopped after step {step}, before its first epoch was "
-        "over. The model is as it was then.",
-        step=event.step,
-    )
-
-
-def of_unsaved(epoch: int, kept_epoch: int, reason: str) -> Note:
-    """An epoch cannot be written to the disk, and the run goes on.
-
-    Args:
-        epoch: from 1.
-        kept_epoch: the last one that was written; 0 for none.
-        reason: as the system says it.
-    """
-    if kept_epoch:
-        return note(
-            "Epoch {epoch} cannot be written to the disk. Received: {reason}. The "
-            "training goes on and keeps its best weights in memory; if it breaks off, "
-            "it can go on after epoch {kept} only.",
-            epoch=epoch,
-            reason=reason,
-            kept=kept_epoch,
-        )
-    return note(
-        "Epoch {epoch} cannot be written to the disk. Received: {reason}. The "
-        "training goes on and keeps its best weights in memory; if it breaks off, it "
-        "begins anew.",
-        epoch=epoch,
-        reason=reason,
-    )
+def of_unsaved(event: TrainingEvent) -> Note:
+    """An epoch cannot be written to the disk, and the run goes on."""
+    about: dict[str, str | float] = {"epoch": event.epoch, "reason": event.reason}
+    if event.kept_epoch:
+        return said("unsaved", kept=event.kept_epoch, **about)
+    return said("never_saved", **about)
 
 
 def of_ending(event: TrainingEvent, best_epoch: int, num_epochs: int) -> Note:
-    """The steps are over; why, and which epoch is kept.
-
-    Args:
-        event: of the kind "ended".
-        best_epoch: from 1.
-        num_epochs: that have ended.
-    """
-    ending = event.ending
-    if not event.metric_name and ending != "not_a_number":
-        return note(
-            "The steps are over. The model is as it was after epoch {epoch}.",
-            epoch=best_epoch,
-        )
-    if ending == "no_better":
-        return note(
-            "No epoch was better for {count} epochs, so the training ends early. The "
-            "model is that of epoch {epoch}.",
-            count=num_epochs - best_epoch,
-            epoch=best_epoch,
-        )
-    if ending == "not_a_number":
-        return note(
-            "The loss was no longer a number, so the training ends. The model is that "
-            "of epoch {epoch}.",
-            epoch=best_epoch,
-        )
-    if ending == "asked":
-        return note(
-            "The training was stopped. The model is that of epoch {epoch}, the best so "
-            "far.",
-            epoch=best_epoch,
-        )
-    return note(
-        "All epochs are done. The model is that of epoch {epoch}, the best one.",
-        epoch=best_epoch,
-    )
-
-
-def of_reading() -> Note:
-    """The steps are over, and the report is made."""
-    return note(
-        "The finished model reads the test rows, in float32: the report is of what it "
-        "says of them."
-    )
-
-
-def of_lease(minutes: int) -> Note:
-    """Nobody asked for so long that the run was stopped."""
-    return note(
-        "Nobody has looked at this training for {minutes} minutes, so it is being "
-        "stopped.",
-        minutes=minutes,
-    )
-
-
-def of_time_up(minutes: int) -> Note:
-    """The host gives a training no longer time."""
-    return note(
-        "A training may take {minutes} minutes on this server, and these are over, so "
-        "it is being stopped.",
-        minutes=minutes,
-    )
-
-
-def of_early_stop() -> Note:
-    """Stopped before the first step."""
-    return note("The training was stopped before its first step, so there is no model.")
-
-
-def _of_best(metric: str, epoch: int, value: float) -> Note:
-    if metric == "accuracy":
-        return note(
-            "Epoch {epoch}: {percent} % of the validation rows are right, the best "
-            "so far.",
-            epoch=epoch,
-            percent=round(100 * value, 1),
-        )
-    if metric == "macro_f1":
-        return note(
-            "Epoch {epoch}: macro-F1 on the validation rows is {value}, the best "
-            "so far.",
-            epoch=epoch,
-            value=round(value, 3),
-        )
-    return note(
-        "Epoch {epoch}: R² on the validation rows is {value}, the best so far.",
-        epoch=epoch,
-        value=round(value, 3),
-    )
-
-
-def _of_worse(
-    metric: str, epoch: int, value: float, best_epoch: int, best: float
-) -> Note:
-    if metric == "accuracy":
-        return note(
-            "Epoch {epoch}: {percent} % of the validation rows are right. Epoch {best} "
-            "with {most} % stays the best.",
-            epoch=epoch,
-            percent=round(100 * value, 1),
-            best=best_epoch,
-            most=round(100 * best, 1),
-        )
-    if metric == "macro_f1":
-        return note(
-            "Epoch {epoch}: macro-F1 on the validation rows is {value}. Epoch {best} "
-            "with {most} stays the best.",
-            epoch=epoch,
-            value=round(value, 3),
-            best=best_epoch,
-            most=round(best, 3),
-        )
-    return note(
-        "Epoch {epoch}: R² on the validation rows is {value}. Epoch {best} with {most} "
-        "stays the best.",
-        epoch=epoch,
-        value=round(value, 3),
-        best=best_epoch,
-        most=round(best, 3),
-    )
+    """The steps are over: why, and which epoch is kept of those that have ended."""
+    if not event.is_whole:  # there is no better to keep
+        return said("part", step=event.step)
+    if not event.metric_name and event.ending != "not_a_number":
+        return said("over", epoch=best_epoch)
+    if event.ending == "no_better":
+        return said("no_better", count=num_epochs - best_epoch, epoch=best_epoch)
+    return said(event.ending, epoch=best_epoch)

@@ -208,7 +208,7 @@ def split_dataset(
             "`validation_rate` must be in (0, 1), `test_rate` in [0, 1). Received: "
             f"{validation_rate}, {test_rate}."
         )
-    groups = _groups(dataset)
+    groups = text_groups(dataset)
     if len(groups) < 2:
         raise DatasetError(
             "All rows have the same text, so none is left to check by. Received: "
@@ -281,7 +281,7 @@ def _to_choose(
 ) -> tuple[np.ndarray, tuple[Note, ...]]:
     """Indices of the validation rows among some; none where they would be few."""
     part = dataset.select(rows)
-    groups = _groups(part)
+    groups = text_groups(part)
     drawn = np.empty(0, "int64")
     if len(groups) > 1:
         drawn, _ = _drawn(part, groups, rate, seed)
@@ -329,8 +329,8 @@ def _normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _groups(dataset: Dataset) -> list[list[int]]:
-    """Indices of the rows of each different text."""
+def text_groups(dataset: Dataset) -> list[list[int]]:
+    """Indices of the rows of each different text, see `text_keys`."""
     groups: dict[str, list[int]] = {}
     for index, key in enumerate(text_keys(dataset)):
         groups.setdefault(key, []).append(index)

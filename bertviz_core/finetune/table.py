@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertviz_core.errors import DatasetError
+from bertviz_core.errors import DatasetError, reason_of
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.other_tables import SPREADSHEET, OtherTable, kind_of
 from bertviz_core.finetune.table_encoding import (
@@ -280,7 +280,7 @@ def _bytes_of(source: bytes | Path, limits: Limits) -> bytes:
         raise DatasetError(
             "The file {name} cannot be read. Received: {reason}. Check its name.",
             name=Path(str(source)).name,
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from None
     if size > limits.max_bytes:
         raise DatasetError(

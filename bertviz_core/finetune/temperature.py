@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from bertviz_core import visitor_files
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.finetune.evaluation import ClassificationReport, judge
 from bertviz_core.finetune.examples import TrainingData
 
@@ -109,7 +109,7 @@ def keep_temperature(folder: Path, data: TrainingData, found: Temperature) -> No
         new.replace(folder / run_files.OUTPUTS)
         replace_folder(scratch, model)
     except OSError as error:
-        raise run_files.cannot_write(error.strerror or type(error).__name__) from error
+        raise run_files.cannot_write(reason_of(error)) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         held.release()

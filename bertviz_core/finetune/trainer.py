@@ -364,7 +364,7 @@ class Trainer:
         folder = self.work_folder
         if folder is None:
             return
-        found = read_latest(folder / "checkpoints", self.fingerprint)
+        found = read_latest(folder / "checkpoints", self.fingerprint, anew="--restart")
         if found is None:
             return
         state = dict(found.state)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bertviz_core import visitor_files
-from bertviz_core.errors import BertVizError, CheckpointError
-from bertviz_core.finetune import run_files, run_history
+from bertviz_core.errors import BertVizError, CheckpointError, reason_of
+from bertviz_core.finetune import run_files
 from bertviz_core.finetune.bundle import pack_model, write_model_folder
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.run import FinetuneResult, finetune
-from bertviz_core.finetune.run_history import RunHistory
+from bertviz_core.finetune.run_history import RunHistory, said
 from bertviz_core.training.checkpoint import keep_newest
 from bertviz_core.training.events import TensorBoardLog, TrainingEvent
 from bertviz_core.whole_files import replace_folder
@@ -83,13 +83,13 @@ class TrainingRun:
             self._run(open_model, read_data)
         except _StoppedEarlyError:
             self._tell_stop()
-            self.history.say(run_history.of_early_stop())
+            self.history.say(said("stopped_early"))
             self._end("stopped")
         except BertVizError as error:
             self._end("failed", error)
             raise
         except OSError as error:
-            told = run_files.cannot_write(error.strerror or type(error).__name__)
+            told = run_files.cannot_write(reason_of(error))
             self._end("failed", told)
             raise told from error
         finally:
@@ -109,11 +109,13 @@ class TrainingRun:
         loaded = open_model(self.request.model)
         data = read_data()
         if not self.history.log:
-            self.history.say(
-                run_history.of_start(
-                    len(data.train), len(data.validation), len(data.test)
-                )
-            )
+            parts = ("train", "validation", "test")
+            rows = {name: len(getattr(data, name)) for name in parts}
+            if rows["validation"]:
+                self.history.say(said("begins", **rows))
+            else:
+                del rows["validation"]
+                self.history.say(said("begins_without_validation", **rows))
         if self.request.tensorboard:
             self._logs.append(TensorBoardLog(self.folder / run_files.LOG_FOLDER))
         result = finetune(
@@ -152,10 +154,10 @@ class TrainingRun:
         reason = run_files.reason_to_stop(self.folder)
         if reason == run_files.ABANDONED:
             minutes = round(visitor_files.lease_seconds() / 60)
-            self.history.say(run_history.of_lease(minutes))
+            self.history.say(said("lease", minutes=minutes))
         elif reason == run_files.TIME_UP:
             minutes = round(visitor_files.max_training_seconds() / 60)
-            self.history.say(run_history.of_time_up(minutes))
+            self.history.say(said("time_up", minutes=minutes))
 
     def _keep(self, result: FinetuneResult) -> None:
         """Writes what the run leaves; the model appears last."""

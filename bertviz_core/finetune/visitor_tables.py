@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bertviz_core import visitor_files
-from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.errors import DatasetError, TrainingError, reason_of
 from bertviz_core.finetune.table import DEFAULT_LIMITS
 from bertviz_core.finetune.table_encoding import refuse_other_formats
 from bertviz_core.visitor_files import TABLES, place_of, run_folder
@@ -50,7 +50,7 @@ def keep_table(file: BinaryIO | bytes, owner: str = "") -> str:
         raise DatasetError(
             "The table cannot be stored on the server. Received: {reason}. Its disk "
             "may be full; try a smaller file.",
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from error
     except BaseException:
         visitor_files.remove(folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 import filelock
 import numpy as np
 
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.pretrain.settings import CorpusSettings
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.whole_files import replace_folder
@@ -187,7 +187,7 @@ def write_corpus(
             "The encoded corpus cannot be written to {folder}. Received: {reason}. "
             "Make room on the disk or choose another folder.",
             folder=folder.parent.name,
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from error
     return open_corpus(folder)
 

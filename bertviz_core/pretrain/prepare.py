@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from tokenizers import trainers
 
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.pretrain.corpus import (
     INDEX_FILE,
     LAYOUT,
@@ -86,7 +86,7 @@ def _not_read(path: Path, error: OSError) -> TrainingError:
         "The text file {name} cannot be read. Received: {reason}. Check the path and "
         "the rights.",
         name=path.name,
-        reason=error.strerror or type(error).__name__,
+        reason=reason_of(error),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.weights import as_numpy
 from bertviz_core.whole_files import replace_folder
 
@@ -71,7 +71,7 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
             "room on the disk and start again: the run goes on from the checkpoint "
             "before.",
             step=checkpoint.step,
-            reason=getattr(error, "strerror", None) or str(error)[:120],
+            reason=reason_of(error),
         ) from error
     folders = _folders(root)
     # Later ones are damaged: the run has gone back to one before them.
@@ -93,6 +93,7 @@ def read_latest(
     fingerprint: str | None = None,
     with_state: bool = True,
     say: Callable[[str], None] = lambda line: None,
+    anew: str = "--out FOLDER",
 ) -> Checkpoint | None:
     """Reads the newest checkpoint of a run that is whole; `None` where there is none.
 
@@ -101,6 +102,7 @@ def read_latest(
         fingerprint: of the run that is to go on; `None` for any.
         with_state: false leaves `state` empty, for who asks which run it is.
         say: told in a line of each newer one that is damaged.
+        anew: the option by which this command begins another run.
 
     Raises:
         TrainingError: all that there are are damaged, or it is of another run.
@@ -121,9 +123,10 @@ def read_latest(
             if fingerprint not in (None, found.fingerprint):
                 raise TrainingError(
                     "The checkpoint of step {step} belongs to other data or other "
-                    "settings. Give those that the run began with, or another folder; "
-                    "`fine-tune --restart` begins anew.",
+                    "settings. Give those that the run began with, or begin another "
+                    "run with {option}.",
                     step=found.step,
+                    option=anew,
                 )
             return found
     return None

@@ -11,7 +11,7 @@ from typing import Any
 import filelock
 import numpy as np
 
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.whole_files import write_whole
 
 
@@ -69,7 +69,7 @@ def not_written(folder: Path, error: OSError) -> TrainingError:
         "The folder {folder} cannot be written. Received: {reason}. Choose another one "
         "for --out, on a disk with room.",
         folder=folder.name,
-        reason=error.strerror or type(error).__name__,
+        reason=reason_of(error),
     )
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.cached_files import incoming_file
 from bertviz_core.engine.model_tasks import add_upload
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, reason_of
 from pages.shared.answers import forget_lists, suggested_names
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
@@ -114,5 +114,5 @@ def _store(file: Upload) -> ModelEntry:
             "The uploaded file {name} cannot be stored on the server. Received: "
             "{reason}. Its disk may be full; try a smaller file.",
             name=file.name,
-            reason=error.strerror or type(error).__name__,
+            reason=reason_of(error),
         ) from error

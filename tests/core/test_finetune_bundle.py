@@ -632,6 +632,7 @@ def test_the_same_command_goes_on_after_a_stop_and_no_other_does(
     assert json.loads(stopped.stdout)["ending"] == "asked"
     other = run_command(*run, *out, "--seed", 7)
     assert "belongs to other data or other settings" in other.stderr
+    assert "--restart" in other.stderr
     finished = run_command(*run, *out)
     found, expected = (json.loads(done.stdout) for done in (finished, whole))
     assert found["ending"] == "finished"

@@ -1,17 +1,16 @@
 """How much of the disk a training takes: by hand, and on the disk."""
 
 import dataclasses
+import math
 import shutil
 
 import pytest
 
 from bertviz_core import visitor_files
-from bertviz_core.config import BertConfig
 from bertviz_core.errors import StorageError, TrainingError
 from bertviz_core.finetune import disk_room
-from bertviz_core.finetune.learner import Learner
+from bertviz_core.finetune.learner import Learner, num_learning
 from bertviz_core.finetune.run import finetune
-from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.training import checkpoint
 from tests.core.finetune_samples import (
     SETTINGS,
@@ -19,67 +18,47 @@ from tests.core.finetune_samples import (
     shared_loaded,
     tiny_loaded,
 )
+from tests.core.random_models import CONFIG, explorer_of, random_model
 
 pytestmark = pytest.mark.tensorflow
 
-BASE = BertConfig(vocab_size=30522)  # BERT-base, uncased
-H, INNER, C = 768, 3072, 3
-LAYER = 4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H
-EMBEDDINGS = (30522 + 512 + 2) * H + 2 * H
-POOLER, HEAD = H * H + H, H * C + C
-MLM, NSP = H * H + H + 2 * H + 30522, 2 * H + 2
-LEVELS = {
-    "full": EMBEDDINGS + 12 * LAYER + POOLER + HEAD,
-    "top": 2 * LAYER + POOLER + HEAD,
-    "head": HEAD,
-}
+C = 3
+LEVELS = ("full", "top", "head")
 
 
-MODEL = EMBEDDINGS + 12 * LAYER + POOLER + MLM + NSP + HEAD
+def of_level(level):
+    return dataclasses.replace(SETTINGS, level=level, num_top_layers=1)
 
 
+@pytest.mark.parametrize("heads", [("mlm",), ("pooler", "mlm", "nsp")])
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_weights_that_learn_are_those_counted_by_hand(level):
-    settings = FinetuneSettings(level=level, num_top_layers=2)
-    num_learning = disk_room.num_learning
-    assert num_learning(BASE, ALL_HEADS, settings, C) == LEVELS[level]
-    # A pooler that is drawn learns with the head.
-    drawn = POOLER if level == "head" else 0
-    assert num_learning(BASE, ("mlm",), settings, C) == LEVELS[level] + drawn
-    last_norm = 0 if level == "head" else 2 * H
-    pre_norm = dataclasses.replace(BASE, pre_norm=True)
-    found = num_learning(pre_norm, ("pooler",), settings, C)
-    assert found == LEVELS[level] + last_norm
-
-
-ALL_HEADS = ("pooler", "mlm", "nsp")
-
-
-@pytest.mark.parametrize(
-    ("settings", "heads", "expected"),
-    [
-        # Three checkpoints for a moment, in each: weight, two averages, the best.
-        (FinetuneSettings(), ALL_HEADS, 3 * 4 * 4 * LEVELS["full"]),
-        # The model and its zip, beside two checkpoints of a head.
-        (FinetuneSettings(level="head"), ALL_HEADS, 2 * 4 * MODEL + 2 * 16 * HEAD),
-        # A single epoch may be stopped again and again.
-        (FinetuneSettings(epochs=1), ("pooler",), 3 * 4 * 4 * LEVELS["full"]),
-    ],
-)
-def test_the_room_is_that_counted_by_hand(settings, heads, expected):
-    assert disk_room.room_for(BASE, heads, settings, C) == expected
-    if settings.level == "full" and heads == ALL_HEADS:
-        assert expected == 5_255_258_256
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_training_counts_the_same(level):
-    settings = dataclasses.replace(SETTINGS, level=level, num_top_layers=1)
-    loaded, data = tiny_loaded(("mlm",)), random_data()
-    network = Learner(loaded, data, settings).network  # with all words
+def test_a_training_counts_the_same(level, heads):
+    settings, loaded = of_level(level), tiny_loaded(heads)
+    network = Learner(loaded, random_data(), settings).network  # with all words
     moving = sum(v.value.numpy().size for v in network.trainable_variables)
-    config, heads = loaded.model.config, loaded.model.heads
-    assert disk_room.num_learning(config, heads, settings, 3) == moving
+    assert num_learning(loaded.model, settings, C) == moving
+
+
+def test_the_last_norm_of_a_pre_norm_model_learns_with_its_layers():
+    model, _ = random_model(dataclasses.replace(CONFIG, pre_norm=True))
+    settings, loaded = of_level("top"), explorer_of(model).loaded
+    network = Learner(loaded, random_data(), settings).network
+    moving = sum(v.value.numpy().size for v in network.trainable_variables)
+    assert num_learning(model, settings, C) == moving
+
+
+def test_the_room_is_that_counted_by_hand():
+    loaded = tiny_loaded(("mlm",))
+    sizes = {v.path: math.prod(v.shape) for v in loaded.model.trainable_variables}
+    size = loaded.model.config.hidden_size
+    encoder = sum(n for path, n in sizes.items() if "/mlm/" not in path)
+    drawn = size * size + size + C * size + C
+    # Three checkpoints for a moment, in each: weight, two averages, the best.
+    found = disk_room.room_for(loaded.model, of_level("full"), C)
+    assert found == 3 * 4 * 4 * (encoder + drawn)
+    # The model and its zip, beside two checkpoints of a head.
+    found = disk_room.room_for(loaded.model, of_level("head"), C)
+    assert found == 2 * 4 * (sum(sizes.values()) + drawn) + 2 * 4 * 4 * drawn
 
 
 def test_a_training_keeps_as_many_checkpoints_of_that_size(tmp_path, monkeypatch):
@@ -94,17 +73,14 @@ def test_a_training_keeps_as_many_checkpoints_of_that_size(tmp_path, monkeypatch
     finetune(loaded, random_data(), SETTINGS, work_folder=tmp_path)
     most = max(sizes, key=len)
     assert len(most) == disk_room.NUM_KEPT + 1
-    config, heads = loaded.model.config, loaded.model.heads
-    moving = disk_room.num_learning(config, heads, SETTINGS, 3)
+    moving = num_learning(loaded.model, SETTINGS, 3)
     # Beside the numbers: their names, and the states of dropout and optimiser.
     assert 0 <= most[0] - 4 * 4 * moving < 50_000
 
 
 def test_what_lies_there_already_counts_as_room(tmp_path, monkeypatch):
     loaded, work = shared_loaded(), tmp_path / "not" / "there"
-    needed = 100_000_000 + disk_room.room_for(
-        loaded.model.config, loaded.model.heads, SETTINGS, 3
-    )
+    needed = 100_000_000 + disk_room.room_for(loaded.model, SETTINGS, 3)
     usage = shutil.disk_usage(tmp_path)._replace(free=needed - 9)
     monkeypatch.setattr(disk_room.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(TrainingError, match="too little room"):

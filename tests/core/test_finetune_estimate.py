@@ -109,9 +109,8 @@ def test_memory_counts_all_copies_of_what_learns(timed):
     head = dataclasses.replace(FULL, level="head")
     least = estimated(head, data, loaded).memory_bytes
     config = loaded.model.config
-    read = estimate._tokens(loaded.tokenizer, data, FULL)
-    learner = Learner(loaded, data, FULL, read.words)
-    tokens = estimate._sample(learner, read, data, FULL).largest[1]
+    read = estimate._sample(loaded.tokenizer, data, FULL)
+    learner, tokens = Learner(loaded, data, FULL, read.words), read.largest[1]
     learned = weights_of(learner.bert).items()
     # All but the states of dropout; at level "head" the output layer alone learns.
     learning = sum(w.size for name, w in learned if "seed" not in name)
