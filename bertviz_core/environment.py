@@ -29,8 +29,8 @@ def whole_number(name: str, default: int, least: int = 0) -> int:
     is_number = received.isdecimal() and len(received) <= 18
     if not is_number or int(received) < least:
         raise EngineError(
-            "The environment variable {name} must be a whole number. "
-            "Received: {received}. Correct it, or remove it, and start again.",
+            "The environment variable {name} must be a whole number. Received: "
+            "{received}. Correct or unset it, and restart.",
             name=name,
             received=received[:60],
         )
@@ -52,8 +52,8 @@ def one_of(name: str, choices: tuple[str, ...]) -> str:
         return choices[0]
     if received.lower() not in choices:
         raise EngineError(
-            "The environment variable {name} must be one of: {choices}. "
-            "Received: {received}. Correct it, or remove it, and start again.",
+            "The environment variable {name} must be one of: {choices}. Received: "
+            "{received}. Correct or unset it, and restart.",
             name=name,
             choices=", ".join(choices),
             received=received[:60],

@@ -120,7 +120,7 @@ class Explorer:
         max_tokens = self.config.max_position_embeddings
         tokenized = self.tokenizer.encode(text, pair, max_tokens, cut)
         if tokenized.is_added.all():
-            raise TextError("There is no text to look at. Type a sentence.")
+            raise TextError("The text is empty. Type a sentence.")
         self._require_room(tokenized.num_tokens)
         return tokenized
 

@@ -6,12 +6,15 @@ several pieces for the model.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+
+from bertviz_core.errors import TextError, require_characters
 
 MASK = "[MASK]"
 
@@ -126,6 +129,65 @@ def remember_masks(text: str) -> MaskedText:
     """Starts with a text whose masks hide nothing that is known."""
     text, num_masks = _SPELLINGS.subn(MASK, text)
     return MaskedText(text, ("",) * num_masks)
+
+
+def hide_words(text: str, hidden: Sequence[str]) -> MaskedText:
+    """A text with what its masks hide, as a link or a file has them.
+
+    Args:
+        text: with masks in any spelling.
+        hidden: one for each mask, "" where it hides nothing. All are ignored if their
+            number is wrong, as is one that holds a mask: it could never be put back.
+    """
+    masked = remember_masks(text)
+    if len(hidden) != len(masked.originals):
+        return masked
+    usable = (
+        word if word.strip() and not _SPELLINGS.search(word) else "" for word in hidden
+    )
+    return MaskedText(masked.text, tuple(usable))
+
+
+def write_sentence(masked: MaskedText, pair: str) -> bytes:
+    """Writes a text, what its masks hide, and the second text as JSON in UTF-8."""
+    saved = {"text": masked.text, "second_text": pair, "hidden": masked.originals}
+    return json.dumps(saved, ensure_ascii=False, indent=1).encode()
+
+
+def read_sentence(data: bytes, name: str) -> tuple[MaskedText, str]:
+    """Reads what `write_sentence` has written.
+
+    Args:
+        data: a file of a visitor.
+        name: of the file.
+
+    Returns:
+        The text with what its masks hide, and the second text.
+
+    Raises:
+        TextError: it is no such file, or its texts are too long to be split.
+    """
+    try:
+        saved = json.loads(data.decode("utf-8-sig"))
+        text, pair, hidden = saved["text"], saved["second_text"], saved["hidden"]
+        # Half of a surrogate pair, which JSON can hold, is no text.
+        for part in (text, pair, *hidden):
+            part.encode()
+        masked = hide_words(text, hidden)
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise TextError(
+            "The file {name} is not a text saved by BERT Explorer. Choose a .json file "
+            "that was made with “Save the text”.",
+            name=name[:100],
+        ) from error
+    require_characters(text, pair)
+    return masked, pair
 
 
 def toggle_mask(masked: MaskedText, word_index: int) -> MaskedText:

@@ -18,9 +18,9 @@ Value = TypeVar("Value")
 class BoundedCache(Generic[Key, Value]):
     """Keeps what was used last, up to a limit of weight.
 
-    A value that could not be made is not kept: the next caller tries again,
-    while those who waited for the same attempt get its error. Where that attempt was
-    stopped, as a job is, they try again as well.
+    A failed attempt is not kept: the next caller tries again, while those who waited
+    for the same attempt get its error. If it was cancelled, as a job may be, they
+    try again as well.
 
     Args:
         limit: on the sum of weights; 0 keeps nothing. The newest value stays even
@@ -69,7 +69,7 @@ class BoundedCache(Generic[Key, Value]):
             # Another caller's job was stopped, which says nothing about this one.
 
     def values(self) -> list[Value]:
-        """What is kept now, the longest unused first."""
+        """The values that are kept, least recently used first."""
         with self._lock:
             return [value for value, _ in self._kept.values()]
 

@@ -1,4 +1,4 @@
-"""The wire between a server and its cluster: opened, used, watched, closed."""
+"""The connection of a server to its cluster: opened, used, watched, closed."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class Connection:
             client = _client(address, security)
         except (OSError, ValueError) as error:
             raise EngineError(
-                "The cluster at {address} does not answer. Start its scheduler, with "
-                "certificates of the same authority where it has some; or remove "
+                "The cluster at {address} does not answer. Start its scheduler (if it "
+                "uses TLS, with certificates from the same authority), or unset "
                 "BERTVIZ_SCHEDULER to run the models on this machine.",
                 address=address,
             ) from error
@@ -143,7 +143,7 @@ class Connection:
             try:
                 return ask()
             except distributed.KilledWorker as error:
-                if time.monotonic() - began >= CALL_SECONDS:  # its own doing
+                if time.monotonic() - began >= CALL_SECONDS:  # this side cancelled it
                     raise TimeoutError from error
                 with self._second_try:
                     return ask()
@@ -199,7 +199,7 @@ class Connection:
         return has_cluster and self.client.status == "running"
 
     def close(self) -> None:
-        """Lets go of the cluster; ends it if it was started here."""
+        """Disconnects from the cluster, and stops it if it was started here."""
         try:
             with contextlib.suppress(OSError):
                 self.client.close(CLOSE_SECONDS)
@@ -237,8 +237,8 @@ class Connection:
         while not any(resource in one["resources"] for one in self._workers()):
             if resource not in self._seen or time.monotonic() > deadline:
                 raise EngineError(
-                    "No worker of the cluster takes this kind of task. Start one with "
-                    'the option --resources "{resource}=1".',
+                    "No worker of the cluster accepts this kind of task. Start one "
+                    'with the option --resources "{resource}=1".',
                     resource=resource,
                 )
             time.sleep(1)
@@ -276,9 +276,10 @@ def _security_of(address: str) -> distributed.Security | None:
         return None
     if scheme != "tls":
         raise EngineError(
-            "Whoever reaches the cluster at {address} can run code there, so other "
-            "machines must be reached with certificates. Start its scheduler and "
-            "workers with them, and set BERTVIZ_SCHEDULER to an address with tls://.",
+            "The cluster at {address} is on another machine and does not use TLS, so "
+            "anyone who can reach it could run code there. Start its scheduler and "
+            "workers with certificates, and set BERTVIZ_SCHEDULER to a tls:// "
+            "address.",
             address=address,
         )
     files = {name: os.environ.get(name, "").strip() for name in TLS_VARIABLES}
@@ -288,8 +289,8 @@ def _security_of(address: str) -> distributed.Security | None:
             raise ValueError("no files")
     except (OSError, ValueError) as error:
         raise EngineError(
-            "The cluster at {address} needs certificates: each of these variables must "
-            "name a PEM file that can be read. Received: {received}.",
+            "The cluster at {address} needs certificates. Received: {received}. Set "
+            "each of these variables to the path of a readable PEM file.",
             address=address,
             received=", ".join(f"{name}={file}" for name, file in files.items()),
         ) from error
@@ -315,14 +316,14 @@ def _security(authority: str, certificate: str, key: str) -> distributed.Securit
 
 @contextlib.contextmanager
 def _sentences() -> Iterator[None]:
-    """Says in a sentence why Dask brought no answer."""
+    """Turns errors of Dask into sentences."""
     try:
         yield
     except (distributed.KilledWorker, NoValidWorkerError) as error:
         raise EngineError(
-            "The process that runs the models died repeatedly over this, most likely "
-            "for want of memory. It is starting again. Try a shorter text or a smaller "
-            "model."
+            "The process that runs the models crashed repeatedly on this request, "
+            "most likely because it ran out of memory. It is restarting. Try a "
+            "shorter text or a smaller model."
         ) from error
     except TimeoutError as error:
         raise EngineError(
@@ -332,6 +333,6 @@ def _sentences() -> Iterator[None]:
         ) from error
     except (CancelledError, OSError) as error:
         raise EngineError(
-            "The connection to the processes that run the models was lost. They are "
-            "started again with your next click."
+            "The connection to the processes that run the models was lost. Your next "
+            "click restarts them."
         ) from error

@@ -22,7 +22,7 @@ R = TypeVar("R")
 TRAIN = "bertviz_core.engine.training_tasks:train"
 # How often leases are looked at.
 LOOK_SECONDS = 5.0
-# Between two looks, by the clock on the wall: more, and the machine was not running.
+# Wall-clock time between two looks: more means that the machine was asleep.
 ASLEEP_SECONDS = LOOK_SECONDS + 60.0
 LOGGER = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class Engine(abc.ABC):
                 looked_at = time.time()
                 self._jobs.cancel_abandoned()
                 self.trainings.look()
-            except Exception:  # whatever it is, the next round may do better
+            except Exception:  # whatever it is, the next round may succeed
                 LOGGER.exception("Leases could not be looked at.")
             self._closed.wait(LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The engine without other processes: for scripts, notebooks and tests."""
+"""The engine in one process: for scripts, notebooks and tests."""
 
 from __future__ import annotations
 

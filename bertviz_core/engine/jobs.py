@@ -20,7 +20,7 @@ from bertviz_core.tasks import JOB_RESOURCE, TRAIN_RESOURCE
 
 
 class Progress(Protocol):
-    """What a job tells how far it is, and learns from that it shall stop."""
+    """Where a job reports its progress, and learns that it must stop."""
 
     def __call__(self, fraction: float, message: str, so_far: Any = None) -> None:
         """Takes a report.
@@ -36,7 +36,7 @@ class Progress(Protocol):
         """
 
 
-# A class of thirty that opens a page which asks at once, and some more.
+# Enough for a class of thirty that opens the same page at once.
 MAX_UNFINISHED_JOBS = 60
 # Of one owner and one kind, beside the one that runs.
 MAX_WAITING = 2
@@ -49,15 +49,15 @@ LEASE_SECONDS = 300.0
 
 
 def is_closed_error() -> EngineError:
-    """The sentence for a question that comes after `close`."""
+    """The error for a question that comes after `close`."""
     return EngineError(
-        "The engine is closed, because the server is stopping. Start the server "
-        "again and reload the page."
+        "The server is shutting down, so nothing can be computed. Restart the server "
+        "and reload the page."
     )
 
 
 class JobCancelled(BaseException):
-    """Raised inside a job that shall stop.
+    """Raised inside a job that must stop.
 
     Not an `Exception`, like `asyncio.CancelledError`: code that turns every
     exception into a sentence must not turn this one into a failure.
@@ -180,7 +180,7 @@ class Job:
                 return []
             self.finished_at = self._clock()
             self._ended.set()
-            # Let go of them: they may hold on to a result in a worker.
+            # Dropped: they may keep a result alive in a worker.
             callbacks, self._on_cancel = self._on_cancel, []
             return callbacks
 
@@ -222,20 +222,20 @@ class JobBoard:
             others = [other for other in others if other.kind == kind]
             if len(others) >= MAX_UNFINISHED_JOBS:
                 raise EngineError(
-                    "Too many long tasks are waiting already. Received: {number}. "
-                    "Try again when some of them have ended.",
+                    "Too many tasks are already waiting. Received: {number}. Try "
+                    "again when some of them have finished.",
                     number=len(others),
                 )
             own = [other for other in others if owner and other.owner == owner]
             if len(own) > MAX_WAITING:
                 raise EngineError(
-                    "You have asked for a lot already. Received: {number} long tasks "
-                    "that have not ended. Wait for one of them, or stop it.",
+                    "You have too many unfinished tasks. Received: {number}. Wait for "
+                    "one to finish, or stop one.",
                     number=len(own),
                 )
             before = own[-1] if own else None
             job = Job(job_id or uuid.uuid4().hex, self._clock, owner, kind, before)
-            self._jobs.pop(job.job_id, None)  # its place is the last now
+            self._jobs.pop(job.job_id, None)  # it moves to the end of the queue
             self._jobs[job.job_id] = job
             return job
 
@@ -269,8 +269,8 @@ class JobBoard:
         job = self.find(job_id)
         if job is None:
             raise EngineError(
-                "This long task is not known any more: it ended long ago, or the "
-                "server has started again. Received: {job_id}. Start it again.",
+                "This task no longer exists: it ended long ago, or the server was "
+                "restarted. Received: {job_id}. Start it again.",
                 job_id=job_id[:60],
             )
         return job
@@ -291,8 +291,8 @@ class JobBoard:
             if now - job.asked_at > LEASE_SECONDS and not is_kept:
                 job.cancel(
                     EngineError(
-                        "This work was stopped, because no open page had asked for it "
-                        "in {minutes} minutes. Start it again.",
+                        "This task was stopped because no page had been waiting for "
+                        "it for {minutes} minutes. Start it again.",
                         minutes=round(LEASE_SECONDS / 60),
                     )
                 )

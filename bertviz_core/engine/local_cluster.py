@@ -114,8 +114,8 @@ class LocalCluster:
         if not line:
             self.close()
             raise EngineError(
-                "The processes that run the models could not be started. "
-                "Received: exit status {status}. The log of the server says why.",
+                "The processes that run the models could not be started. Received: "
+                "exit status {status}. See the server log for the reason.",
                 status=self._process.wait(),
             )
         return Listening(*json.loads(line))

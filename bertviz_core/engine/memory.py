@@ -31,7 +31,7 @@ def explorer(model: str) -> Explorer:
         CheckpointError: it cannot be opened.
     """
     version = version_of(model)
-    # What its folder held before is of no use any more.
+    # What its folder held before is stale.
     EXPLORERS.forget(lambda opened: opened[0] == model and opened[1] != version)
     return EXPLORERS.get((model, version), lambda: _open(model))
 
@@ -71,7 +71,7 @@ def words_of(model: str) -> WordVectors:
 
 
 def num_forward_passes() -> int:
-    """How many forward passes the models that are open here have run."""
+    """The number of forward passes that the open models here have run."""
     return sum(opened.num_forward_passes for opened in EXPLORERS.values())
 
 

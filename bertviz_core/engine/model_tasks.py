@@ -11,7 +11,7 @@ from bertviz_core.trace import ModelEntry
 
 @task()
 def models() -> tuple[ModelEntry, ...]:
-    """The models at hand: bundled ones, then downloaded ones."""
+    """The models on this machine: bundled ones, then downloaded ones."""
     from bertviz_core.checkpoints import library
 
     return library.list_models()
@@ -63,7 +63,7 @@ def remove_upload(model: str, owner: str = "") -> None:
 
     Args:
         model: its id.
-        owner: who wants it no more.
+        owner: who removes it.
     """
     from bertviz_core.checkpoints import library
 

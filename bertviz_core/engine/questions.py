@@ -219,10 +219,10 @@ def run(question: Question[Any], progress: Progress | None = None) -> Outcome:
 
 
 def unexpected(task: str, error: BaseException) -> EngineError:
-    """The sentence for an exception that nobody foresaw."""
+    """The error for an unexpected exception."""
     return EngineError(
-        "Something went wrong inside the task {task}. Received: {kind}. Try again; "
-        "if it happens again, the log of the server says more.",
+        "The task {task} failed unexpectedly. Received: {kind}. Try again; if it "
+        "fails again, see the server log.",
         task=task,
         kind=type(error).__name__,
     )

@@ -1,4 +1,4 @@
-"""Why this word? How much each token of the text speaks for an answer."""
+"""Attribution: how much each token of the text contributes to an answer."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def attribute(
     cut: bool = False,
     progress: Progress | None = None,
 ) -> Attribution:
-    """Says how much each token speaks for an answer, or for A against B.
+    """Computes how much each token contributes to an answer, or to A against B.
 
     The value explained is log p of the answer; with a contrast log p(A) - log p(B),
     which is the difference of the two logits. Of a classifier with one output it is

@@ -15,7 +15,7 @@ import numpy as np
 from bertviz_core.trace import FrozenArrays
 
 ORDERS = ("random", "in_order")
-# Of a run; what is told of it while it goes on.
+# Of a run; reported while it goes on.
 _STEPS = {
     "positions": "int32",
     "old_ids": "int32",

@@ -49,7 +49,7 @@ def corpus_profile(
         sentences = bundled_sentences(language)
     texts = _tokenized(explorer, sentences)
     if not texts:
-        raise TextError("There is no text to look at. Type a sentence.")
+        raise TextError("The text is empty. Type a sentence.")
     sums: list[tuple[ProfileSums, DivergenceSums]] = []
     for text, attention in _attention_of(explorer, texts):
         if progress is not None:

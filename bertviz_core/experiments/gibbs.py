@@ -1,4 +1,4 @@
-"""Gibbs sampling from BERT: hide a word, draw it anew, over and over.
+"""Gibbs sampling from BERT: mask a word, draw it again, over and over.
 
 A masked-word model is no consistent joint model, so the chain has no exact target
 distribution; what it visits is still what the model finds plausible.

@@ -118,8 +118,8 @@ def best_pairs(
     tokenized = explorer.require_masks(text, pair)
     if len(tokenized.mask_positions) != 2:
         raise TextError(
-            "Pairs of words need exactly two masks. Received: {num_masks} in the text. "
-            "Add or remove a [MASK].",
+            "Word pairs need exactly two masks. Received: {num_masks}. Add or remove "
+            "a [MASK].",
             num_masks=len(tokenized.mask_positions),
         )
     search = _PairSearch(explorer, tokenized, progress)

@@ -51,17 +51,17 @@ class LogitLens(FrozenArrays):
 
 @dataclass(frozen=True)
 class Attribution(FrozenArrays):
-    """How much each token speaks for an answer, by several methods.
+    """How much each token contributes to an answer, by several methods.
 
     Args:
         model_id: which model.
         tokenized: the text.
         target: the answer.
-        contrast: the answer that it is held against, or `None`.
+        contrast: the answer that it is compared with, or `None`.
         value: log p of the target, less log p of the contrast; the number itself
             where the classifier has one output.
         methods: names of the rows of `scores`.
-        scores: float64 `[M, T]`; above 0 the token speaks for the target. NaN
+        scores: float64 `[M, T]`; above 0 the token supports the target. NaN
             where a method says nothing: occlusion of added tokens and of the
             place that is predicted. "gradient_norm" has no sign.
         baseline: what integrated gradients start from, "mask" or "pad".

@@ -1,4 +1,4 @@
-"""Maps that bend space to keep neighbours together, with what they are worth."""
+"""t-SNE and UMAP: maps that keep neighbours together, with their quality."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ def umap_map(
 
 
 def _umap_class() -> Any:
-    # Its package imports TensorFlow wherever that is installed, for a class that
-    # nobody here uses.
+    # Its package imports TensorFlow where that is installed, for a class that is
+    # not used here.
     with not_found(("umap.parametric_umap",)), warnings.catch_warnings():
         warnings.simplefilter("ignore", ImportWarning)
         from umap import UMAP
@@ -196,7 +196,7 @@ def _nearest(points: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The nearest points of each, itself first: indices and distances `[M, count]`."""
     from sklearn.neighbors import NearestNeighbors
 
-    wide = points.astype(np.float64)  # rounding would part points that are one
+    wide = points.astype(np.float64)  # rounding would separate equal points
     table = NearestNeighbors(n_neighbors=count - 1, algorithm="brute").fit(wide)
     distances, indices = table.kneighbors()
     distances = np.pad(distances, ((0, 0), (1, 0))).astype(np.float32)
@@ -213,7 +213,7 @@ def _told(progress: Progress, num_steps: int) -> dict[str, Any]:
 
         def flush(self) -> None: ...
 
-    # Each step counts: the bar would else be moved by a thread of its own.
+    # Each step counts: otherwise a thread moves the bar.
     often = {"mininterval": 0.2, "miniters": 1}
     return {"disable": False, "file": Told(), "bar_format": "{n}", **often}
 

@@ -23,7 +23,7 @@ class NeuronEffects(AblationMap):
         num_estimated: how many neurons the best were chosen from, L * I.
         neurons: int64 `[F, 2]`, (layer, neuron) pairs, the largest measured change
             of `Prediction.value` first, whatever its sign.
-        estimated_deltas: float `[F]`, its change as the gradient foretells it,
+        estimated_deltas: float `[F]`, its change as the gradient predicts it,
             off less on.
     """
 

@@ -1,4 +1,4 @@
-"""The neurons of the feed-forward networks: which fire, and what they speak for.
+"""The neurons of the feed-forward networks: which fire, and which words they promote.
 
 A neuron is one number after the activation function; it adds its activation times
 its row of the second projection to the residual.
@@ -94,7 +94,7 @@ def neuron_activations(
 def words_of_neuron(
     explorer: Explorer, layer: int, neuron: int, top_k: int = 10
 ) -> NeuronWords:
-    """Words that a neuron speaks for by its weights alone, without a text.
+    """Words that a neuron promotes by its weights alone, without a text.
 
     Its row of the second projection is multiplied with every word's embedding: the
     change of the logits for an activation of 1, if there were nothing but the output
@@ -132,7 +132,7 @@ def words_of_neuron_here(
     token: int,
     top_k: int = 10,
 ) -> NeuronWords:
-    """Words that a neuron speaks for at one token, through norms and head.
+    """Words that a neuron promotes at one token, through norms and head.
 
     The layer's output at the token is read as if it were the last one, once as it is
     and once without what the neuron adds: through the layer's own norm (post-norm)

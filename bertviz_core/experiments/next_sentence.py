@@ -66,7 +66,7 @@ def run_shuffled_test(
         explorer: of a model with the next-sentence head.
         pairs: at least two, each (first, the text that follows it).
         seed: of the shuffle.
-        random_weights: asks a model that knows nothing, see `shuffled_explorer`.
+        random_weights: asks a model of random weights, see `shuffled_explorer`.
         progress: told after each batch; may raise to cancel.
 
     Raises:
@@ -120,9 +120,9 @@ def _shuffle(pairs: Sequence[tuple[str, str]], seed: int) -> np.ndarray:
     for newcomer in rng.permutation(len(pairs)):
         if not _find_partner(int(newcomer), allowed, partners, owners, rng):
             raise TextError(
-                "These pairs of texts cannot be shuffled: one text would come after "
-                "itself, or after one that it really follows. Received: {num_pairs} "
-                "pairs. Add sentences from another text.",
+                "These pairs cannot be shuffled: some text would follow itself or the "
+                "text that it really follows. Received: {num_pairs} pairs. Add "
+                "sentences from another text.",
                 num_pairs=len(pairs),
             )
     return partners

@@ -137,9 +137,9 @@ def _require_different(
         size = max(size, 1.0)
     if abs(clean_score - corrupted_score) <= SMALLEST_DIFFERENCE * size:
         raise TextError(
-            "Both texts lead to the same answer, so there is no difference for a patch "
+            "Both texts give the same answer, so there is no difference for a patch "
             "to restore. Received: {clean} and {corrupted}. Change a word that "
-            "matters, or watch another answer.",
+            "matters, or choose another answer.",
             clean=f"{clean_score:.6g}",
             corrupted=f"{corrupted_score:.6g}",
         )

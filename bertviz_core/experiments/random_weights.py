@@ -1,4 +1,4 @@
-"""Would the same picture come out of a model that knows nothing?"""
+"""Sanity check: would a model of random weights give the same attributions?"""
 
 from __future__ import annotations
 

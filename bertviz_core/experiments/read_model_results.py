@@ -44,7 +44,7 @@ class Primer(FrozenArrays):
 
 @dataclass(frozen=True)
 class FormulaEffect(FrozenArrays):
-    """The model as it is beside one with a wrong formula in it.
+    """The model beside one with a wrong formula in it.
 
     Args:
         name: which formula, of `WRONG`.

@@ -33,7 +33,7 @@ class ReferenceCheck:
 
 @task()
 def check_against_reference(explorer: Explorer) -> ReferenceCheck | None:
-    """Computes what the reference computed, now and on this machine.
+    """Computes on this machine what the reference computed.
 
     Args:
         explorer: whose model is asked.

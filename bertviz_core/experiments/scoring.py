@@ -234,7 +234,7 @@ def pieces_of(tokenizer: BertTokenizer, word: str) -> list[int]:
         ids = tokenizer.encode_many([word])[0]
     if not ids or tokenizer.unk_token_id in ids or tokenizer.mask_token_id in ids:
         raise TextError(
-            "The vocabulary has no pieces for this word, so it has no score. "
+            "The vocabulary has no word pieces for this word, so it cannot be scored. "
             "Received: {word}. Try another word.",
             word=word[:60],
         )

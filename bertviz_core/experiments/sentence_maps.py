@@ -293,8 +293,8 @@ def _require_points(states: SentenceStates, least: int) -> None:
     count = states.states.shape[1]
     if count < least:
         raise TextError(
-            "There are too few points for this. Received: {count}; at least {least} "
-            "are needed. Add sentences, or use every token.",
+            "There are too few points. Received: {count}; at least {least} are "
+            "needed. Add sentences, or use every token.",
             count=count,
             least=least,
         )

@@ -28,7 +28,7 @@ class NextSentence:
 
 @dataclass(frozen=True)
 class ShuffledTest(FrozenArrays):
-    """How well the model tells true neighbours from shuffled ones.
+    """How well the model tells true pairs from shuffled ones.
 
     Args:
         model_id: which model.

@@ -229,7 +229,7 @@ def _tokenized(
     explorer: Explorer, sentences: Sequence[str], cut: bool
 ) -> list[TokenizedText]:
     if not sentences:
-        raise TextError("There is no text to look at. Type a sentence.")
+        raise TextError("The text is empty. Type a sentence.")
     if len(sentences) > MAX_SENTENCES:
         raise TextError(
             "There are too many sentences for one map. Received: {num_sentences}; the "

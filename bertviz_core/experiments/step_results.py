@@ -220,7 +220,7 @@ class StrongNeurons(FrozenArrays):
 
 @dataclass(frozen=True)
 class NeuronWords(FrozenArrays):
-    """Words that a neuron speaks for and against.
+    """Words that a neuron promotes and suppresses.
 
     Args:
         layer, neuron: which one.

@@ -24,7 +24,7 @@ class Operation:
         inputs: operations that it is computed from, of the same layer; `BEFORE` is
             the last one before the layer or the head.
         activation: its name in `model.taps`, in a layer without "layer.3.". Empty for
-            the softmax of an answer, which the network leaves to who asks.
+            the softmax of an answer, which the network leaves to its caller.
     """
 
     axes: str

@@ -14,7 +14,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
-from bertviz_core.experiments.targets import ask, compare_answers
+from bertviz_core.experiments.targets import ask, compare_answers, require_token
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
 from bertviz_core.tasks import task
@@ -127,7 +127,7 @@ def _edge_mask(
     mask = np.ones((num_layers, num_heads, num_tokens, num_tokens), "int32")
     for edge in edges:
         for token in (edge.from_token, edge.to_token):
-            _require_token(token, num_tokens)
+            require_token(token, num_tokens)
         layer = _all_or_one("layer", edge.layer, layers)
         head = _all_or_one("head", edge.head, heads)
         mask[layer, head, edge.from_token, edge.to_token] = 0
@@ -135,22 +135,12 @@ def _edge_mask(
     if not left.all():
         token = int(np.argwhere(~left)[0, -1])
         raise TextError(
-            "The token {token} is left with nothing to look at: all its edges are cut "
-            "in one head. Received: {num_edges} cut edges. Keep at least one.",
+            "The token {token} has nothing left to attend to: one head has all its "
+            "edges cut. Received: {num_edges} cut edges. Keep at least one.",
             token=tokenized.tokens[token],
             num_edges=len(edges),
         )
     return mask
-
-
-def _require_token(index: int, num_tokens: int) -> None:
-    if not 0 <= index < num_tokens:
-        raise TextError(
-            "The text has no token number {position} to cut an edge at. "
-            "Received: {num_tokens} tokens. Choose a token of this text.",
-            position=index + 1,
-            num_tokens=num_tokens,
-        )
 
 
 def _all_or_one(name: str, index: int | None, size: int) -> slice | int:

@@ -151,17 +151,26 @@ def ask(
             f"`index` must be below {sizes[target.head]}. Received: {target}."
         )
     tokenized = explorer.tokenize(text, pair, cut)
-    if target.position >= tokenized.num_tokens:
-        raise TextError(
-            "The text has no token number {position} to watch. Received: {num_tokens} "
-            "tokens. Choose a token of this text.",
-            position=target.position + 1,
-            num_tokens=tokenized.num_tokens,
-        )
+    require_token(target.position, tokenized.num_tokens)
     inputs = tokenized.inputs
     if target.head == "mlm":
         inputs["mlm_positions"] = np.array([target.position], "int32")
     return Question(explorer, target, tokenized, inputs)
+
+
+def require_token(index: int, num_tokens: int) -> None:
+    """Refuses the index of a token that a text does not have.
+
+    Raises:
+        TextError: names its number, from 1, and how many there are.
+    """
+    if not 0 <= index < num_tokens:
+        raise TextError(
+            "The text has no token number {position}. Received: {num_tokens} tokens. "
+            "Choose a token of this text.",
+            position=index + 1,
+            num_tokens=num_tokens,
+        )
 
 
 def read_prediction(logits: np.ndarray, target: Target) -> Prediction:

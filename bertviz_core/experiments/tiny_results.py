@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-# How the same is done at full size, on one's own text.
+# The command that does the same at full size, on a text of your own.
 COMMAND = r"""python -m bertviz_core pretrain \
     --config bertviz_core/pretrain/configs/my-text.json \
     --corpus my_text.txt --out runs/mine"""
@@ -37,7 +37,7 @@ class TinyLook:
 
 @dataclass(frozen=True)
 class TinyRun:
-    """A tiny BERT that learns from a page of text, as far as it is.
+    """A tiny BERT that learns from a page of text: the run so far.
 
     Args:
         tokens: of the fixed sentence, as the network reads it.
@@ -45,8 +45,7 @@ class TinyRun:
         num_weights: numbers that are learnt.
         num_tokens: length of the page in tokens.
         num_steps: of the whole run.
-        frequency_loss: mean loss, in nats, of one who knows how often each word
-            stands on the page and nothing else.
+        frequency_loss: mean loss, in nats, of a guess by word frequencies alone.
         looks: so far, in order.
     """
 
@@ -81,7 +80,7 @@ class TinyRun:
 
     @property
     def chance_loss(self) -> float:
-        """Mean loss, in nats, of one who finds every word equally likely."""
+        """Mean loss, in nats, of a uniform guess over all words."""
         return math.log(self.vocab_size)
 
     @property

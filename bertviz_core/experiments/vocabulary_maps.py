@@ -24,8 +24,8 @@ from bertviz_core.tasks import task
 
 Progress = Callable[[float, str], None]
 
-# Entries whose neighbours are checked: of PCA while somebody waits, of others, which
-# take minutes anyway.
+# Entries whose neighbours are checked: few for PCA, as the visitor waits; more for the
+# other methods, which take minutes anyway.
 CHECKED_AT_ONCE, CHECKED_AHEAD = 128, 1000
 
 

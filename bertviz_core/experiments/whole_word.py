@@ -135,7 +135,7 @@ class _Beam:
     def _is_written_so(self, places: np.ndarray, choices: np.ndarray) -> np.ndarray:
         """Which of them the tokenizer cuts into these very pieces, bool `[m]`.
 
-        A model never saw "play" + "##ing" where "playing" is a piece of its own.
+        A model never saw "play" + "##ing" if "playing" is a piece itself.
         """
         ids = self._extended(places, choices)
         words = [
@@ -169,8 +169,8 @@ def _choices(explorer: Explorer, kind: str) -> tuple[np.ndarray, np.ndarray]:
         ]
     if not begin or not follow:
         raise TextError(
-            "The vocabulary of the model {model} has no pieces to build such words "
-            "from. Received: {kind}. Choose the other kind or another model.",
+            "The vocabulary of the model {model} has no word pieces to build such "
+            "words from. Received: {kind}. Choose the other kind or another model.",
             model=explorer.model_id,
             kind=kind,
         )

@@ -1,4 +1,4 @@
-"""An axis between words: who lies where on it, and what is near once it is gone."""
+"""An axis between words: where others lie on it, and what is near without it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def project_words(
     direction = ends.stop - ends.start
     leanings = _leanings(table, direction)
     everywhere = np.sort(leanings[allowed])
-    # An entry is held against the others as they were computed.
+    # Each entry is compared with the others as they were computed.
     own = [
         leanings[row] if isinstance(row, int) else laid.cosines[i]
         for i, row in enumerate(rows)

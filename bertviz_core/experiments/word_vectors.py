@@ -126,7 +126,7 @@ def find_rows(explorer: Explorer, word: str) -> Rows:
     rows = tuple(int(row) for row in read.input_ids[own])
     if read.unk_token_id in rows:
         raise TextError(
-            "The vocabulary of the model has no entry for this word, nor pieces to "
+            "The model's vocabulary has no entry for this word and no word pieces to "
             "build it from. Received: {word}, read as {pieces}. Type another word.",
             word=typed[:60],
             pieces=" ".join(read.tokens[i] for i in own[:12]),
@@ -189,7 +189,7 @@ def solve_analogy(
     metric: str = "cosine",
     without: Collection[str] = (),
 ) -> WordAnalogy:
-    """Looks at a - b + c, and how far down the expected word is.
+    """Ranks the words nearest to a - b + c, and finds the expected one's rank.
 
     Args:
         explorer: of the model.

@@ -57,7 +57,7 @@ def score_scale(model: Bert) -> None:
 
 
 def put_in(model: Bert, name: str) -> Callable[..., object] | None:
-    """Puts a wrong formula into a model of its own.
+    """Puts a wrong formula into a copy of the model.
 
     Args:
         model: is changed.

@@ -169,7 +169,7 @@ def _openvino(
     if slope_of is not None:
         raise EngineError(
             "Gradients need TensorFlow. Received: KERAS_BACKEND=openvino. Set it to "
-            "tensorflow, and start again."
+            "tensorflow and restart."
         )
     import openvino
 

@@ -1,4 +1,4 @@
-"""Where else the model sees a token as it does here, in the bundled sentences."""
+"""Where the bundled sentences have a token in a similar context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map of points on a page: points out, the visitor's choice back.
+"""The map of points on a page: sends the points, receives the visitor's choice.
 
 The choice is part of the address. What the component is sent stays the same while the
 visitor chooses, so that the points travel once. Where the points move, the choice
@@ -101,7 +101,7 @@ def layer_name(index: int) -> str:
 def map_title(panel: str, method: str, model: str) -> str:
     """What stands below a saved picture: the part, the method, the model.
 
-    The id is not told where it opens somebody's own model.
+    The id is left out if it opens a visitor's own model.
     """
     entry = known_models().get(model)
     own = plain("embeddings.own_model")
@@ -135,7 +135,7 @@ def point_map(
     now = _from_address(key, points.first) if chosen is None else _checked(chosen)
     labels = labels_id(points)
     if labels != _labels_of(chosen, before, labels):
-        # The number of the point is that of something else now.
+        # The number now belongs to another point.
         now = dataclasses.replace(now, selected=None, near=False)
     shown = points_id(points, labels)
     first = now
@@ -177,7 +177,7 @@ def _labels_of(
 
 
 def _checked(raw: dict[str, Any]) -> FirstChoice:
-    """What a browser or an address says, made safe."""
+    """A choice from the browser or the address, with bad values removed."""
 
     def number(name: str) -> int | None:
         value = raw.get(name)

@@ -1,4 +1,4 @@
-"""What a map is worth, in a sentence that is always shown with it and in its files."""
+"""The quality of a map, in a sentence that goes with it and into its files."""
 
 from __future__ import annotations
 

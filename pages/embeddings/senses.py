@@ -1,4 +1,4 @@
-"""One word in different sentences: do its vectors part by meaning, layer by layer?"""
+"""One word in different sentences: do its vectors separate by meaning in each layer?"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _ENDINGS = ["csv", "tsv", "txt"]
 # A table stays in the memory of the visit as long as one can choose from it.
 _LIMITS = Limits(max_bytes=_MEGABYTES * 2**20, max_rows=20_000)
 _NO_GROUP = ""
-# More values than the map has looks are names of rows, not of groups.
+# With more values than the map has markers, a column names rows, not groups.
 _MOST_GUESSED_GROUPS = 36
 _WAYS = ("drawn", "first")
 
@@ -108,7 +108,7 @@ def _offer_trained_on(key: str) -> None:
 
 
 def forget_taken(key: str) -> None:
-    """The box holds something else now: nothing is said of a file any more."""
+    """Drops the note about a file: the box holds another text now."""
     st.session_state.pop(f"{key}_taken", None)
 
 

@@ -21,7 +21,7 @@ from pages.shared.language import plain, t
 
 # A row without a word is never an answer, so it is no choice either.
 LEFT_OUT = tuple(kind for kind in KINDS if kind != "empty")
-# The library works in stages that nothing interrupts, see `tsne_map`.
+# The library cannot be interrupted within a stage, see `tsne_map`.
 DRAWING = Wording(stopped=lambda: t("embeddings.drawing_stopped"))
 # What the methods themselves call the size of a neighbourhood.
 SIZES = {"tsne": "perplexity", "umap": "n_neighbors"}

@@ -66,7 +66,7 @@ def _neighbours(model: str, language: str) -> None:
 
 
 def _analogy(model: str, language: str) -> None:
-    """What lies at a - b + c, and the rank that the hoped-for word really has."""
+    """The words nearest to a - b + c, and the rank of the expected word."""
     words = []
     for box, (name, examples) in zip(st.columns(4), _BOXES.items(), strict=True):
         with box:

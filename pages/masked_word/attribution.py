@@ -1,4 +1,4 @@
-"""Why this word? How much each token of the text speaks for it."""
+"""Attribution: how much each token of the text contributes to a word."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pages.shared.panel import panel
 
 @panel
 def explore_reasons(question: Question) -> None:
-    """Draws the choice of a word, and what speaks for it."""
+    """Draws the choice of a word, and what contributes to it."""
     st.markdown(t("masked_panels.why_intro"))
     asked = _ask(question)
     if asked is None:

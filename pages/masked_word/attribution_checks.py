@@ -72,7 +72,7 @@ class Reason:
 
     @property
     def is_short(self) -> bool:
-        """Whether nobody need ask for it."""
+        """Whether it is cheap enough to run without being asked for."""
         return is_soon(self.question.model, self.question.tokenized.num_tokens)
 
     @property
@@ -155,7 +155,7 @@ def show_heads(asked: Reason) -> None:
 
 
 def show_check(asked: Reason) -> None:
-    """Draws how much each method says the same of a model that knows nothing."""
+    """Draws how much each method agrees with itself on a model of random weights."""
     found = ask_job(
         "masked_why_check",
         t("masked_panels.compute"),

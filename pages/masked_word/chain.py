@@ -59,7 +59,7 @@ class Chain:
     def is_of(
         self, model: str, text: str, num_masks: int, settings: GibbsSettings
     ) -> bool:
-        """Whether it answers this question; which steps count is no part of it."""
+        """Whether it belongs to this question, whatever steps are counted."""
         own = dataclasses.replace(self.settings, burn_in=settings.burn_in)
         asked = (model, text, num_masks, settings)
         return (self.model, self.text, self.num_masks, own) == asked

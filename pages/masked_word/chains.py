@@ -105,7 +105,7 @@ def _watch(was_running: bool) -> None:
     """The buttons and the chain; repeats itself while a chunk is under way."""
     with shown_to_user():
         if _CHAIN not in st.session_state:
-            st.rerun()  # it begins anew
+            st.rerun()  # starts over
         chain = _collect(st.session_state[_CHAIN])
         st.session_state[_CHAIN] = chain
         if was_running != (chain.job_id is not None):

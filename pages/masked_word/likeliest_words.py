@@ -141,7 +141,7 @@ def _show_words(
 def _numbers(
     mask: Mask, settings: Sampling, after: np.ndarray, ids: np.ndarray
 ) -> dict[str, list[Any]]:
-    """The way of each word from its logit to what it is chosen with."""
+    """Each word from its logit to the probability it is drawn with."""
     # At temperature 0 the quotient has no value; its limit is in the last column.
     scaled = [float(x) / settings.temperature for x in mask.logits[ids]] if (
         settings.temperature

@@ -1,4 +1,4 @@
-"""Masked words: hide words of a sentence, see what the model would put there."""
+"""Masked words: hide words of a sentence and see what the model predicts."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The questions below the predictions; only the one that is asked is computed."""
+"""The panels below the predictions; only the open one is computed."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None
 
 
 def ask_without_text(model: str) -> None:
-    """Draws the choice where there is no text, or no head, to ask about it.
+    """Draws the choice where the text is empty or the model has no masked-word head.
 
-    What brings texts of its own is answered all the same.
+    Panels with text boxes of their own work all the same.
     """
     panel = _choose()
     if panel is None:

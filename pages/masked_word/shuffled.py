@@ -1,4 +1,4 @@
-"""Can the model tell true neighbours from shuffled ones? And one that knows nothing?"""
+"""Can the model tell true pairs from shuffled ones, and can a random model?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pages.shared.models import language_of
 _Kind = tuple[str, Sequence[tuple[str, str]], np.ndarray, bool]
 
 _MOST_PAIRS = 200
-_TOKENS_A_PAIR = 30  # of two everyday sentences, for the work that lies ahead
+_TOKENS_A_PAIR = 30  # of two everyday sentences, to estimate the work
 
 
 def explore_shuffled(model: str) -> None:

@@ -66,7 +66,7 @@ def toggle_words(shown: MaskedText, num_characters: int = 1) -> None:
 
 
 def take_notice() -> bool:
-    """Whether the last click was on a mask that hides nothing; says it once."""
+    """Whether the last click was on a mask that hides nothing; true once."""
     return bool(st.session_state.pop(_HIDES_NOTHING, False))
 
 
@@ -90,5 +90,5 @@ def insert_word(
 
 
 def take_insertion() -> bool:
-    """Whether a candidate was just inserted; says it once."""
+    """Whether a candidate was just inserted; true once."""
     return bool(st.session_state.pop(_INSERTED, False))

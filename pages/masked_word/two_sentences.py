@@ -93,7 +93,7 @@ def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
 
 
 def _other_than(question: Question) -> str:
-    """The text with one word replaced, by the word that the model minds least."""
+    """The text with one word replaced by the one that the model finds likeliest."""
     text = question.text
     for word in split_words(text):
         if word.text in _OTHERS:

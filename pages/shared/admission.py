@@ -1,4 +1,4 @@
-"""No more visitors at a time than the server has room for; the next ones wait."""
+"""Limits the number of visitors at a time; further ones wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pages.shared.visitor import COOKIE
 
 MAX_SESSIONS = "BERTVIZ_MAX_SESSIONS"
 _LEAST_FREE_BYTES = 256 * 2**20  # of memory, for somebody else to come in
-_KEPT_SECONDS = 60.0  # the place of who reloads a page or loses the connection
+_KEPT_SECONDS = 60.0  # keeps the place of a visitor who reloads or loses the connection
 _TABS = 4  # of one visitor, even where all places are taken
 _AGAIN_SECONDS = 10
 _TOO_BUSY = 1013  # RFC 6455, registry of close codes: "try again later"
@@ -47,10 +47,10 @@ def max_sessions() -> int:
 
 
 class Admission:
-    """Middleware that lets a newcomer in where there is room, else shows who waits so.
+    """Middleware that admits a new visitor if there is room, else shows a waiting page.
 
-    A tab of a visitor is a socket. Visitors are told apart by their cookie; who sends
-    none is a newcomer each time.
+    A tab of a visitor is a socket. Visitors are told apart by their cookie; without
+    one, each request is a new visitor.
 
     Args:
         app: what answers.
@@ -64,7 +64,7 @@ class Admission:
         self._left: dict[str, float] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, or shows the page of those who wait."""
+        """Passes the request on, or shows the waiting page."""
         if not self._most:  # nobody is counted
             await self.app(scope, receive, send)
             return
@@ -73,7 +73,7 @@ class Admission:
         is_tab = scope["type"] == "websocket"
         cookies = cookie_parser(asked.get("cookie", ""))
         visitor = cookies.get(COOKIE) or uuid.uuid4().hex
-        # A tab that is loaded anew is still open when it asks.
+        # A tab that reloads still counts as open when it asks.
         tabs = _TABS if is_tab else _TABS + 1
         if (is_page or is_tab) and not self._has_room_for(visitor, tabs):
             refuse = WebSocketClose(_TOO_BUSY) if is_tab else _waiting_page(asked)

@@ -1,7 +1,7 @@
-"""What the engine said before, kept for all visitors.
+"""Answers of the engine, cached for all visitors.
 
-A rerun of a page asks the same question again; the answer comes from here without
-a way to the engine. Answers are shared, so nobody may write into them.
+A rerun of a page asks the same questions again, and finds the answers here. They are
+shared, so nobody may modify them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def answer(question: Question[R]) -> R:
     """The answer to a question, from the store if it is there."""
     key = question, int(time.monotonic() // _ASK_AGAIN_AFTER)
     kept: R = _KEPT.get(key, lambda: _read_only(_asked(question)))
-    if kept is None:  # there is none yet, but may be at any moment
+    if kept is None:  # none yet, but there may be one at any moment
         _KEPT.forget(key.__eq__)
     note_answer()
     return kept
@@ -92,19 +92,19 @@ def chinese_share(model: str) -> float:
 
 
 def forget_lists() -> None:
-    """Asks anew which models there are; what is known of each stays true."""
+    """Forgets the lists of models; what is cached about each model stays valid."""
     installed_models.clear()
     uploaded_models.clear()
 
 
 def forget_models() -> None:
-    """Asks the engine anew: a name may mean other weights after a download."""
+    """Forgets all answers about models: a download may give a name other weights."""
     st.cache_data.clear()
     _KEPT.forget(lambda _: True)
 
 
 def ask_anew_if_changed(model: str) -> None:
-    """Has every page ask the engine anew where a folder holds another model now.
+    """Forgets the answers about a folder that holds another model now.
 
     Args:
         model: its id.
@@ -117,5 +117,5 @@ def ask_anew_if_changed(model: str) -> None:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _seen(model: str) -> dict[str, str]:
-    """What all sessions remember of a model."""
+    """The answers about a model that all sessions share."""
     return {"version": version_of(model)}

@@ -1,4 +1,4 @@
-"""What every page that explains an answer by its words has in common."""
+"""What pages share that attribute an answer to the tokens of its text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BASELINES = ("mask", "pad")
 
 _BACKWARD = 3  # a step forward and back costs about three forward passes
 _NUM_POINTS = 32
-_MOST_MISSED = 0.05  # share of the change; with more, the parts are not the whole
+_MOST_MISSED = 0.05  # share of the change; beyond it the parts miss the whole
 
 
 def is_soon(model: str, num_tokens: int) -> bool:
-    """Whether all methods together take so little that nobody need ask for them."""
+    """Whether all methods together are cheap enough to run without being asked for."""
     return is_short(model, _BACKWARD * _NUM_POINTS + 2 * num_tokens, num_tokens)
 
 
@@ -36,7 +36,7 @@ def show_completeness(
 ) -> None:
     """Draws numbers, and how far integrated gradients miss what they explain.
 
-    Where they miss it by much, a warning follows. See `show_numbers`.
+    If they miss it by much, a warning follows. See `show_numbers`.
     """
     missed = found.completeness_error
     if missed is None:

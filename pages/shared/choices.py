@@ -33,14 +33,18 @@ _LONGEST_TOGETHER = 3200
 # Before a text that is compressed, as it would not fit letter by letter.
 _PACKED = "zlib~"
 _LONGEST_UNPACKED = 200_000  # bytes: a link of a few thousand may hold megabytes
-# In place of no option at all, as an empty value may get lost on its way.
+# Stands for no option at all: an empty value may get lost on the way.
 _NOTHING = "none"
 DEFAULT = "_default"
 _Default = TypeVar("_Default", int, None)
 N = TypeVar("N", int, float)
+# Of the session and of the address: the boxes of the visit's text.
+TEXT, PAIR = "text", "pair"
+# In the address only: what the masks hide, left to right.
+HIDDEN = "hidden"
 # What has room of its own: `LONGEST_IN_ADDRESS`.
-_SENTENCES = ("text", "pair", "embeddings_topics", "embeddings_senses")
-TEXTS_OF_PAGES = (*_SENTENCES, "hidden", "pretraining_page_en", "pretraining_page_zh")
+_SENTENCES = (TEXT, PAIR, "embeddings_topics", "embeddings_senses")
+TEXTS_OF_PAGES = (*_SENTENCES, HIDDEN, "pretraining_page_en", "pretraining_page_zh")
 
 
 def fits_address(
@@ -151,16 +155,16 @@ def is_untouched(key: str) -> bool:
 
 
 def own_texts() -> tuple[str, ...]:
-    """What the boxes of sentences hold that is no default, be it nothing any more."""
+    """What the boxes of sentences hold where it was typed, also if it was emptied."""
     held = [key for key in _SENTENCES if not is_untouched(key)]
     return tuple(str(st.session_state.get(key) or "") for key in held)
 
 
 def put_into_address(wanted: Mapping[str, Sequence[str]]) -> None:
-    """Has the address say something by each name; nothing where there are no values.
+    """Sets parameters of the address; one without values is removed.
 
-    All at once: each change goes to the browser, where those of one moment are one step
-    of the way back (`assets/components/frame.js`).
+    All at once: changes of one moment are a single step of the browser's history, see
+    `assets/components/frame.js`.
     """
     params = st.query_params
     for key in [key for key in wanted if key in params and not wanted[key]]:
@@ -181,7 +185,7 @@ def write_linked(key: str, value: str, default: str, is_main: bool = False) -> b
         key: of the widget, and of the value in the address.
         value: as it was chosen or typed.
         default: of an untouched widget.
-        is_main: may take all the room that others leave, as what a page is about.
+        is_main: may take all the room that others leave: the main text of a page.
 
     Returns:
         Whether a link brings the value back.
@@ -198,7 +202,7 @@ def write_linked(key: str, value: str, default: str, is_main: bool = False) -> b
 
 
 def _held(name: str) -> Sequence[str]:
-    """What stands in the address; of a text that has become shorter, what will."""
+    """What stands in the address; for a text that has become shorter, what will."""
     written, typed = st.query_params.get_all(name), st.session_state.get(name)
     if name not in TEXTS_OF_PAGES or typed is None:
         return written

@@ -1,4 +1,4 @@
-"""Fetching a model from the Hugging Face hub, with progress and a way to stop."""
+"""Fetching a model from the Hugging Face hub, with progress and a button to stop."""
 
 from __future__ import annotations
 

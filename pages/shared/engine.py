@@ -29,7 +29,7 @@ def client() -> Engine:
     Raises:
         EngineError: the engine cannot be started or reached.
     """
-    # The cache alone would let two first visitors start two engines.
+    # Without the lock, two first visitors would start two engines.
     with _LOCK:
         return _connected()
 
@@ -54,8 +54,8 @@ def _warm_up() -> None:
     try:
         client().warm_up(DEFAULT_MODEL)
     except BertVizError:
-        # A server that is stopped while it starts has nothing to complain about. In
-        # any other case the first page that asks meets the same error and shows it.
+        # Ignored: the first page that asks meets the same error and shows it, unless
+        # the server was only stopped while it started.
         if not _CLOSING.is_set():
             logger.exception("The engine did not warm up.")
 

@@ -1,4 +1,4 @@
-"""How a page shows what went wrong: a sentence, never a traceback."""
+"""Shows errors on a page: as a sentence, never as a traceback."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def shown_to_user(
 ) -> Iterator[None]:
     """Turns an error into a sentence in the visitor's language.
 
-    A `BertVizError` says itself what to do. Anything else is a mistake of ours:
-    the log gets the traceback, the page one sentence.
+    A `BertVizError` says what to do. Anything else is a bug: the log gets the
+    traceback, the page one general sentence.
 
     Args:
-        stop: ends the run after the sentence; false where the rest of the page
-            does not need what failed.
+        stop: ends the run after the sentence; false if the rest of the page does not
+            need what failed.
         offer: draws a way out below the sentence.
     """
     try:

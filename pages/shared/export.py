@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-# For plotly, which takes the module as it finds it: the first table of another visitor
-# may be importing it just then. Every page that makes figures imports this one first.
+# Imported whole before plotly is used: it fails on a module that another visitor's
+# thread has half imported. Every page that makes figures imports this module first.
 import pandas  # noqa: F401
 import streamlit as st
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
-# The saved file asks nobody for anything, whatever a script in it may try.
+# The saved file makes no network request, whatever a script in it may try.
 _POLICY = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -197,7 +197,7 @@ def show_below(
 
 
 def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
-    """The numbers of a figure as a table, for who cannot see it; made when opened."""
+    """The numbers behind a figure as a table, for screen readers; made when opened."""
     box = tool(name, "table", t("app.as_table"), "table")
     if not box.open:
         return

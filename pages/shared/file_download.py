@@ -1,4 +1,4 @@
-"""Files on the disk that a visitor takes away, sent in pieces.
+"""Downloads of files on the disk, sent in pieces.
 
 `st.download_button` holds all that it sends in memory until the page runs again; the
 zip file of a trained BERT-base has more than 400 MB.
@@ -41,7 +41,7 @@ def file_link(
 ) -> None:
     """Draws a link that looks like a button and saves a file.
 
-    Nobody else can guess it, and it is good while the page is open.
+    Its address cannot be guessed, and is valid while the page is open.
 
     Args:
         label: on it, as Markdown.
@@ -65,7 +65,7 @@ def file_link(
 async def _send(request: Request) -> Response:
     offer = _offered.get(request.path_params["token"])
     if offer is None or not _is_open(offer.session) or not offer.path.is_file():
-        # Whose it was, and so which language they read, is not known.
+        # The visitor, and so the language, is not known here.
         said = [text("app.download_gone", language) for language in LANGUAGES]
         return PlainTextResponse("\n".join(said), 404)
     return FileResponse(

@@ -23,6 +23,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import (
     MaskedText,
     carry_originals,
+    hide_words,
     normalise_masks,
     remember_masks,
 )
@@ -30,6 +31,9 @@ from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import (
     DEFAULT,
+    HIDDEN,
+    PAIR,
+    TEXT,
     as_linked,
     follow_default,
     is_untouched,
@@ -48,13 +52,12 @@ from pages.shared.models import (
     say_if_unread,
 )
 from pages.shared.navigation import is_arrival
+from pages.shared.text_file import offer_text_file
 
-# Of the session and of the address: the boxes, and the piece in focus, from 1.
-TEXT, PAIR, TOKEN = "text", "pair", "token"
+# Of the session and of the address: the piece in focus, from 1.
+TOKEN = "token"
 # The layer and the head that were chosen, from 1; nothing while the page may choose.
 HEAD = "attention_layer", "attention_head"
-# In the address only: what the masks hide, left to right.
-HIDDEN = "hidden"
 
 # A text alone, or a text and the one after it; boxes hold the first one at first.
 EXAMPLES = {
@@ -95,6 +98,7 @@ _MEMORY, _HISTORY = "text_memory", "text_history"
 _LEFT = "texts_left"  # by language: what waits for a model that reads it
 _READ = "text_read_in"  # the languages of the model before
 _FOCUSED = "token_of"  # the tokens that the piece in focus is one of
+_EDITED = "token_edited"  # of a text that is to come: which one, and a character of it
 
 
 def sentence_of_visit(model: str) -> Texts:
@@ -135,7 +139,8 @@ def type_sentence(model: str) -> Texts:
     for box, key in zip(boxes, (TEXT, PAIR), strict=False):
         draw_box(box, key)
     with boxes[2].container(gap="xsmall"):
-        draw_button()
+        with st.container(horizontal=True):
+            draw_button()
         offer_examples(model)
     say_what_is_left_out()
     return texts
@@ -150,8 +155,12 @@ def draw_box(box: DeltaGenerator, key: str = TEXT) -> None:
 
 
 def draw_button() -> None:
-    """Leaving a box is what sends the text; a button gives a place to go."""
+    """Leaving a box is what sends the text; a button gives a place to go.
+
+    Beside it is the one that saves the text to a file and opens such files.
+    """
     st.button(t("app.sentence_read"), icon=":material/play_arrow:", key="text_read")
+    offer_text_file(read_text(), st.session_state.get(PAIR) or "", change_sentence)
 
 
 def offer_examples(model: str) -> None:
@@ -177,39 +186,46 @@ def say_what_is_left_out() -> None:
         st.caption(t(f"app.{left_out}_in_address"))
 
 
-def change_sentence(text: str | MaskedText, pair: str | None = None) -> None:
+def change_sentence(
+    text: str | MaskedText,
+    pair: str | None = None,
+    edited: tuple[bool, int] | None = None,
+) -> None:
     """Puts another text into the boxes; undo leads back. For callbacks.
 
     Args:
         text: with or without what its masks hide.
         pair: the second text; `None` leaves it as it is.
+        edited: whether a word of the second text was, and its first character: its
+            piece stays the one that is looked at.
     """
-    before = read_text()  # what was typed in the same moment is a step, too
+    read_text()  # what was typed in the same moment is a step, too
+    before = st.session_state[_MEMORY]
     masked = remember_masks(text) if isinstance(text, str) else text
-    if masked != before:
+    after = masked, before[1] if pair is None else pair
+    if after != before:
         _add_step(before)
-    show(masked)
-    if pair is not None:
-        st.session_state[PAIR] = pair
+    show(*after)
+    st.session_state[_EDITED] = edited
 
 
-def show(masked: MaskedText) -> None:
-    """The same, without a step to undo."""
-    st.session_state[TEXT] = masked.text
-    st.session_state[_MEMORY] = masked
+def show(masked: MaskedText, pair: str) -> None:
+    """Both texts, without a step to undo."""
+    st.session_state[TEXT], st.session_state[PAIR] = masked.text, pair
+    st.session_state[_MEMORY] = masked, pair
 
 
 def read_text() -> MaskedText:
     """The text as its box has it now, with what its masks hide."""
-    text = st.session_state.get(TEXT) or ""
+    text, pair = (st.session_state.get(key) or "" for key in (TEXT, PAIR))
     before = st.session_state.get(_MEMORY)
     if before is None:
-        masked = _from_address(text)
+        masked = hide_words(text, st.query_params.get_all(HIDDEN))
     else:
-        masked = carry_originals(before, text)
-        if masked.text != before.text:
+        masked = carry_originals(before[0], text)
+        if (masked.text, pair) != (before[0].text, before[1]):
             _add_step(before)
-    st.session_state[_MEMORY] = masked
+    st.session_state[_MEMORY] = masked, pair
     return masked
 
 
@@ -219,17 +235,17 @@ def can_undo() -> bool:
 
 
 def undo() -> None:
-    """Goes back to the text before the last change. A callback."""
+    """Goes back to both texts before the last change. A callback."""
     read_text()  # what was typed in the same moment is that change
     *history, last = st.session_state[_HISTORY]
     st.session_state[_HISTORY] = tuple(history)
-    show(last)
+    show(*last)
 
 
 def earlier_texts() -> tuple[MaskedText, ...]:
     """Texts before this one, the newest first, each once."""
-    now = st.session_state.get(_MEMORY)
-    history = reversed(st.session_state.get(_HISTORY, ()))
+    now = read_text()
+    history = [masked for masked, _ in reversed(st.session_state.get(_HISTORY, ()))]
     return tuple(masked for masked in dict.fromkeys(history) if masked != now)
 
 
@@ -237,7 +253,7 @@ def piece_in_focus(read: TokenizedText) -> int:
     """The index of the piece that is looked at; call it before a widget of `TOKEN`.
 
     The first mask, or else the first word, until another one is chosen; again, when
-    the text becomes another one.
+    the text becomes another one, unless by an edit of one word.
     """
     masks = read.mask_positions
     first = int(masks[0]) if len(masks) else min(1, read.num_tokens - 1)
@@ -247,7 +263,11 @@ def piece_in_focus(read: TokenizedText) -> int:
         if segment == 0
     )
     default = str(first + 1)
-    if st.session_state.get(_FOCUSED, tokens) != tokens:
+    edited = _edited_piece(read, st.session_state.pop(_EDITED, None))
+    if edited is not None:
+        st.session_state[TOKEN] = str(edited + 1)
+        st.session_state[TOKEN + DEFAULT] = default  # chosen, whatever was usual before
+    elif st.session_state.get(_FOCUSED, tokens) != tokens:
         st.session_state[TOKEN] = default
     st.session_state[_FOCUSED] = tokens
     number = follow_default(TOKEN, default, is_of_visit=True)
@@ -298,6 +318,16 @@ def read_by(model: str, texts: Texts) -> TokenizedText:
     return read
 
 
+def _edited_piece(read: TokenizedText, edited: tuple[bool, int] | None) -> int | None:
+    """The piece that a word's first character is in now, see `change_sentence`."""
+    if edited is None:
+        return None
+    is_pair, start = edited
+    ends, is_text = read.offsets[:, 1], ~read.is_added
+    found = (read.token_type_ids == is_pair) & is_text & (ends > start)
+    return int(found.argmax()) if found.any() else None
+
+
 def _piece(read: TokenizedText, number: str, is_markdown: bool) -> str:
     token = read.tokens[int(number) - 1]
     return escape(token, 40) if is_markdown else token
@@ -317,8 +347,7 @@ def _follow_model(languages: tuple[str, ...], language: str) -> None:
             return
         left[written] = texts
     text, pair = left.pop(language, EXAMPLES[language][0])
-    show(remember_masks(text))
-    st.session_state[PAIR] = pair
+    show(remember_masks(text), pair)
 
 
 def _take_example(examples: tuple[tuple[str, str], ...]) -> None:
@@ -329,23 +358,9 @@ def _take_example(examples: tuple[tuple[str, str], ...]) -> None:
         change_sentence(*examples[index])
 
 
-def _add_step(masked: MaskedText) -> None:
-    history = (*st.session_state.get(_HISTORY, ()), masked)
+def _add_step(step: tuple[MaskedText, str]) -> None:
+    history = (*st.session_state.get(_HISTORY, ()), step)
     st.session_state[_HISTORY] = history[-MOST_STEPS:]
-
-
-def _from_address(text: str) -> MaskedText:
-    masked = remember_masks(text)
-    hidden = st.query_params.get_all(HIDDEN)
-    if len(hidden) != len(masked.originals):
-        return masked
-    return MaskedText(masked.text, tuple(map(_usable, hidden)))
-
-
-def _usable(hidden: str) -> str:
-    """A hidden word of an address; one that holds a mask could never be put back."""
-    is_word = hidden.strip() and not remember_masks(hidden).originals
-    return hidden if is_word else ""
 
 
 def _write_texts(masked: MaskedText, example: str) -> str:

@@ -1,4 +1,4 @@
-"""How every page begins: its title, and how to read it."""
+"""The head of every page: its title, and how to read it."""
 
 from __future__ import annotations
 

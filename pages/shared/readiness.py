@@ -1,4 +1,4 @@
-"""`/ready`: whether this server can answer now, for who sends visitors to it."""
+"""`/ready`: whether this server can answer now, for a load balancer."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from bertviz_core.explorer import Explorer
 from pages.shared.engine import client
 
 _SECONDS = 5.0  # that a worker has to split a text
-_GOOD_FOR = 1.0  # seconds, so that nobody keeps a worker busy by asking
+_GOOD_FOR = 1.0  # seconds, so that polling does not keep a worker busy
 
 
 class Readiness:
-    """Answers 200 where a worker has split a text in time, else 503."""
+    """Answers 200 if a worker has split a text in time, else 503."""
 
     def __init__(self) -> None:
         self._asked: asyncio.Task[bool] | None = None
         self._since = 0.0
 
     async def answer(self, _: Request) -> Response:
-        """Asks a worker, unless somebody has just done so or waits for it still."""
+        """Asks a worker, unless another request has just done so or still waits."""
         now = time.monotonic()
         if self._asked is None or (
             self._asked.done() and now - self._since > _GOOD_FOR

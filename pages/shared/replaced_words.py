@@ -4,7 +4,7 @@ Streamlit says its hints below boxes, its menu and its buttons in English whatev
 page speaks. A style sheet writes other words in their place: theirs shrink to nothing,
 and a screen reader still reads them before ours. Boxes for files are in `upload_box`.
 
-What Streamlit offers to developers is no matter of a reader, and is hidden.
+What Streamlit offers to developers is hidden: readers do not need it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
   overflow: visible;
 }
 """
-# Large type, and nothing beside what a class looks at.
+# Large type, and no side texts.
 _PROJECTED = """
 html { font-size: 22px !important; }
 [data-testid="stMain"] :is(
@@ -104,7 +104,7 @@ _tend = st.components.v2.component(
 
 
 def translate_frame() -> None:
-    """Translates what stands around all pages. English needs no other words."""
+    """Translates Streamlit's own words around all pages; nothing to do in English."""
     translated = _replaced(_FRAME) if current_language() != "en" else ""
     projected = _PROJECTED if is_projected() else ""
     st.html(_STYLE.format(f"{_OURS}\n{projected}\n{translated}"))
@@ -113,7 +113,7 @@ def translate_frame() -> None:
 
 
 def choose_projector() -> None:
-    """Draws the switch of the projector mode, on which all pages are read from afar."""
+    """Draws the switch of the projector mode, in which pages can be read from afar."""
     with st.sidebar:
         switch_linked("app.projector", key=_PROJECTOR, is_of_visit=True)
 

@@ -1,4 +1,4 @@
-"""Security headers for every response of the server, and whom it answers."""
+"""Security headers for every response, and the hosts and origins that are answered."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class SecurityHeaders:
 
 
 class KnownHosts:
-    """Middleware that answers pages of this server alone, not those of other sites.
+    """Middleware that answers only pages of this server, not those of other sites.
 
     A site may give its name this machine's address, and its pages then ask this server
     as their own (DNS rebinding): the host that they name is theirs. A socket is opened
@@ -125,7 +125,7 @@ class KnownHosts:
         elif is_socket:
             await WebSocketClose(_NOT_ALLOWED)(scope, receive, send)
         else:
-            # Whose page it is, and so which language they read, is not known.
+            # The visitor, and so the language, is not known here.
             said = [text("app.unknown_host", language) for language in LANGUAGES]
             await PlainTextResponse("\n".join(said), 400)(scope, receive, send)
 

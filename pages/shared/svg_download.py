@@ -60,5 +60,5 @@ def download_svg(
         with shown_to_user(stop=False):
             data["made"]["svg"] = make()
     _component(data=data, key=key, on_asked_change=remember)
-    # Now, and not before: a run that ends early has answered nobody.
+    # Only now: a run that ended early has not delivered the picture.
     st.session_state.pop(asked, None)

@@ -53,7 +53,7 @@ TERMS = {
 
 
 def terms_of(page: str) -> str:
-    """The words of a page and their meaning, for who never heard of them.
+    """The terms of a page and their meaning.
 
     Args:
         page: a key of `TERMS`.

@@ -1,4 +1,4 @@
-"""Where visitors' files go: to the disk in pieces, and no more of them than fit.
+"""Uploads: written to the disk in pieces, and limited in number and size.
 
 Streamlit's own route reads a file into the memory of the server and keeps it there,
 as many as a visitor sends. The one here keeps it in the cache folder, and hands
@@ -75,7 +75,7 @@ class Upload:
         if found and isinstance(found[0].data, _OnDisk):
             with found[0].data.stored.path.open("rb") as source:
                 yield source
-        else:  # a test gave Streamlit the bytes themselves
+        else:  # in tests, Streamlit has the bytes themselves
             self._file.seek(0)
             yield self._file
 
@@ -92,7 +92,7 @@ class Upload:
 
 
 class _Stored:
-    """A file in the cache folder that goes when nobody holds this any more."""
+    """A file in the cache folder, deleted when this object is."""
 
     def __init__(self, session: str) -> None:
         # What a killed server leaves there is swept, see `incoming_file`.
@@ -117,7 +117,7 @@ _ALL: weakref.WeakSet[_Stored] = weakref.WeakSet()
 
 
 class _OnDisk(bytes):
-    """No bytes, for Streamlit to hold, and as long as the file that it stands for."""
+    """Stands for a file: no bytes in memory, but the length of the file."""
 
     stored: _Stored
 

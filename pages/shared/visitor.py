@@ -1,4 +1,4 @@
-"""Who visits: an owner for what is kept and worked on, and a sign that they are there.
+"""The visitor: owns what is kept and computed, and renews it while they are there.
 
 A browser has a name that only the server knows, in a cookie that lasts as long as the
 browser runs. It says nothing about the visitor and is sent to nobody else.
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 # Keys of the session: its name where the browser sent none, and what it holds, by
 # the place on a page that needs it.
 _OWNER, _HELD = "visitor_owner", "visitor_held"
-# A lease survives some times that went wrong; that of a job is five minutes.
+# A lease survives some failed renewals; that of a job is five minutes.
 BEAT_SECONDS = 60.0
 
 

@@ -150,7 +150,7 @@ class FakeClient:
         self._asked("tokenize", model, text)
         words = text.replace(".", " .").split()
         if not words:
-            raise TextError("There is no text to look at. Type a sentence.")
+            raise TextError("The text is empty. Type a sentence.")
         words = [word if word == "[MASK]" else self.split(word) for word in words]
         kinds = {"[MASK]": MASK, "[UNK]": UNK}
         ids = [kinds.get(word, LAMP) for word in words]

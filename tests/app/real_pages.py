@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import io
 import json
@@ -11,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.engine.questions import Question
@@ -86,15 +84,6 @@ def said(app: AppTest, *, escaped: bool = False) -> str:
 def specs(app: AppTest) -> list[dict]:
     """The figures of a page."""
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-
-
-def numbers(values: list | dict) -> np.ndarray:
-    """What a figure draws; plotly packs arrays."""
-    if not isinstance(values, dict):
-        return np.array(values, float)
-    raw = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
-    shape = values.get("shape")
-    return raw.reshape([int(n) for n in shape.split(",")]) if shape else raw
 
 
 def table(app: AppTest, below: str = "") -> Any:

@@ -22,6 +22,7 @@ from bertviz_core.analysis.gelu_approximation import (
     TAYLOR_CONSTANT,
     best_constant,
     largest_error,
+    sampled_gate,
 )
 from bertviz_core.analysis.small_networks import gradient_through_layers
 from pages.activations import training_player as watching
@@ -33,7 +34,7 @@ from pages.activations.formulas import (
 )
 from pages.activations.training import FIRST_SEED, NUM_STEPS, TWINS
 from pages.activations.wording import LABELS, number
-from tests.app.real_pages import numbers
+from tests.core.sent_figures import numbers
 
 WEAKNESSES = ["vanishing", "centre", "dead", "collapse"]
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -144,7 +145,7 @@ def test_the_gradient_vanishes_as_the_core_says(open_page, shown):
     np.testing.assert_allclose(values(drawn["ELU"], "y"), expected, rtol=1e-6)
     app.slider(key="act_start").set_value(1.0).run()
     assert slope not in shown(app)
-    # A wide network has a seed and no ceiling.
+    # A wide network has a seed.
     assert "act_deep_seed" not in {box.key for box in app.number_input}
     app.get_by_key("act_width").set_value("8").run()
     app.number_input(key="act_deep_seed").set_value(5).run()
@@ -152,7 +153,9 @@ def test_the_gradient_vanishes_as_the_core_says(open_page, shown):
     network = {"width": 8, "seed": 5, "start": 1.0}
     expected = gradient_through_layers("tanh", 33, 0.5, **network).gradients
     np.testing.assert_allclose(values(drawn["tanh"], "y"), expected)
-    assert not any("1/4" in caption.value for caption in app.caption)
+    [table] = [m.value for m in app.markdown if m.value.startswith("| function")]
+    path = gradient_through_layers("tanh", 33, 0.5, **network)
+    assert f"| 1 | {number(path.bound(1.0))} |" in table
 
 
 def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
@@ -174,6 +177,15 @@ def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
     np.testing.assert_allclose(
         values(fit["ReLU"], "y"), relu.outputs[4], rtol=1e-5, atol=1e-6
     )
+    # How the error comes back to its weight folds out, for the step that is shown.
+    app.get_by_key("act_neuron").set_value(str(neuron + 1)).run()
+    app.slider(key="act_step").set_value(NUM_STEPS).run()
+    app.session_state["act_steps_back"] = True
+    app.run()
+    assert "The slope is 0 for 41 of 41 examples." in shown(app)
+    found = relu.steps_back(NUM_STEPS, neuron)
+    assert f"={(found.errors**2).mean():.3g}" in shown(app)
+    assert f"={found.residuals[29]:.3g}" in shown(app)
     # When none dies, one is followed too.
     app = open_page(act_weakness="dead", act_rate="0.01", act_dead_seed="1")
     assert metrics(app)["Dead at the end: ReLU"] == "0 of 6 neurons"
@@ -285,6 +297,17 @@ def test_the_numbers_of_gelu_are_those_of_the_core(open_page, shown):
         ("GELU, x · Φ(x)", activate("gelu", x)),
     ):
         assert measured[label] == number(float(value), 4)
+    means = sampled_gate(np.linspace(-4, 4, 33), 100, 0)
+    drawn = by_name(figure(app, "activations_normal"))
+    np.testing.assert_allclose(
+        values(drawn["mean of the draws"], "y"), means[-1], rtol=1e-5
+    )
+    app.slider(key="act_normal_mean").set_value(0.5).run()
+    app.slider(key="act_normal_spread").set_value(2.0).run()
+    shifted = float(x * normal_cumulative((x - 0.5) / 2))
+    assert metrics(app)["GELU, x · Φ(x)"] == number(shifted, 4)
+    app.get_by_key("act_draws").set_value("10000").run()
+    assert "all stay within 0.05" in shown(app)
     assert "**0.044715**" in shown(app)
     assert "**0.044383**" in shown(app)
     # The buttons set the constant, and its largest error is shown.

@@ -38,7 +38,6 @@ from pages.attention.pictures import key_of
 from pages.shared.engine import client
 from tests.app.test_attention import MODEL, TEXT, ask, finished, said, traces
 from tests.app.test_attention import maps as drawn_maps
-from tests.app.test_embeddings import numbers
 from tests.core.checkpoint_copies import (
     HF,
     hf_copy,
@@ -47,6 +46,7 @@ from tests.core.checkpoint_copies import (
     without_part,
 )
 from tests.core.engine_waiting import ended
+from tests.core.sent_figures import numbers
 
 NUMBER = Target("classifier", 0)
 NUMBER_TEXT = "ab cab ba"
@@ -120,16 +120,16 @@ def locked(token: int, other: int | None) -> dict[str, object]:
 
 
 def pair_of(app: AppTest) -> tuple[str, str]:
-    """Who looks, from 1 as on all pages, and who is seen, from 0."""
+    """Who looks and who is seen, from 1 as on all pages."""
     return tuple(app.selectbox(key=name).value for name in ("token", "attention_to"))
 
 
 @pytest.mark.parametrize("panel", ["arithmetic", "switch"])
 def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
     app = ask(panel, locked(3, 0), attention_cut_edge="true")
-    assert pair_of(app) == ("4", "0")
+    assert pair_of(app) == ("4", "1")
     address = [app.query_params[name] for name in ("token", "attention_to")]
-    assert address in (["4", "0"], [["4"], ["0"]])
+    assert address in (["4", "1"], [["4"], ["1"]])
     app.selectbox(key="attention_to").set_value("6").run()
     for is_hidden in (True, False):  # hiding a sign and showing it again
         app.toggle(key="attention_hide_special").set_value(is_hidden).run()
@@ -138,21 +138,21 @@ def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
 
 def test_a_lock_of_another_text_moves_no_box():
     text = "The old man saw a young bird on the roof."
-    last = client().ask(Explorer.tokenize)(MODEL, text).num_tokens - 1
+    last = client().ask(Explorer.tokenize)(MODEL, text).num_tokens
     app = ask("arithmetic", locked(6, 5), text=text)
     assert pair_of(app) == ("2", str(last))
 
 
 @pytest.mark.parametrize(
-    ("text", "row", "expected"), [(TEXT, "5", ("5", "0")), ("a cat", "9", ("2", "0"))]
+    ("text", "row", "expected"), [(TEXT, "5", ("5", "1")), ("a cat", "9", ("2", "1"))]
 )
 def test_a_link_brings_the_pair_back_where_the_text_has_it(text, row, expected):
-    app = ask("arithmetic", text=text, token=row, attention_to="0")
+    app = ask("arithmetic", text=text, token=row, attention_to="1")
     assert pair_of(app) == expected
 
 
 def test_the_value_and_the_mask_of_a_pair_are_shown():
-    app = ask("arithmetic", token="3", attention_to="4")
+    app = ask("arithmetic", token="3", attention_to="5")
     found = client().ask(pair_arithmetic)(MODEL, Texts(TEXT), 0, 0, 2, 4)
     rows = drawn_maps(app)[1]
     expected = found.value, found.prob * found.value, found.output
@@ -168,7 +168,7 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
         found, exposed_prob=found.prob, unrounded_probs=found.probs + apart
     )
     monkeypatch.setattr(arithmetic, "ask", lambda _: lambda *_: moved)
-    text = said(ask("arithmetic", token="3", attention_to="4"))
+    text = said(ask("arithmetic", token="3", attention_to="5"))
     assert ("Without any rounding in this row" in text) == (apart > 1e-6)
     assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
 
@@ -185,7 +185,7 @@ def test_parts_are_switched_off_as_the_page_says():
     assert "Everything is switched on" in said(app)
     app.get_by_key("attention_cut_edge").set_value(True).run()
     app.get_by_key("token").set_value("9")
-    app.get_by_key("attention_to").set_value("5")
+    app.get_by_key("attention_to").set_value("6")
     for place, edge in (
         ("everywhere", Edge(8, 5)),
         ("layer", Edge(8, 5, layer=2)),

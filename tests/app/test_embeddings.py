@@ -40,10 +40,10 @@ from tests.app.real_pages import (
     dense_word,
     finished,
     link_of,
-    numbers,
     said,
     specs,
 )
+from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
 
 TEXT = "She sat down on the bank of the river."

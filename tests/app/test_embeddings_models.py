@@ -14,9 +14,10 @@ from bertviz_core.experiments.vocabulary_maps import exported_vectors, map_by_ne
 from bertviz_core.explorer import Explorer
 from pages.shared.engine import client
 from tests.app import real_pages
-from tests.app.real_pages import answer, finished, numbers, said, specs
+from tests.app.real_pages import answer, finished, said, specs
 from tests.app.test_embeddings import open_page, sent
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
+from tests.core.sent_figures import numbers
 
 SENTENCES = ("我喜欢吃苹果。", "他每天都吃苹果。", "苹果很好。", "去北京吃苹果。")
 SENSES = ("吃", "吃", "好", "好")

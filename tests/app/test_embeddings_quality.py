@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.app.real_pages import finished, numbers, said, specs
+from tests.app.real_pages import finished, said, specs
 from tests.app.test_embeddings import open_page, sent
+from tests.core.sent_figures import numbers
 
 LINES = "\n".join(
     ["The cat sat.", "It rained.", "We ate soup.", "Birds sing.", "He ran home."]

@@ -701,12 +701,12 @@ def test_who_does_not_wait_for_a_measurement_stops_it_for_nobody_else(
 
 def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tuner):
     tuner.broken["start"] = EngineError(
-        "Too many long tasks are waiting already. Received: {number}. Try again when "
-        "some of them have ended.",
+        "Too many tasks are already waiting. Received: {number}. Try again when some "
+        "of them have finished.",
         number=20,
     )
     app = open_step("train")
-    assert "Too many long tasks" in app.error[0].value
+    assert "Too many tasks" in app.error[0].value
     del tuner.broken["start"]
     app.button(key="job_ft_estimate_start").click().run()
     assert not app.error

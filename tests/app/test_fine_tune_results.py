@@ -1,8 +1,6 @@
 """Steps 4 to 6 of the fine-tuning page, with a run whose numbers are known."""
 
-import base64
 import dataclasses
-import json
 import re
 
 import numpy as np
@@ -37,6 +35,8 @@ from tests.app.finished_runs import (
     class_report,
     number_report,
 )
+from tests.app.real_pages import specs
+from tests.core.sent_figures import numbers
 
 SECOND, THIRD, WAITING = "cd" * 16, "ef" * 16, "12" * 16
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
@@ -64,18 +64,6 @@ def open_step(open_app):
         return app
 
     return open_one
-
-
-def specs(app):
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-
-
-def numbers(values):
-    """Plotly sends arrays as base64 of their bytes."""
-    if isinstance(values, dict):
-        raw = base64.b64decode(values["bdata"])
-        return np.frombuffer(raw, values["dtype"])
-    return np.array(values)
 
 
 def offered_files(app):

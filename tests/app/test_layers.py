@@ -34,16 +34,9 @@ from pages.shared.markdown import spoken
 from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
 from tests.app.layer_pictures import pictures_sent, step_picture, strip_data, walk
-from tests.app.real_pages import (
-    answer,
-    checked,
-    finished,
-    link_of,
-    numbers,
-    said,
-    specs,
-)
+from tests.app.real_pages import answer, checked, finished, link_of, said, specs
 from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf
+from tests.core.sent_figures import numbers
 
 PANELS = ("residual", "similarity", "neurons", "factors", "orders", "by_hand")
 TEXT = "The cat sat on the [MASK] because it was tired."
@@ -411,7 +404,7 @@ def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
     bars, marks = specs(app)[-1]["data"]
     best = Switches(neurons=((int(layer) - 1, int(number) - 1),))
     change = client().ask(switch_off)(model, "ab cab", target, best).delta_logit
-    assert numbers(bars["x"])[0] == pytest.approx(change, abs=1e-6)
+    assert numbers(bars["x"])[0] == pytest.approx(change, rel=1e-5)
     assert abs(change) > 1e-6, "nothing to see"
     assert np.abs(numbers(marks["x"])).max() > 1e-6
     assert "in its own unit" in said(app)

@@ -8,9 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.masked_word import percent
 from tests.app import real_pages
-from tests.app.real_pages import finished, numbers, said, specs, table
+from tests.app.real_pages import finished, said, specs, table
 from tests.app.real_pages import run_program as run_code
 from tests.core import checkpoint_copies
+from tests.core.sent_figures import numbers
 
 HF = str(checkpoint_copies.HF)
 

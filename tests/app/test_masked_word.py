@@ -20,8 +20,9 @@ from pages.shared.choices import LONGEST_IN_ADDRESS
 from pages.shared.engine import client
 from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
-from tests.app.real_pages import dense_word, numbers, said
+from tests.app.real_pages import dense_word, said
 from tests.app.real_pages import specs as figures
+from tests.core.sent_figures import numbers
 
 DEFAULT = EXAMPLES["en"][0][0]
 TWO_MASKS = EXAMPLES["en"][4][0]

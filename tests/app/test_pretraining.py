@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
 from tests.app import real_pages
-from tests.app.real_pages import numbers, specs
+from tests.app.real_pages import specs
+from tests.core.sent_figures import numbers
 
 START = "job_pretrain_tiny_start"
 

@@ -19,7 +19,8 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts
 from pages.shared.engine import client
 from tests.app import real_pages
-from tests.app.real_pages import checked, link_of, numbers, said, specs
+from tests.app.real_pages import checked, link_of, said, specs
+from tests.core.sent_figures import numbers
 
 TEXT = "They were married and had three [MASK]."
 MASK = 7

@@ -35,11 +35,17 @@ def choose_head(page, layer, head):
         settle(page)
 
 
-def test_a_sentence_goes_through_all_pages_and_back_loses_nothing(visit):
+def test_a_sentence_goes_through_all_pages_and_back_loses_nothing(visit, tmp_path):
     page = visit("/")
     page.locator(TYPED).fill(SENTENCE)
     page.keyboard.press("Control+Enter")
     settle(page)
+    page.get_by_role("button", name="File", exact=True).click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save the text").click()
+    file = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(file)
+    page.keyboard.press("Escape")
     begun = page.evaluate("history.length")
     go_to(page, "masked_word")
     expect(page.locator(TYPED)).to_have_value(SENTENCE)
@@ -78,6 +84,13 @@ def test_a_sentence_goes_through_all_pages_and_back_loses_nothing(visit):
     go_to(other, "layers")
     expect(other.locator(TYPED)).to_have_value(SENTENCE)
     expect(other.locator(".st-key-token [aria-checked=true]")).to_have_text("3 cat")
+    # A file brings it back where it was typed over.
+    other.locator(TYPED).fill("Another one.")
+    other.keyboard.press("Control+Enter")
+    settle(other)
+    other.get_by_role("button", name="文件", exact=True).click()
+    other.locator("input[type=file]").set_input_files(file)
+    expect(other.locator(TYPED)).to_have_value(SENTENCE)
 
 
 @pytest.mark.parametrize("language", LOCALES)

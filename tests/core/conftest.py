@@ -1,9 +1,10 @@
-"""Models that several tests read and none may change."""
+"""Models that several tests read and none may change, and an engine."""
 
 import functools
 
 import pytest
 
+from bertviz_core.engine.inline import InlineEngine
 from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
 
 
@@ -36,3 +37,11 @@ def explorer(post_norm_model, explorer_for):
 @pytest.fixture(scope="session")
 def any_norm_explorer(any_norm_model, explorer_for):
     return explorer_for(any_norm_model[0])
+
+
+@pytest.fixture(scope="module")
+def client():
+    """The engine in this process."""
+    client = InlineEngine()
+    yield client
+    client.close()

@@ -80,5 +80,5 @@ def test_a_model_of_one_segment_reads_a_pair_as_two_texts():
 
 
 def test_no_sentence_is_refused(explorer):
-    with pytest.raises(TextError, match="no text"):
+    with pytest.raises(TextError, match="text is empty"):
         corpus_profile(explorer, sentences=())

@@ -7,7 +7,6 @@ import pytest
 
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.position_geometry import position_geometry
-from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.jobs import JobCancelled
 from bertviz_core.engine.memory import WORDS, forget
 from bertviz_core.errors import TextError
@@ -51,13 +50,6 @@ from tests.core.engine_waiting import ended
 
 MODEL = str(HF)
 SENTENCES = ("ab cab ba", "cab ab", "ba ba ab cab")
-
-
-@pytest.fixture(scope="module")
-def client():
-    client = InlineEngine()
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

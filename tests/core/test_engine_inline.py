@@ -99,7 +99,7 @@ def test_a_job_that_nobody_asks_for_is_stopped(engine, tmp_path, monkeypatch):
         return job.status.is_finished
 
     wait_until(is_stopped)
-    assert "no open page" in str(engine.job(job_id).error)
+    assert "no page had been waiting" in str(engine.job(job_id).error)
     wait_until(stopped.exists)
 
 
@@ -175,7 +175,7 @@ def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
     engine.close()
     wait_until(stopped.exists)
     assert engine.job(job_id).state == "cancelled"
-    with pytest.raises(EngineError, match="closed"):
+    with pytest.raises(EngineError, match="shutting down"):
         engine.ask(tasks.echo)(value=5)
 
 

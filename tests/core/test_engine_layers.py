@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.model_tasks import forward_count
 from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.neuron_effects import rank_neurons
@@ -30,13 +29,6 @@ from tests.core.engine_waiting import ended
 
 MODEL = str(HF)
 TEXT = "ab cab [MASK] ba"
-
-
-@pytest.fixture(scope="module")
-def client():
-    client = InlineEngine()
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.logit_rows import log_softmax
-from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments import every_position, gibbs, next_sentence, scoring
 from bertviz_core.experiments.attribution import AttributionSettings, attribute
@@ -37,13 +36,6 @@ from tests.core.engine_waiting import ended
 
 MODEL = str(HF)
 TEXT = "ab [MASK] cab [MASK] ba"
-
-
-@pytest.fixture(scope="module")
-def client():
-    client = InlineEngine()
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,7 @@ def test_predictions_are_those_of_the_trace(explorer, text):
 def test_a_text_of_nothing_is_refused(explorer, text):
     for ask in (explorer.tokenize, explorer.trace, explorer.predict_masks):
         for pair in (None, "", " "):
-            with pytest.raises(TextError, match="There is no text to look at"):
+            with pytest.raises(TextError, match="The text is empty"):
                 ask(text, pair)
 
 

@@ -1,9 +1,11 @@
 """Masks in a text: spellings, clickable words, hiding and putting back."""
 
+import json
 import random
 
 import pytest
 
+from bertviz_core.errors import MAX_CHARACTERS, TextError
 from bertviz_core.mask_text import (
     MASK,
     MOST_WORDS_COMPARED,
@@ -11,9 +13,11 @@ from bertviz_core.mask_text import (
     carry_originals,
     fill_mask,
     normalise_masks,
+    read_sentence,
     remember_masks,
     split_words,
     toggle_mask,
+    write_sentence,
 )
 
 NASTY = [
@@ -203,3 +207,40 @@ def test_a_very_long_text_keeps_its_masks_but_not_their_memory():
     before = MaskedText("[MASK] " + "the of " * MOST_WORDS_COMPARED, ("x",))
     after = carry_originals(before, before.text + "[MASK]")
     assert after.originals == ("", "")
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_saved_sentence_comes_back_whole(text):
+    masked = toggle_mask(remember_masks(f"One {text}"), 0)
+    assert masked.originals[0] == "One"
+    assert read_sentence(write_sentence(masked, text), "x") == (masked, text)
+
+
+def saved(text="a [MASK]", pair="", hidden=("b",)):
+    return json.dumps({"text": text, "second_text": pair, "hidden": hidden}).encode()
+
+
+@pytest.mark.parametrize("hidden", [("b", "c"), ("<mask>",), (" ",), ()])
+def test_a_mask_of_a_file_hides_nothing_that_could_not_be_put_back(hidden):
+    assert read_sentence(saved(hidden=hidden), "x")[0] == remember_masks("a [MASK]")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"\xff\xfe{", b"{}", b"[]", b"3", b"[" * 200_000, b"1" * 5000),
+        *(saved(text=5), saved(pair=None), saved(hidden=3), saved(hidden=[3])),
+        *(saved(text="\ud800"), saved(hidden=["\udfff"]), saved()[:-1]),
+    ],
+)
+def test_a_file_that_is_no_saved_sentence_is_refused(data):
+    with pytest.raises(TextError, match="not a text saved") as found:
+        read_sentence(data, "name" * 100)
+    assert len(str(found.value)) < 250
+
+
+def test_a_saved_text_may_be_as_long_as_a_typed_one():
+    half = "字" * (MAX_CHARACTERS // 2)
+    assert read_sentence(saved(half, half), "x")[1] == half
+    with pytest.raises(TextError, match="200001 characters"):
+        read_sentence(saved(half, half + "x"), "x")

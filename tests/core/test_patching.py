@@ -108,7 +108,7 @@ def test_texts_that_cannot_be_compared_are_refused(monkeypatch):
     with pytest.raises(TextError, match=r"5 tokens \(\[CLS\] a cat …\)"):
         patch_hidden_states(explorer, "a cat", "a cats", Target("mlm", 1, 2))
     for minus in (None, MINUS):
-        with pytest.raises(TextError, match="Both texts lead to the same answer"):
+        with pytest.raises(TextError, match="Both texts give the same answer"):
             patch_hidden_states(explorer, TEXT, TEXT, WORD, minus)
     for minus in (WORD.index, CONFIG.vocab_size):
         with pytest.raises(ValueError, match=r"minus|below 23"):

@@ -127,8 +127,11 @@ def test_a_long_sentence_runs_in_chunks_with_the_same_result(explorer, monkeypat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        *((["cat", word], "no pieces") for word in ("dog", " ", "", "[MASK]", "[UNK]")),
-        (["cat dog"], "no pieces"),
+        *(
+            (["cat", word], "no word pieces")
+            for word in ("dog", " ", "", "[MASK]", "[UNK]")
+        ),
+        (["cat dog"], "no word pieces"),
         (["eeeeeeeees"], "13 tokens"),
     ],
 )

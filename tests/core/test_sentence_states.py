@@ -83,7 +83,7 @@ def test_sentences_of_one_length_share_a_pass(explorer, monkeypatch):
 
 
 def test_what_cannot_all_be_kept_is_refused_not_sampled(explorer, monkeypatch):
-    with pytest.raises(TextError, match="no text"):
+    with pytest.raises(TextError, match="text is empty"):
         sentence_states(explorer, [])
     with pytest.raises(TextError, match=r"201\b.*\b200\b"):
         sentence_states(explorer, ["mat"] * 201)

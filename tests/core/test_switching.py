@@ -75,7 +75,9 @@ def test_a_token_must_keep_something_to_look_at(name, seen):
     explorer = explorer_named(name)
     places = [0, 1, 2, 5, 3, 4, 6, 7, 8][:seen]
     edges = tuple(Edge(1, place, 0, 3) for place in places)
-    with pytest.raises(TextError, match=f"token the is left.*{seen} cut edges"):
+    with pytest.raises(
+        TextError, match=f"token the has nothing left.*{seen} cut edges"
+    ):
         switch_off(explorer, TEXT, WORD, Switches(edges=edges))
     assert switch_off(explorer, TEXT, WORD, Switches(edges=edges[1:])).delta_logit
 
@@ -83,7 +85,7 @@ def test_a_token_must_keep_something_to_look_at(name, seen):
 @pytest.mark.parametrize(
     ("switches", "said"),
     [
-        *(({"edges": (edge,)}, "no token number .* to cut an edge at")
+        *(({"edges": (edge,)}, "no token number")
           for edge in (Edge(9, 0), Edge(0, 9), Edge(-1, 0))),
         ({"heads": ((3, 0),)}, "must be below"),
         ({"heads": ((0, 7),)}, "must be below"),

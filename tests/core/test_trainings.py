@@ -131,7 +131,7 @@ def test_a_visitor_who_asks_for_many_leaves_a_turn_to_others(trainings, worker):
     own = [trainings.start(REQUEST, "ann") for _ in range(3)]
     wait_until(lambda: worker.begun)
     other = trainings.start(REQUEST, "bob")
-    with pytest.raises(EngineError, match="asked for a lot already"):
+    with pytest.raises(EngineError, match="too many unfinished tasks"):
         trainings.start(REQUEST, "ann")
     assert len(list(place_of(RUNS).glob("?" * 32))) == 4
     wait_until(lambda: other in worker.queue)
@@ -382,6 +382,6 @@ def test_no_run_begins_without_room_on_the_disk(trainings, monkeypatch):
 
 def test_a_closed_engine_takes_no_run(trainings, board):
     board.close()
-    with pytest.raises(EngineError, match="closed"):
+    with pytest.raises(EngineError, match="shutting down"):
         trainings.start(REQUEST)
     assert not list(place_of(RUNS).glob("?" * 32))

@@ -111,7 +111,7 @@ def test_what_the_tokenizer_writes_otherwise_takes_no_words_place(explorer):
 
 def test_what_cannot_be_found_is_refused(explorer):
     for words, kind in ((("a", "##b"), "characters"), (("红",), "pieces")):
-        with pytest.raises(TextError, match="no pieces to build"):
+        with pytest.raises(TextError, match="no word pieces to build"):
             find_whole_words(with_words(explorer, *words), TEXT, 2, kind)
     for wrong in ({"num_pieces": 0}, {"num_pieces": 9}, {"kind": "x"}, {"beam": 0}):
         with pytest.raises(ValueError, match="Received"):
