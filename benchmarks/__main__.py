@@ -25,6 +25,7 @@ NAMES = (
     "attention_size",
     "attention_switch",
     "attention_filters",
+    "attention_flow",
     "whole_model",
     "embeddings",
     "vocabulary_page",

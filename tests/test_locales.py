@@ -30,7 +30,7 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 # Names, file endings and terms that a Chinese text writes in Latin letters, too.
 SAME_IN_BOTH = {
     "BERT", "CLS", "Explorer", "MB", "SEP", "T", "base", "bert", "chinese", "csv",
-    "home", "html", "png", "q", "svg",
+    "f", "home", "html", "max", "png", "q", "svg",
     "Top", "k", "logit", "me", "my", "p", "top", "PCA", "SNE", "UMAP", "t",
 }  # fmt: skip
 

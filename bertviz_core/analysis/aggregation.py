@@ -1,11 +1,21 @@
-"""Many heads as one matrix: mean, maximum, attention rollout.
+"""Many heads as one matrix: mean, maximum, attention rollout, attention flow.
 
-L layers, N heads, Q = K = T tokens; rows look, columns are looked at.
+L layers, N heads, Q = K = T tokens, W words; rows look, columns are looked at.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+from bertviz_core.tasks import untold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# What a weight of 1 is among the capacities of `attention_flow`, which are int32.
+_WHOLE = 10**9
 
 
 def mean_of_heads(
@@ -76,19 +86,82 @@ def rollout(attention: np.ndarray, residual: float = 0.5) -> np.ndarray:
     Source:
         Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention rollout".
     """
+    reached, of_layers = np.eye(attention.shape[-1]), []
+    for layer in _with_residual(attention, residual):
+        reached = layer @ reached
+        of_layers.append(reached)
+    return np.stack(of_layers)
+
+
+def attention_flow(
+    attention: np.ndarray,
+    residual: float = 0.5,
+    groups: np.ndarray | None = None,
+    tell: Callable[[float, str], object] = untold,
+) -> np.ndarray:
+    """How much can flow from a token at the top to one of the input, at most.
+
+    Each weight of A', see `rollout`, is a pipe of that width between two layers; from
+    one token to one other, all pipes are free. So rows add up to more than 1. Where
+    there are many layers, what the first of them gives to a token is mostly all that
+    limits it: nearly the same number for each token at the top.
+
+    Args:
+        attention: float `[L, N, T, T]`, rows sum to 1.
+        residual: share of the identity, in [0, 1]. One half is the paper's.
+        groups: int `[T]`, which word a token is of, from 0; each token for itself by
+            default. The pieces of a word share a source, whose flow is divided by
+            their number, and a sink.
+        tell: told the fraction done; may raise to stop.
+
+    Returns:
+        float64 `[T, T]` or `[W, W]`, in [0, 1], from the last layer to the input. Too
+        large or too small by less than L T² pieces of a word / 2e9, as the library
+        counts in integers: 6e-6 for 12 layers and 32 tokens.
+
+    Raises:
+        ValueError: `residual` outside [0, 1].
+
+    Source:
+        Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention flow"; the
+        algorithm: Dinic 1970, by `scipy.sparse.csgraph.maximum_flow`.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    layers = _with_residual(attention, residual)
+    depth, tokens = layers.shape[:2]
+    groups = np.arange(tokens) if groups is None else groups
+    sizes = np.bincount(groups)
+    nodes = np.arange((depth + 1) * tokens).reshape(depth + 1, tokens)  # input first
+    sources, sinks = nodes.size + np.arange(2 * len(sizes)).reshape(2, -1)
+    pipes = [
+        (np.repeat(nodes[1:], tokens), np.repeat(nodes[:-1], tokens, axis=0).ravel()),
+        (sources[groups], nodes[-1]),
+        (nodes[0], sinks[groups]),
+    ]
+    widths = np.full(layers.size + 2 * tokens, _WHOLE, "int32")
+    # All that a word may send at once must be an int32, too.
+    widths[: layers.size] = np.rint(layers.ravel() * (_WHOLE // sizes.max()))
+    ends = tuple(map(np.concatenate, zip(*pipes, strict=True)))
+    graph = csr_array((widths, ends), shape=[nodes.size + 2 * len(sizes)] * 2)
+    flows = np.empty((len(sizes), len(sizes)))
+    for index, source in enumerate(sources):
+        tell(index / len(sizes), "attention flow")
+        flows[index] = [maximum_flow(graph, source, sink).flow_value for sink in sinks]
+    return np.minimum(flows / (_WHOLE // sizes.max()) / sizes[:, None], 1.0)
+
+
+def _with_residual(attention: np.ndarray, residual: float) -> np.ndarray:
+    """A' of each layer, float64 `[L, T, T]`; rows sum to 1."""
     if not 0 <= residual <= 1:
         raise ValueError(
             f"`residual` must be in [0, 1]. Received: residual={residual}."
         )
-    identity = np.eye(attention.shape[-1])
-    reached, of_layers = identity, []
-    for layer in attention:
-        mean = layer.mean(axis=0, dtype=np.float64)
-        # The model's float32 rows miss 1 by a little, layer upon layer.
-        mean /= mean.sum(axis=-1, keepdims=True)
-        reached = (residual * identity + (1 - residual) * mean) @ reached
-        of_layers.append(reached)
-    return np.stack(of_layers)
+    means = np.stack([layer.mean(axis=0, dtype=np.float64) for layer in attention])
+    # The model's float32 rows miss 1 by a little, layer upon layer.
+    means /= means.sum(axis=-1, keepdims=True)
+    return residual * np.eye(attention.shape[-1]) + (1 - residual) * means
 
 
 def _chosen(attention: np.ndarray, chosen: np.ndarray | None) -> np.ndarray:

@@ -44,6 +44,9 @@ class Training(FrozenArrays):
         losses: float64 `[S + 1]`, mean squared errors.
         leaks: float64 `[S + 1, H]`, each neuron's slope left of 0 where that is
             learned, as in PReLU; 0 wide for another function, `[S + 1, 0]`.
+        into, biases, out: float64 `[S + 1, H]`, w, b and v of neurons that give
+            v f(w x + b).
+        name, parameter: of f.
     """
 
     inputs: np.ndarray
@@ -53,6 +56,11 @@ class Training(FrozenArrays):
     gradients: np.ndarray
     losses: np.ndarray
     leaks: np.ndarray
+    into: np.ndarray
+    biases: np.ndarray
+    out: np.ndarray
+    name: str
+    parameter: float | None
 
     def died_at(self) -> np.ndarray:
         """When each neuron died, int64 `[H]`; -1 for one that lives.
@@ -64,6 +72,49 @@ class Training(FrozenArrays):
         # Dead from here on: every later row is dead, too.
         for_good = np.logical_and.accumulate(is_dead[::-1], axis=0)[::-1]
         return np.where(for_good.any(axis=0), for_good.argmax(axis=0), -1)
+
+    def steps_back(self, step: int, neuron: int) -> StepsBack:
+        """The way of the error back to a neuron's weight, before a step is taken.
+
+        Source:
+            Rumelhart et al. 1986, "Learning representations by back-propagating
+            errors", equations 4 to 6.
+        """
+        leaks = self.leaks[step]
+        z = self.into[step, neuron] * self.inputs + self.biases[step, neuron]
+        shape = leaks[neuron] if len(leaks) else self.parameter
+        errors = self.outputs[step] - self.targets
+        return StepsBack(
+            errors=errors,
+            residuals=2 * errors / len(errors),
+            out=float(self.out[step, neuron]),
+            slopes=differentiate(self.name, z, shape),
+            inputs=self.inputs,
+        )
+
+
+@dataclass(frozen=True)
+class StepsBack(FrozenArrays):
+    """Back-propagation to one weight w, in the three steps that it takes.
+
+    Args:
+        errors: float64 `[P]`, y - t; the loss is the mean of their squares.
+        residuals: float64 `[P]`, the loss's derivatives by the outputs, 2 (y - t) / P.
+        out: v, by which the neuron's output is multiplied.
+        slopes: float64 `[P]`, f'(z).
+        inputs: float64 `[P]`, x.
+    """
+
+    errors: np.ndarray
+    residuals: np.ndarray
+    out: float
+    slopes: np.ndarray
+    inputs: np.ndarray
+
+    @property
+    def terms(self) -> np.ndarray:
+        """What each example adds to the derivative by w, float64 `[P]`."""
+        return self.residuals * self.out * self.slopes * self.inputs
 
 
 def train(
@@ -110,10 +161,29 @@ def train(
                 np.hypot(gradient.into, gradient.biases),
                 (error**2).mean(),
                 weights.leaks,
+                weights.into,
+                weights.biases,
+                weights.out,
             )
         )
         weights = weights.after(gradient, learning_rate)
-    return Training(x, targets, *map(np.array, zip(*rows, strict=True)))
+    outputs, activity, gradients, losses, leaks, into, biases, out = map(
+        np.array, zip(*rows, strict=True)
+    )
+    return Training(
+        inputs=x,
+        targets=targets,
+        outputs=outputs,
+        activity=activity,
+        gradients=gradients,
+        losses=losses,
+        leaks=leaks,
+        into=into,
+        biases=biases,
+        out=out,
+        name=name,
+        parameter=parameter,
+    )
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ __all__ = [
     "best_constant",
     "largest_error",
     "largest_errors",
+    "sampled_gate",
 ]
 
 
@@ -76,6 +77,31 @@ def approximation_error(
             f"`measure` must be one of {MEASURES}. Received: measure={measure!r}."
         )
     return _error(np.asarray(x, np.float64), normal_cumulative(x), constant, measure)
+
+
+def sampled_gate(
+    x: np.ndarray, num_draws: int, seed: int, mean: float = 0.0, spread: float = 1.0
+) -> np.ndarray:
+    """Lets x through, or 0, as chance has it; the mean of the draws so far.
+
+    A gate opens where a normal number Z is at most x: with probability Φ. The first
+    draws are the same however many follow.
+
+    Args:
+        x: float `[P]`, each with draws of its own.
+        num_draws: n.
+        seed: of Z.
+        mean: of Z.
+        spread: its standard deviation.
+
+    Returns:
+        float64 `[n, P]`, which comes to x Φ((x - mean) / spread).
+
+    Source:
+        Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
+    """
+    draws = np.random.default_rng(seed).normal(mean, spread, (num_draws, len(x)))
+    return np.cumsum(x * (draws <= x), axis=0) / np.arange(1, num_draws + 1)[:, None]
 
 
 def largest_error(constant: float, measure: str = "gelu") -> LargestError:

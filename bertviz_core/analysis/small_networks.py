@@ -34,11 +34,25 @@ class GradientPath(FrozenArrays):
         slopes: float64 `[n, H]`, the function's derivative there.
         gradients: float64 `[n + 1]`, the size (Euclidean norm) of the gradient
             after k layers on the way back: 1 at first, at the input last.
+        weights: float64 `[n]`, by how much each layer's weights lengthen a vector at
+            most (their largest singular value): |W| for one neuron.
     """
 
     inputs: np.ndarray
     slopes: np.ndarray
     gradients: np.ndarray
+    weights: np.ndarray
+
+    def bound(self, slope: float) -> float:
+        """What the gradient at the input cannot exceed: (|W| max|f′|)ⁿ for one neuron.
+
+        Args:
+            slope: max|f′|, see `activations.largest_slope`.
+
+        Source:
+            Pascanu et al. 2013 (arXiv:1211.5063), section 2.1, equation 7.
+        """
+        return float(np.prod(self.weights * slope))
 
 
 @dataclass(frozen=True)
@@ -153,7 +167,8 @@ def gradient_through_layers(
     for kernel, slope in zip(reversed(kernels), reversed(slopes), strict=True):
         gradient = kernel.T @ (slope * gradient)
         sizes.append(float(np.linalg.norm(gradient)))
-    return GradientPath(np.array(inputs), slopes, np.array(sizes))
+    largest = np.array([np.linalg.norm(kernel, 2) for kernel in kernels])
+    return GradientPath(np.array(inputs), slopes, np.array(sizes), largest)
 
 
 def output_signs(name: str, parameter: float | None = None) -> OutputSigns:

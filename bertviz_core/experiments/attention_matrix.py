@@ -5,9 +5,16 @@ Attention itself never travels between processes: 151 MB for BERT-base and 512 t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from bertviz_core.analysis.aggregation import max_of_heads, mean_of_heads, rollout
+from bertviz_core.analysis.aggregation import (
+    attention_flow,
+    max_of_heads,
+    mean_of_heads,
+    rollout,
+)
 from bertviz_core.analysis.attention import group_words, merge_words
 from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
@@ -18,13 +25,14 @@ from bertviz_core.analysis.head_profiles import (
     name_heads,
     profile_sums,
 )
+from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_parts import (
     norm_weighted_attention,
     value_zeroing,
 )
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import task, untold
 from bertviz_core.trace import Trace
 
 # Ways to make one matrix of a text's attention; see `attention_matrix`.
@@ -35,9 +43,12 @@ METHODS = (
     "mean",
     "max",
     "rollout",
+    "flow",
     "norms",
     "value_zeroing",
 )
+# Pieces: the work of attention flow grows with their fourth power.
+MOST_FLOWING = 128
 
 
 @task()
@@ -49,6 +60,7 @@ def attention_matrix(
     head: int,
     heads: tuple[tuple[int, int], ...] = (),
     word_ids: tuple[int, ...] | None = None,
+    progress: Callable[[float, str], object] = untold,
 ) -> np.ndarray:
     """One matrix of a text's attention, float32 `[T, T]`; rows look.
 
@@ -57,15 +69,18 @@ def attention_matrix(
         trace: of the text.
         method: one of `METHODS`: "head", one head; "layer", the mean of a layer's
             heads; "chosen", the mean of `heads`; "mean" or "max" of all heads;
-            "rollout" up to a layer; "norms", the length of what a layer brings from
-            each token; "value_zeroing" in a layer.
+            "rollout" or "flow" up to a layer; "norms", the length of what a layer
+            brings from each token; "value_zeroing" in a layer.
         layer: from 0; not read by "mean" and "max".
         head: from 0; read by "head" alone.
         heads: (layer, head) pairs from 0, for "chosen".
-        word_ids: T, for "max": makes it one of words, `[W, W]`, each head's pieces
-            put together first; see `group_words`.
+        word_ids: T, for "max" and "flow": makes it one of words, `[W, W]`, their
+            pieces put together first; see `group_words`.
+        progress: told the fraction done of "flow" and "value_zeroing"; may raise to
+            cancel.
 
     Raises:
+        TextError: more than `MOST_FLOWING` tokens for "flow".
         ValueError: no such method.
     """
     if method not in METHODS:
@@ -74,8 +89,22 @@ def attention_matrix(
         return trace.attention[layer, head]
     if method == "chosen":
         return _mean_of_chosen(trace.attention, heads).astype("float32")
-    if method == "max" and word_ids is not None:
+    groups = None
+    if word_ids is not None:
         groups = group_words(np.array(word_ids), trace.tokenized.token_type_ids)
+    if method == "flow":
+        if (count := trace.tokenized.num_tokens) > MOST_FLOWING:
+            raise TextError(
+                "This text is too long for attention flow. Received: {count} pieces. "
+                "Keep at most {most}, or choose rollout.",
+                count=count,
+                most=MOST_FLOWING,
+            )
+        below = trace.attention[: layer + 1]
+        return attention_flow(below, groups=groups, tell=progress).astype("float32")
+    if method == "value_zeroing":
+        return value_zeroing(explorer, trace, layer, progress).scores.astype("float32")
+    if method == "max" and groups is not None:
         return _max_of_words(trace.attention, groups).astype("float32")
     return _combined(explorer, trace, method, layer).astype("float32")
 
@@ -151,9 +180,7 @@ def _combined(explorer: Explorer, trace: Trace, method: str, layer: int) -> np.n
         return max_of_heads(attention)
     if method == "rollout":
         return rollout(attention)[layer]
-    if method == "norms":
-        return norm_weighted_attention(explorer, trace, layer).combined
-    return value_zeroing(explorer, trace, layer).scores
+    return norm_weighted_attention(explorer, trace, layer).combined
 
 
 def _mean_of_chosen(

@@ -1,4 +1,4 @@
-"""Attention taken apart: what a layer's own numbers say about who brings what.
+"""Attention decomposed: what each head adds to a token, and from which tokens.
 
 A layer's activations are those of the forward pass, in float32; what is made of them
 here, in NumPy, is in float64. The trace must come from a forward pass without
@@ -76,12 +76,11 @@ def norm_weighted_attention(
     )
 
 
-@task()
 def value_zeroing(
     explorer: Explorer,
     trace: Trace,
     layer: int,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Callable[[float, str], object] | None = None,
 ) -> ValueZeroing:
     """Takes away each token's value vector in turn and compares the block's outputs.
 

@@ -25,6 +25,7 @@ class GeluWords:
     error_function: str = "error function erf"
     gelu: str = "GELU, x·Φ(x)"
     area: str = "area below x"
+    sampled: str = "mean of the draws"
     error: str = "tanh form minus exact form"
     constant: str = "constant c"
     largest_error: str = "largest error"
@@ -42,6 +43,7 @@ def normal_figure(
     values: Mapping[str, np.ndarray],
     read_at: float,
     words: GeluWords = ENGLISH,
+    sampled: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> go.Figure:
     """Draws the normal density, the share below x, erf and GELU on one axis.
 
@@ -50,6 +52,7 @@ def normal_figure(
         values: "density", "cumulative", "error_function" and "gelu", each `[P]`.
         read_at: up to where the area under the density is filled.
         words: the texts on the figure.
+        sampled: x and the mean of a gate's draws there, each float `[S]`.
     """
     below = x <= read_at
     edge = np.interp(read_at, x, values["density"])
@@ -70,6 +73,9 @@ def normal_figure(
         {**line(x, values[name], dash), "name": getattr(words, name)}
         for name, dash in dashes.items()
     ]
+    if sampled is not None:
+        dots = {**line(*sampled), "mode": "markers", "name": words.sampled}
+        curves.append({**dots, "marker": {"symbol": "circle-open", "size": 9}})
     made = layout("x", "", lines=(upright(read_at),))
     # GELU runs out at the top, where it is x; all else stays between -1 and 1.
     made["yaxis"] |= {"range": [-1.1, 2.1]}

@@ -12,13 +12,15 @@ for name, parameter in {functions}:
 """
 
 VANISHING = """
+from bertviz_core.analysis.activations import largest_slope
 from bertviz_core.analysis.small_networks import gradient_through_layers
 
 for name in {functions}:
     path = gradient_through_layers(
         name, {depth}, {weight}, width={width}, seed={seed}, start={start}
     )
-    print(name, path.slopes.mean(), path.gradients[-1])
+    bound = path.bound(largest_slope(name))
+    print(name, path.slopes.mean(), bound, path.gradients[-1])
 """
 
 MEANS = """
@@ -65,13 +67,18 @@ for stack, name in ((layers, None), ((one,), None), (layers, {function})):
 """
 
 NORMAL = """
-from bertviz_core.analysis import activations
+import numpy as np
 
-x = [{x}]
-print(activations.normal_density(x)[0])
-print(activations.normal_cumulative(x)[0])
-print(activations.erf([{x} / 2**0.5])[0])
-print(activations.activate("gelu", x)[0])
+from bertviz_core.analysis import activations
+from bertviz_core.analysis.gelu_approximation import sampled_gate
+
+x, mean, spread = np.array([{x}]), {mean}, {spread}
+z = (x - mean) / spread
+print(activations.normal_density(z)[0] / spread)
+print(activations.normal_cumulative(z)[0])
+print(activations.erf(z / 2**0.5)[0])
+print(x[0] * activations.normal_cumulative(z)[0])
+print(sampled_gate(x, {num_draws}, {seed}, mean, spread)[-1, 0])
 """
 
 APPROXIMATION = """

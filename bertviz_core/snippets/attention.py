@@ -49,6 +49,11 @@ for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
 """
 
+FLOW = ROLLOUT.replace("import rollout", "import attention_flow").replace(
+    "rollout(trace.attention_probs)[{layer}]",
+    "attention_flow(trace.attention_probs[: {layer} + 1])",
+)
+
 NORMS = """
 from bertviz_core import Explorer
 from bertviz_core.experiments.attention_parts import norm_weighted_attention

@@ -6,15 +6,19 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
+from bertviz_core.experiments.activation_times import NUM_NUMBERS, time_activations
 from bertviz_core.figures.activations import Curve, FigureWords, curves_figure
 from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import FORMULAS
 from pages.activations.widgets import choose_functions, slide
 from pages.activations.wording import LABELS, figure_words, number
+from pages.shared.answers import ask
 from pages.shared.choices import switch_linked
 from pages.shared.code import program
 from pages.shared.export import show_figure
+from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
+from pages.shared.markdown import table
 from pages.shared.panel import panel
 
 FARTHEST = 5.0
@@ -62,6 +66,29 @@ def explore_curves() -> None:
         boxes = st.columns(min(len(curves), _CARDS_BESIDE), border=True)
         for box, curve in zip(boxes, row, strict=False):
             box.markdown(_card(curve, read_at))
+    with st.expander(t("activations.times"), icon=":material/timer:"):
+        _offer_times()
+
+
+def _offer_times() -> None:
+    """Draws the button that times all functions, then what they take."""
+    st.markdown(t("activations.times_intro", count=NUM_NUMBERS))
+    found = ask_job(
+        "activation_times", t("activations.times_start"), ask(time_activations).about()
+    )
+    if found is None:
+        return
+    words = ("function", "time", "gradient_time")
+    titles = [plain(f"activations.column_{word}") for word in words]
+    rows = [
+        [
+            LABELS.get(name) or plain("activations.times_alone"),
+            *(f"{1000 * s:.2f} ms" for s in (one.seconds, one.gradient_seconds)),
+        ]
+        for name, one in found.items()
+    ]
+    st.markdown(table(titles, rows))
+    st.caption(t("activations.times_read"))
 
 
 def _choose_parameters(names: list[str]) -> dict[str, float]:

@@ -9,7 +9,6 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.activations import (
-    activate,
     erf,
     normal_cumulative,
     normal_density,
@@ -22,6 +21,7 @@ from bertviz_core.analysis.gelu_approximation import (
     best_constant,
     largest_error,
     largest_errors,
+    sampled_gate,
 )
 from bertviz_core.figures.gelu import (
     GeluWords,
@@ -31,14 +31,18 @@ from bertviz_core.figures.gelu import (
 )
 from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import GELU_STEPS, TANH_STEPS
-from pages.activations.widgets import choose_one, slide
+from pages.activations.widgets import choose_one, choose_seed, slide
 from pages.activations.wording import derivation, figure_words, number
+from pages.shared.choices import choose_linked
 from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 
 _POINTS = np.linspace(-4, 4, 161)
+_GATES = np.linspace(-4, 4, 33)
+_DRAWS = ("1", "10", "100", "1000", "10000")
+_NEAR = 0.05
 _ERROR_POINTS = np.linspace(-5, 5, 251)
 _LOWEST, _HIGHEST = 0.04, 0.05
 _CONSTANTS = np.linspace(_LOWEST, _HIGHEST, 81)
@@ -48,22 +52,50 @@ _DIGITS = 6  # of the constant, behind the point
 @panel
 def explore_normal() -> None:
     """Draws the normal density, Φ, erf and GELU, read out at one x."""
+    x_box, mean_box, spread_box = st.columns([2, 1, 1])
     read_at = slide(
-        st, "read_at", -4.0, 4.0, 1.0, 0.05, key="act_normal_x", hint="normal_x_help"
+        x_box, "read_at", -4.0, 4.0, 1.0, 0.05, key="act_normal_x", hint="normal_x_help"
     )
-    values = _values(_POINTS)
-    at = {name: float(value) for name, value in _values(np.array(read_at)).items()}
+    normal = (
+        slide(mean_box, "normal_mean", -2.0, 2.0, 0.0, 0.05),
+        slide(spread_box, "normal_spread", 0.1, 3.0, 1.0, 0.05),
+    )
+    values = _values(_POINTS, *normal)
+    read = _values(np.array(read_at), *normal)
+    at = {name: float(value) for name, value in read.items()}
     for box, (name, value) in zip(st.columns(4), at.items(), strict=True):
         box.metric(t(f"activations.figure_{name}"), number(value, 4))
+    draws_box, seed_box = st.columns([3, 1])
+    num_draws = int(
+        choose_linked(
+            *(draws_box.segmented_control, t("activations.draws"), _DRAWS, _DRAWS[2]),
+            key="act_draws",
+            required=True,
+            help=t("activations.draws_help"),
+        )
+    )
+    with seed_box:
+        seed = choose_seed("act_gate_seed", 0)
+    means = sampled_gate(_GATES, num_draws, seed, *normal)
+    sampled = _GATES, means[-1]
+    words = figure_words(GeluWords)
     show_figure(
-        normal_figure(_POINTS, values, read_at, figure_words(GeluWords)),
+        normal_figure(_POINTS, values, read_at, words, sampled),
         name="activations_normal",
         description=t(
             "activations.normal_described", x=read_at, share=at["cumulative"]
         ),
         columns=_columns(_POINTS, values),
-        code=program(snippets.NORMAL, x=read_at),
+        code=program(
+            *(snippets.NORMAL,),
+            x=read_at,
+            mean=normal[0],
+            spread=normal[1],
+            num_draws=num_draws,
+            seed=seed,
+        ),
     )
+    st.markdown(_meeting(means, *normal))
     with st.expander(t("activations.gelu_derivation"), icon=":material/functions:"):
         st.markdown(derivation(GELU_STEPS))
 
@@ -131,13 +163,31 @@ def _columns(x: np.ndarray, curves: Mapping[str, np.ndarray]) -> dict[str, list[
     return {name: y.tolist() for name, y in {"x": x, **named}.items()}
 
 
-def _values(x: np.ndarray) -> dict[str, np.ndarray]:
+def _values(x: np.ndarray, mean: float, spread: float) -> dict[str, np.ndarray]:
+    z = (x - mean) / spread
     return {
-        "density": normal_density(x),
-        "cumulative": normal_cumulative(x),
-        "error_function": erf(x / math.sqrt(2)),
-        "gelu": activate("gelu", x),
+        "density": normal_density(z) / spread,
+        "cumulative": normal_cumulative(z),
+        "error_function": erf(z / math.sqrt(2)),
+        "gelu": x * normal_cumulative(z),
     }
+
+
+def _meeting(means: np.ndarray, mean: float, spread: float) -> str:
+    """How far the gate's means are from the curve, and since when they are near."""
+    share = normal_cumulative((_GATES - mean) / spread)
+    apart = np.abs(means - _GATES * share).max(axis=1)  # [n]
+    far = np.flatnonzero(apart >= _NEAR)
+    since = int(far[-1]) + 2 if len(far) else 1
+    expected = np.abs(_GATES) * np.sqrt(share * (1 - share) / len(means))
+    return t(
+        "activations.gate_meets" if since <= len(means) else "activations.gate_apart",
+        draws=len(means),
+        apart=number(float(apart[-1])),
+        expected=number(float(expected.max())),
+        near=_NEAR,
+        since=since,
+    )
 
 
 def _choose_constant(measure: str) -> float:

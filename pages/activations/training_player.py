@@ -10,6 +10,7 @@ import streamlit as st
 from bertviz_core.analysis.dying_neurons import Training
 from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import fit_figure, neuron_figure
+from pages.activations.steps_back import show_steps_back
 from pages.activations.widgets import slide
 from pages.activations.wording import LABELS, figure_words
 from pages.shared.code import Program
@@ -67,6 +68,7 @@ def _watch(
         _show_neuron(trainings, neuron, step, code)
     with fit_box:
         _show_fit(trainings, step)
+    show_steps_back(trainings, neuron, step)
     if has_clock and not is_playing:
         st.session_state[_ENDED] = True
         st.rerun()

@@ -6,7 +6,7 @@ import math
 
 import streamlit as st
 
-from bertviz_core.analysis.activations import ACTIVATIONS
+from bertviz_core.analysis.activations import ACTIVATIONS, largest_slope
 from bertviz_core.analysis.small_networks import (
     GradientPath,
     gradient_through_layers,
@@ -110,9 +110,7 @@ def _explore_vanishing() -> None:
         ),
     )
     st.markdown(_product_table(paths, weight, width))
-    if width == 1 and "sigmoid" in names:
-        ceiling = number((weight / 4) ** depth)
-        st.caption(t("activations.sigmoid_ceiling", depth=depth, ceiling=ceiling))
+    st.caption(t("activations.bound_read"))
     if width == 1 and start < 0 and "elu" in names:
         _say_how_flat_elu_is(weight, start)
 
@@ -136,12 +134,17 @@ def _product_table(paths: dict[str, GradientPath], weight: float, width: int) ->
     """What each function leaves of the gradient, factor by factor for one neuron."""
     header = [t("activations.column_function"), t("activations.column_mean_slope")]
     header += [t("activations.column_product")] if width == 1 else []
-    rows = [[*header, t("activations.column_left")]]
+    header += [
+        t(f"activations.column_{name}") for name in ("steepest", "bound", "left")
+    ]
+    rows = [header]
     rows.append(["---"] * len(rows[0]))
     for name, path in paths.items():
         row = [LABELS[name], number(float(path.slopes.mean()))]
         if width == 1:
             row.append(_product((weight * path.slopes[::-1, 0]).tolist()))
+        steepest = largest_slope(name)
+        row += [number(steepest), number(path.bound(steepest))]
         rows.append([*row, f"**{number(float(path.gradients[-1]))}**"])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 

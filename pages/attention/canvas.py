@@ -214,10 +214,16 @@ def is_speaking(key: str) -> bool:
     return has_shown or turn not in (0, st.session_state.get(f"{key}_heard"))
 
 
-def overrule(key: str) -> None:
+def overrule(key: str, **chosen: Any) -> None:
     """Has the page's head count, not the one in the component. For callbacks."""
-    stored = {**_stored(key), "turn": 0}
+    stored = {**_stored(key), **chosen, "turn": 0}
     st.session_state.setdefault(key, {})["selection"] = stored
+
+
+def lock_row(key: str, token: int, text_key: str) -> None:
+    """Locks the row of a token, unless one of its cells is; before it is drawn."""
+    if locked_tokens(key, token + 1, text_key)[0] != token:
+        overrule(key, **{"from": token, "to": None, "text": text_key})
 
 
 def key_of_tokens(tokens: Sequence[str], segments: np.ndarray) -> str:

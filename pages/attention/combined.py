@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.correlation import spearman
+from bertviz_core.experiments.attention_matrix import MOST_FLOWING
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import View, grid_of
 from pages.attention.maps import said_correlation, show_map
@@ -15,19 +17,20 @@ from pages.attention.matrix import measure_of, shown_attention
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 
-WAYS = ("mean", "max", "rollout")
-_MOST_DRAWN = 40  # tokens; more are not legible in a third of the page
+WAYS = ("mean", "max", "rollout", "flow")
+_MOST_DRAWN = 40  # tokens; more are not legible in a quarter of the page
 
 
 @panel
 def explore_combinations(
     model: str, texts: Texts, tokenized: TokenizedText, view: View
 ) -> None:
-    """Draws the mean, the maximum and the rollout of all heads beside each other."""
+    """Draws mean, maximum, rollout and flow of all heads beside each other."""
     st.markdown(t("attention.combine_intro"))
     last = grid_of(model)[0] - 1
     found = {}
-    for way in WAYS:
+    can_flow = tokenized.num_tokens <= MOST_FLOWING
+    for way in WAYS if can_flow else WAYS[:-1]:
         asked = replace(view, method=way, layer=last)
         shown = shown_attention(f"combine_{way}", model, texts, tokenized, asked)
         if shown is not None:
@@ -43,7 +46,7 @@ def explore_combinations(
     unit, top = measures[0].unit, max(measure.top for measure in measures)
     ends = plain("attention.from_token"), plain("attention.to_token")
     names = {way: plain(f"attention.combine_{way}") for way in found}
-    for box, (way, shown) in zip(st.columns(len(WAYS)), found.items(), strict=False):
+    for box, (way, shown) in zip(st.columns(len(found)), found.items(), strict=True):
         labels, received = shown.places.labels, shown.values.mean(axis=0)
         most = int(received.argmax())
         with box:
@@ -59,17 +62,22 @@ def explore_combinations(
                     share=float(received[most]),
                 ),
                 most=_MOST_DRAWN,
-                # A third of a page is narrow: no number is written.
+                # A quarter of a page is narrow: no number is written.
                 marks=[[""] * len(labels[:_MOST_DRAWN])] * len(labels[:_MOST_DRAWN]),
                 top=top,
                 unit=unit,
             )
     st.caption(t("attention.combine_scale", unit=unit, top=top))
+    if not can_flow:
+        st.caption(t("attention.combine_flow_long", most=MOST_FLOWING))
+    elif "flow" in found:
+        spread = float(np.ptp(found["flow"].values, axis=0).max())
+        st.caption(t("attention.combine_flow_rows", spread=spread))
     if tokenized.num_tokens > _MOST_DRAWN:
         st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
     st.markdown(t("attention.combine_agreement"))
-    pairs = combinations(found, 2)
-    for box, (one, other) in zip(st.columns(len(WAYS)), pairs, strict=False):
+    boxes = [box for _ in range(2) for box in st.columns(3)]
+    for box, (one, other) in zip(boxes, combinations(found, 2), strict=False):
         box.metric(
             t("attention.combine_pair", first=names[one], second=names[other]),
             said_correlation(spearman(found[one].values, found[other].values)),

@@ -48,6 +48,7 @@ METHODS = {
     "mean": (False, False),
     "max": (False, False),
     "rollout": (True, False),
+    "flow": (True, False),
     "norms": (True, False),
     "value_zeroing": (True, False),
 }

@@ -10,18 +10,18 @@ from bertviz_core.analysis.shown_attention import (
     ShownAttention,
     show_attention,
 )
-from bertviz_core.experiments.attention_matrix import attention_matrix
-from bertviz_core.experiments.attention_parts import value_zeroing
+from bertviz_core.experiments.attention_matrix import MOST_FLOWING, attention_matrix
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import Measure
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import METHODS, View, is_a_length
-from pages.shared.answers import ask
+from pages.shared.answers import answer, ask
 from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import listed, plain, t
 
-# Squares of tokens times hidden size: a second or two on two cores. More is a job.
-_MOST_ZEROED = 1e10
+# What takes a second or two on two cores; more is a job. For value zeroing the square
+# of tokens times hidden size, for flow their fourth power times layers.
+_MOST_AT_ONCE = {"value_zeroing": 1e10, "flow": 1.3e7}
 
 
 def shown_attention(
@@ -33,27 +33,29 @@ def shown_attention(
         `None` while long work is on its way, which is drawn in its `place`, unique on
         the page.
     """
-    hidden = ask(Explorer.info)(model).config.hidden_size
-    is_long = (tokenized.num_tokens * hidden) ** 2 > _MOST_ZEROED
-    if view.method == "value_zeroing" and is_long:
-        found = ask_job(
-            f"attention_zeroing_{place}",
-            t("attention.zero_values", count=tokenized.num_tokens),
-            ask(value_zeroing).about(model, texts, view.layer),
-            wording=Wording(
-                lambda: st.info(t("attention.long_to_zero"), icon=":material/timer:")
-            ),
-        )
-        if found is None:
-            return None
-        scores = found.scores.astype("float32")
-        return show_attention(scores, tokenized, view.options)
-    # Maxima of pieces, added up, would be a number that no head gives.
-    words = words_to_merge(tokenized, view.options) if view.method == "max" else None
-    matrix = ask(attention_matrix)(
-        model, texts, view.method, view.layer, view.head, view.heads, words
+    method, count = view.method, tokenized.num_tokens
+    # Maxima or flows of pieces, added up, would be a number that nothing gives.
+    is_of_words = method in ("max", "flow")
+    words = words_to_merge(tokenized, view.options) if is_of_words else None
+    question = ask(attention_matrix).about(
+        model, texts, method, view.layer, view.head, view.heads, words
     )
-    return show_attention(matrix, tokenized, view.options)
+    config = ask(Explorer.info)(model).config
+    work = {
+        "value_zeroing": (count * config.hidden_size) ** 2,
+        "flow": count**4 * (view.layer + 1) * (count <= MOST_FLOWING),
+    }
+    if work.get(method, 0) <= _MOST_AT_ONCE.get(method, 0):
+        return show_attention(answer(question), tokenized, view.options)
+    found = ask_job(
+        f"attention_{method}_{place}",
+        t(f"attention.long_{method}_start", count=count),
+        question,
+        wording=Wording(
+            lambda: st.info(t(f"attention.long_{method}"), icon=":material/timer:")
+        ),
+    )
+    return None if found is None else show_attention(found, tokenized, view.options)
 
 
 def words_to_merge(

@@ -28,15 +28,22 @@ from pages.attention.canvas import (
     current_look,
     hear,
     key_of_tokens,
+    lock_row,
     locked_tokens,
 )
 from pages.attention.controls import CANVAS, METHODS, View, choose_view, view_clicked
 from pages.attention.downloads import offer_downloads
 from pages.attention.matrix import measure_of, shown_attention, words_to_merge
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, follow_default, write_linked
+from pages.shared.choices import (
+    choose_linked,
+    follow_default,
+    is_untouched,
+    write_linked,
+)
 from pages.shared.code import Program, offer_code, program
 from pages.shared.language import t
+from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
 from pages.shared.panel import panel
 
@@ -61,6 +68,9 @@ class _PageRun:
 def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
     """Draws choices and pictures, with their program; gives what is asked for."""
     page_run = _PageRun()
+    focus = piece_in_focus(tokenized)
+    if is_arrival() and not is_untouched(TOKEN):
+        lock_row(CANVAS, focus, key_of(tokenized))
     _choose_and_show(model, texts, tokenized, page_run)
     if page_run.chosen is None:
         st.stop()  # the fragment has said why
@@ -197,6 +207,7 @@ _PROGRAMS = {
     "mean": programs.MEAN,
     "max": programs.MAX,
     "rollout": programs.ROLLOUT,
+    "flow": programs.FLOW,
     "norms": programs.NORMS,
     "value_zeroing": programs.VALUE_ZEROING,
 }
@@ -241,7 +252,7 @@ def follow_lock(tokenized: TokenizedText) -> None:
     if looks is not None:
         focus_on(looks)
     if seen is not None:
-        st.session_state[_SEEN_TOKEN] = str(seen)
+        st.session_state[_SEEN_TOKEN] = str(seen + 1)
 
 
 def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, int]:
@@ -252,22 +263,20 @@ def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, i
     names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
     boxes = st.columns(2)
     focus = piece_in_focus(tokenized)
+    options = [str(index + 1) for index in range(len(names))]
+    more: dict[str, Any] = {
+        "format_func": lambda number: names[int(number) - 1],
+        "help": t("attention.pair_box_help"),
+    }
     boxes[0].selectbox(
-        t(f"attention.{looks}"),
-        [str(index + 1) for index in range(len(names))],
-        key=TOKEN,
-        persist_state="session",
-        format_func=lambda number: names[int(number) - 1],
-        help=t("attention.pair_box_help"),
+        t(f"attention.{looks}"), options, key=TOKEN, persist_state="session", **more
     )
-    options = [str(index) for index in range(len(names))]
-    seen_index = choose_linked(
+    seen_number = choose_linked(
         boxes[1].selectbox,
         t(f"attention.{seen}"),
         options,
         options[-1],  # the sign at the end, which many heads look at
         key=_SEEN_TOKEN,
-        format_func=lambda option: names[int(option)],
-        help=t("attention.pair_box_help"),
+        **more,
     )
-    return focus, int(seen_index)
+    return focus, int(seen_number) - 1

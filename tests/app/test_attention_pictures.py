@@ -220,6 +220,15 @@ def test_a_click_alone_leaves_what_was_put_together(drawn):
     assert drawn.choose(app, layer=99, head=-7, chosenAt=3000, turn=4).layer == 5
 
 
+def test_the_piece_in_focus_once_chosen_is_the_locked_row_of_who_comes(drawn):
+    ask()
+    assert drawn.last.from_token is None
+    app = ask(token=str(CAT + 1))
+    assert drawn.last.from_token == CAT
+    drawn.choose(app, to=2)  # unlocked by hand, it stays so
+    assert (drawn.last.from_token, drawn.last.to_token) == (None, 2)
+
+
 @pytest.mark.parametrize(("looks", "seen"), [("first", "second"), ("second", "both")])
 def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
     first, second = "She took the book to the library.", "It was old."

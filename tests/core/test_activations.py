@@ -23,6 +23,12 @@ from bertviz_core.analysis.gelu_approximation import (
     best_constant,
     largest_error,
     largest_errors,
+    sampled_gate,
+)
+from bertviz_core.experiments.activation_times import (
+    ALONE,
+    compiled_activation,
+    time_activations,
 )
 
 NORMAL = NormalDist()
@@ -172,3 +178,33 @@ def test_no_other_constant_has_a_smaller_largest_error(measure):
     peaks = errors[1:-1][(errors[1:-1] > errors[:-2]) & (errors[1:-1] >= errors[2:])]
     highest, second = np.sort(peaks)[:-3:-1]
     assert second == pytest.approx(highest, rel=1e-3)
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(0.0, 1.0), (-0.6, 1.7)])
+def test_the_mean_of_a_sampled_gate_comes_to_the_curve(mean, spread):
+    x, n = np.array([-1.5, -0.2, 0.4, 2.0]), 40_000
+    means = sampled_gate(x, n, 3, mean, spread)
+    assert set(np.unique(means[0])) <= {0.0, *x}  # one draw: x or nothing
+    share = np.array([NormalDist(mean, spread).cdf(value) for value in x])
+    error = np.abs(x) * np.sqrt(share * (1 - share) / n)
+    assert (np.abs(means[-1] - x * share) < 4 * error).all()
+    np.testing.assert_allclose(sampled_gate(x, 50, 3, mean, spread), means[:50])
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_what_is_timed_is_the_function_and_its_derivative(name, x):
+    x = x.astype("float32")
+    for is_slope, expected in ((False, activate), (True, differentiate)):
+        found = compiled_activation(name, is_slope)(x)
+        np.testing.assert_allclose(found, expected(name, x), atol=3e-6)
+
+
+@pytest.mark.tensorflow
+def test_every_function_is_timed_and_the_way_there_alone():
+    told = []
+    found = time_activations(lambda fraction, _: told.append(fraction))
+    assert set(found) == {ALONE, *ACTIVATIONS}
+    assert all(one.seconds > 0 and one.gradient_seconds > 0 for one in found.values())
+    assert told == sorted(told)
+    assert len(told) == len(found)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.aggregation import rollout
+from bertviz_core.analysis.aggregation import attention_flow, rollout
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
-from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.errors import TextError
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.attention_matrix import (
     attention_mass,
@@ -14,7 +14,7 @@ from bertviz_core.experiments.attention_matrix import (
     compare_heads,
     profile_heads,
 )
-from bertviz_core.experiments.attention_parts import pair_arithmetic, value_zeroing
+from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 from bertviz_core.experiments.gradients import estimate_heads
@@ -39,13 +39,6 @@ TEXT = "ab cab [MASK] ba"
 
 
 @pytest.fixture(scope="module")
-def client():
-    client = InlineEngine()
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="module")
 def attention(client):
     return client.ask(Trace.only)(
         MODEL, Texts(TEXT), ("attention_probs",)
@@ -65,6 +58,7 @@ EXPECTED = {
     "mean": lambda a: a.mean(axis=(0, 1)),
     "max": lambda a: a.max(axis=(0, 1)),
     "rollout": lambda a: rollout(a)[1],
+    "flow": lambda a: attention_flow(a[:2]),
 }
 
 
@@ -122,13 +116,21 @@ def test_other_matrices_have_the_size_of_the_text(client, attention, method):
     assert found.any()
 
 
-def test_values_are_taken_away_by_a_job_as_at_once(client):
-    job_id = client.start(client.ask(value_zeroing).about(MODEL, Texts(TEXT), 1))
+@pytest.mark.parametrize("method", ["value_zeroing", "flow"])
+def test_a_matrix_that_takes_long_is_the_same_as_a_job(client, method):
+    asked = MODEL, Texts(TEXT), method, 1, 0
+    job_id = client.start(client.ask(attention_matrix).about(*asked))
     status = ended(client, job_id)
     assert status.error is None
-    expected = client.ask(attention_matrix)(MODEL, Texts(TEXT), "value_zeroing", 1, 0)
-    found = status.result.scores.astype("float32")
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(status.result, client.ask(attention_matrix)(*asked))
+
+
+def test_a_text_that_is_too_long_for_flow_is_refused(client, monkeypatch):
+    asked = MODEL, Texts(TEXT), "flow", 1, 0
+    size = len(client.ask(attention_matrix)(*asked))
+    monkeypatch.setattr("bertviz_core.experiments.attention_matrix.MOST_FLOWING", 5)
+    with pytest.raises(TextError, match=f"Received: {size} pieces. Keep at most 5"):
+        client.ask(attention_matrix)(*asked)
 
 
 def test_an_unknown_way_to_make_a_matrix_is_refused(client):

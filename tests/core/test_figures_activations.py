@@ -67,7 +67,7 @@ def all_figures(curve_words, gelu_words, network_words):
     gradients = {"relu": np.array([1, 0.5, 0.25])}
     return [
         curves_figure(X, [curve("gelu"), curve("prelu")], 0.5, words=curve_words),
-        normal_figure(X, four, 0.5, gelu_words),
+        normal_figure(X, four, 0.5, gelu_words, (X, X)),
         error_figure(X, three, marks, gelu_words),
         largest_error_figure(X, X, marks, gelu_words),
         gradients_figure(gradients, LABELS, network_words),

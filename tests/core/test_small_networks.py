@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis import dying_neurons
-from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
+from bertviz_core.analysis.activations import (
+    ACTIVATIONS,
+    activate,
+    differentiate,
+    largest_slope,
+)
 from bertviz_core.analysis.dying_neurons import NUM_EXAMPLES, NUM_NEURONS, train
 from bertviz_core.analysis.small_networks import (
     collapse,
@@ -215,3 +220,59 @@ def test_a_small_step_lowers_the_loss_and_a_long_gradient_is_shortened():
     assert run.outputs.shape == (31, NUM_EXAMPLES)
     wild = train("relu", seed=1, learning_rate=1.0, num_steps=60)
     assert np.isfinite(wild.losses).all()
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("width", [1, 8])
+def test_no_gradient_exceeds_the_bound_of_its_weights_and_slopes(name, width):
+    slope = largest_slope(name)
+    for seed in range(4):
+        path = gradient_through_layers(name, 7, 1.3, width=width, seed=seed)
+        assert path.gradients[-1] <= path.bound(slope) * (1 + 1e-6)
+        assert path.bound(slope) == pytest.approx(
+            np.prod([np.linalg.norm(w, 2) * slope for w in kernels(width, seed)])
+        )
+    line = gradient_through_layers("relu", 7, 1.3, start=1.0)
+    assert line.gradients[-1] == pytest.approx(line.bound(1.0))  # it is reached
+
+
+def kernels(width, seed):
+    """The weights of seven layers, drawn as the network draws them."""
+    if width == 1:
+        return [np.array([[1.3]])] * 7
+    rng = np.random.default_rng(seed)
+    rng.standard_normal((2, width))  # input and direction
+    return [rng.standard_normal((width, width)) * 1.3 / width**0.5 for _ in range(7)]
+
+
+def test_the_steepest_place_is_where_calculus_puts_it():
+    root = math.sqrt(2)
+    density = math.exp(-1) / math.sqrt(2 * math.pi)
+    gelu = (1 + math.erf(1)) / 2 + root * density  # where the second derivative is 0
+    assert largest_slope("gelu") == pytest.approx(gelu, abs=1e-6)
+    assert largest_slope("sigmoid") == 0.25
+    assert {largest_slope(name) for name in ("tanh", "relu", "leaky_relu")} == {1}
+
+
+@pytest.mark.parametrize("name", ["relu", "prelu", "swish"])
+def test_three_steps_back_give_the_slope_of_the_loss(name):
+    training = train(name, num_steps=12, learning_rate=0.3, seed=5)
+    step, neuron, change = 9, 2, 1e-6
+
+    def loss(by):
+        total = training.outputs[step].copy()
+        w, b = training.into[step, neuron], training.biases[step, neuron]
+        leak = training.leaks[step, neuron] if name == "prelu" else None
+        for sign, weight in ((-1, w), (1, w + by)):
+            z = weight * training.inputs + b
+            total += sign * training.out[step, neuron] * activate(name, z, leak)
+        return ((total - training.targets) ** 2).mean()
+
+    found = training.steps_back(step, neuron)
+    expected = (loss(change) - loss(-change)) / (2 * change)
+    assert found.terms.sum() == pytest.approx(expected, rel=1e-5)
+    assert (found.errors**2).mean() == pytest.approx(training.losses[step])
+    # Together with the bias, what was measured while it trained.
+    by_bias = (found.residuals * found.out * found.slopes).sum()
+    both = math.hypot(found.terms.sum(), by_bias)
+    assert both == pytest.approx(training.gradients[step, neuron])

@@ -1,0 +1,101 @@
+"""How long activation functions and their gradients take on this machine."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.analysis.activations import ACTIVATIONS
+from bertviz_core.tasks import GRADIENT_RESOURCE, task, untold
+
+NUM_NUMBERS = 1_000_000
+ALONE = "alone"  # no function at all: what it costs to bring the numbers there
+_NUM_RUNS = 9
+
+
+@dataclass(frozen=True)
+class ActivationTime:
+    """What one function costs for `NUM_NUMBERS` numbers.
+
+    Args:
+        seconds: of its values; the median of some runs.
+        gradient_seconds: of its derivatives.
+    """
+
+    seconds: float
+    gradient_seconds: float
+
+
+@task(GRADIENT_RESOURCE, is_kept=False)
+def time_activations(
+    progress: Callable[[float, str], object] = untold,
+) -> dict[str, ActivationTime]:
+    """Times Keras' functions and their derivatives, as training has them: float32.
+
+    Args:
+        progress: told the fraction done; may raise to cancel.
+
+    Returns:
+        For each of `ACTIVATIONS`, and `ALONE` for the numbers as they are.
+
+    Raises:
+        EngineError: on OpenVINO, which derives nothing.
+    """
+    x = np.random.default_rng(0).standard_normal(NUM_NUMBERS).astype("float32")
+    found = {}
+    for index, name in enumerate((ALONE, *ACTIVATIONS)):
+        progress(index / (len(ACTIVATIONS) + 1), name)
+        run = (compiled_activation(name, slope=slope) for slope in (False, True))
+        found[name] = ActivationTime(*(_median(one, x) for one in run))
+    return found
+
+
+def compiled_activation(name: str, slope: bool) -> Callable[[np.ndarray], np.ndarray]:
+    """One of `ACTIVATIONS`, or `ALONE`, compiled by Keras' backend: float32 `[P]`."""
+    from bertviz_core.model.compile import compile_function
+
+    function = _functions()[name]
+    compiled = compile_function(
+        {"x": ("float32", 1)},
+        lambda inputs: {"y": function(inputs["x"])},
+        [],
+        "x" if slope else None,
+    )
+    return lambda x: compiled({"x": x}, [], {"y": None})["y"]
+
+
+def _functions() -> Mapping[str, Callable[[Any], Any]]:
+    from keras import ops
+
+    from bertviz_core.model.layers import gelu, gelu_tanh
+
+    def leak(slope: float) -> Callable[[Any], Any]:
+        return lambda x: ops.leaky_relu(x, slope)
+
+    return {
+        ALONE: lambda x: x,
+        "sigmoid": ops.sigmoid,
+        "tanh": ops.tanh,
+        "relu": ops.relu,
+        "leaky_relu": leak(0.01),
+        "prelu": leak(0.25),  # where training starts
+        "elu": ops.elu,
+        "gelu": gelu,
+        "gelu_tanh": gelu_tanh,
+        "swish": ops.silu,
+    }
+
+
+def _median(run: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> float:
+    run(x)  # compiles
+    found = []
+    for _ in range(_NUM_RUNS):
+        start = time.perf_counter()
+        run(x)
+        found.append(time.perf_counter() - start)
+    return statistics.median(found)
