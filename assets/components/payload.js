@@ -21,6 +21,14 @@ function readPayload(bytes) {
   return header
 }
 
+// Of the letters in pictures, in pixels.
+let FONT_SIZE = 12
+
+/** Has them follow those of the page, which projector mode enlarges. */
+function readFontSize() {
+  FONT_SIZE = Math.round(0.75 * parseFloat(getComputedStyle(document.documentElement).fontSize))
+}
+
 /** A template of the interface with its {places} filled. */
 function say(data, key, places = {}) {
   return data.words[key].replace(/\{(\w+)\}/g, (whole, name) => places[name] ?? whole)

@@ -10,6 +10,7 @@ G guesses, F neurons.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -381,3 +382,32 @@ def open_answer(explorer: Explorer, trace: Trace, token: int) -> np.ndarray:
     """
     require_index("token", token, trace.tokenized.num_tokens)
     return logits_at(explorer, trace.tokenized, np.array([token], "int32"))[0]
+
+
+Opened = OpenedLayer | OpenedHead | OpenedFeedForward | Mapping[str, np.ndarray]
+
+
+@task()
+def open_all(explorer: Explorer, trace: Trace, token: int) -> dict[str, Opened]:
+    """Opens every part at a token, for a file that is to stay alive by itself.
+
+    Returns:
+        What is inside by the names of `model.taps`: "embeddings", "layer.3",
+        "layer.3.head.0", "layer.3.mlp", and "mlm.logits" where the model has that
+        head, whose scores are "logits".
+
+    Raises:
+        ValueError: there is no such token.
+    """
+    config = explorer.config
+    found: dict[str, Opened] = {"embeddings": open_embeddings(explorer, trace, token)}
+    for layer in range(config.num_hidden_layers):
+        name = f"layer.{layer}"
+        found[name] = open_layer(explorer, trace, layer, token)
+        found[f"{name}.mlp"] = open_feed_forward(explorer, trace, layer, token)
+        for head in range(config.num_attention_heads):
+            opened = open_head(explorer, trace, layer, head, token)
+            found[f"{name}.head.{head}"] = opened
+    if "mlm" in explorer.loaded.model.heads:
+        found["mlm.logits"] = {"logits": open_answer(explorer, trace, token)}
+    return found

@@ -11,20 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.experiments.whole_model import (
-    OpenedFeedForward,
-    OpenedHead,
-    OpenedLayer,
-    WholeModel,
-)
+from bertviz_core.experiments.whole_model import Opened, WholeModel
 from bertviz_core.figures.payload import pack
 
 _MOST_WORDS = 12
-Opened = OpenedLayer | OpenedHead | OpenedFeedForward | Mapping[str, np.ndarray]
 
 
-def whole_model_payload(picture: WholeModel, **header: Any) -> bytes:
-    """Packs the picture; `header` is what else goes along: its id, words, file name."""
+def whole_model_payload(
+    picture: WholeModel,
+    inside: Mapping[str, Opened] | None = None,
+    vocabulary: Sequence[str] = (),
+    **header: Any,
+) -> bytes:
+    """Packs the picture.
+
+    Args:
+        picture: what it shows.
+        inside: what is inside of its parts by their names, for a saved file.
+        vocabulary: by the index of a score.
+        header: what else goes along: its id, words, file name.
+    """
     tokenized = picture.tokenized
     num_layers, num_shown, _ = picture.shares.shape
     shown = slice(picture.first, picture.first + num_shown)
@@ -47,7 +53,12 @@ def whole_model_payload(picture: WholeModel, **header: Any) -> bytes:
         "numGuesses": picture.guess_probs.shape[-1],
         "guesses": list(names),
     }
-    return pack({**said, **header}, arrays)
+    inside = inside or {}
+    parts = {name: _taken_apart(one, vocabulary) for name, one in inside.items()}
+    for name, (_, numbers) in parts.items():
+        arrays |= {f"{name}/{key}": array for key, array in numbers.items()}
+    opened = {name: plain for name, (plain, _) in parts.items()}
+    return pack({**said, **header, "inside": opened}, arrays)
 
 
 def answer_payload(
@@ -61,17 +72,23 @@ def answer_payload(
             one after the other. `None` where nothing is open.
         words: by the index of a score; the likeliest of "logits" travel along.
     """
-    values: dict[str, Any] = {}
+    if opened is None:
+        return pack({**told, "opened": None}, {})
+    said, arrays = _taken_apart(opened, words)
+    return pack({**told, "opened": said}, arrays)
+
+
+def _taken_apart(
+    opened: Opened, words: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Plain values and arrays; the likeliest words of scores are said."""
     if isinstance(opened, Mapping):
-        values = dict(opened)
-    elif opened is not None:
+        values: dict[str, Any] = dict(opened)
+    else:
         values = {field.name: getattr(opened, field.name) for field in fields(opened)}
     arrays = {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
     said = {k: v for k, v in values.items() if k not in arrays}
     if "logits" in arrays:
         best = np.argsort(-arrays["logits"], kind="stable")[:_MOST_WORDS].tolist()
         said |= {"best": best, "words": [words[index] for index in best]}
-    return pack(
-        {**told, "opened": None if opened is None else said},
-        {k: v.astype("float32").ravel() for k, v in arrays.items()},
-    )
+    return said, {k: v.astype("float32").ravel() for k, v in arrays.items()}

@@ -18,7 +18,9 @@ from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.whole_model import (
     MOST_SHOWN,
+    Opened,
     WholeModel,
+    open_all,
     open_answer,
     open_embeddings,
     open_feed_forward,
@@ -30,11 +32,7 @@ from bertviz_core.experiments.whole_model import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import component_html
 from bertviz_core.figures.component_files import component_script, component_style
-from bertviz_core.figures.whole_model import (
-    Opened,
-    answer_payload,
-    whole_model_payload,
-)
+from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
 from bertviz_core.mask_text import (
     MaskedText,
     carry_originals,
@@ -44,6 +42,7 @@ from bertviz_core.mask_text import (
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import put_into_address
+from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
@@ -84,6 +83,7 @@ _WORDS = (
     "of_curve_raw",
     *("of_piece", "after_layer", "at_foot", "guess_here", "without_piece", "guess_at"),
     *("guess_of", "hint", "enter_opens", "opening", "only_in_app", "back"),
+    *("in_layer", "in_head"),
     *("switch_off", "switch_on", "all_on", "head_number", "looks_most", "piece_number"),
     *("kept", "attention", "feed_forward_adds", "open_feed_forward", "piece"),
     *("step_query", "step_key", "step_products", "step_scores", "step_probs"),
@@ -111,15 +111,14 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
     picture = ask(whole_model)(model, texts, asked)
     name = hashlib.blake2s(repr((model, texts)).encode(), digest_size=8).hexdigest()
     _read_address(name)
-    said = {
+    said: dict[str, Any] = {
         "id": name,
         "text": " · ".join(filter(None, (texts.text, texts.pair))),
         "file": plain("whole_model.file"),
         "words": {word: plain(f"whole_model.{word}") for word in _WORDS},
     }
-    payload = whole_model_payload(picture, **said)
     _component(
-        data=payload,
+        data=whole_model_payload(picture, **said),
         key=_KEY,
         on_choice_change=functools.partial(_take, name, read),
     )
@@ -128,14 +127,26 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
         opened = _opened(model, texts, focus, st.session_state[OPEN])
     if opened is None:
         st.session_state[OPEN] = ""
-    told = {"id": name, **_told(model, texts, picture, focus)}
+    told: dict[str, Any] = {"id": name, **_told(model, texts, picture, focus)}
     words = ask(vocabulary)(model) if opened is not None else ()
     _answers(data=answer_payload(told, opened, words), key=f"{_KEY}_answers")
     language, title = current_language(), plain("whole_model.file_title", **said)
+
+    def alive() -> bytes:
+        # A click has no session: nothing that needs one is asked here.
+        inside = client().ask(open_all)(model, texts, focus)
+        names = client().ask(vocabulary)(model)
+        return component_html(
+            "whole_model",
+            whole_model_payload(picture, inside, names, told=told, **said),
+            title,
+            language,
+        )
+
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             t("app.download_html"),
-            lambda: component_html("whole_model", payload, title, language),
+            alive,
             file_name=plain("app.html_file", name=said["file"]),
             mime="text/html",
             key=f"{_KEY}_html",
@@ -206,10 +217,11 @@ def _type_over(read: TokenizedText, token: int, word: str | None) -> None:
         changed = carry_originals(
             before, text[: place.start] + word + text[place.end :]
         )
+    edited = is_pair, words[index].start
     if is_pair:
-        change_sentence(read_text(), changed.text)
+        change_sentence(read_text(), changed.text, edited)
     else:
-        change_sentence(changed)
+        change_sentence(changed, edited=edited)
 
 
 def _told(model: str, texts: Texts, picture: WholeModel, focus: int) -> dict[str, Any]:

@@ -1,16 +1,30 @@
 """The picture of the whole model in a real browser: hands, keys, numbers, files."""
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from bertviz_core.analysis.flows import follow_down
 from bertviz_core.checkpoints.library import open_model
-from bertviz_core.experiments.whole_model import whole_model
+from bertviz_core.experiments.whole_model import (
+    WholeModel,
+    open_head,
+    remove_tokens,
+    whole_model,
+)
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.component_files import component_script, component_style
+from bertviz_core.figures.whole_model import whole_model_payload
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
 from tests.browser.conftest import settle
+from tests.browser.test_accessibility import TENDED, faults
 
+LOCALE = Path(__file__).parents[2] / "assets" / "locales" / "en" / "whole_model.json"
 TEXTS = {
     "bert-mini-en": "They were married and had three [MASK].",
     "bert-mini-zh": "他是一名[MASK]国足球运动员。",
@@ -63,9 +77,22 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
     page.keyboard.press("Enter")
     expect(view).to_have_attribute("data-open", "layer.1")
     panel = view.get_by_role("region")
-    heads = panel.locator(".head")
-    expect(heads).to_have_count(8)
-    heads.nth(2).get_by_role("button").first.click()
+    expect(panel.locator(".head")).to_have_count(8)
+    # Back, the layer's switch, the other half; then each head and its switch.
+    for _ in range(3 + 2 * 2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(view).to_have_attribute("data-off", "layer.1.head.2")
+    # The guesses stand beside what is open; the focus stays where it was.
+    row = view.locator("text.row").first
+    expect(row).to_contain_text("→")
+    covered = panel.bounding_box()
+    assert row.bounding_box()["x"] >= covered["x"] + covered["width"]
+    page.keyboard.press("Enter")
+    expect(view).to_have_attribute("data-off", "")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
     expect(view).to_have_attribute("data-open", "layer.1.head.2")
     # Its softmax, of all pieces at once.
     expect(panel.locator("tr")).to_have_count(11)
@@ -74,6 +101,13 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
     expect(view).to_have_attribute("data-open", "layer.1")
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
+    for number in (1, 2):  # the second station opens the foot
+        page.keyboard.press(".")
+        expect(view).to_have_attribute("data-station", str(number))
+    page.keyboard.press(",")
+    expect(panel).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(view).to_have_attribute("data-station", "")
     page.keyboard.press("Delete")
     expect(view).to_have_attribute("data-off", "layer.1")
     expect(view.locator("text.row").first).to_contain_text("→")
@@ -89,8 +123,10 @@ def test_each_part_opens_in_place_from_a_link(open_whole):
         ("layer.3.head.0", "Softmax"),
         ("mlm.logits", "Temperature"),
     ):
-        _, view = open_whole(f"?whole_open={name}")
+        page, view = open_whole(f"?whole_open={name}", color_scheme="dark")
         expect(view.get_by_role("region")).to_contain_text(said)
+        page.evaluate(TENDED)
+        assert faults(page) == set(), name
 
 
 def test_a_word_is_hidden_put_back_and_typed_over(open_whole):
@@ -107,7 +143,10 @@ def test_a_word_is_hidden_put_back_and_typed_over(open_whole):
     word.fill("ten")
     word.press("Enter")
     expect(box).to_have_value("They were [MASK] and had ten [MASK].")
-    # Another text is followed from its first mask.
+    # The edited piece stays the one that is followed.
+    expect(view.locator("[data-part=foot] text", has_text="ten")).to_be_visible()
+    expect(view).to_have_attribute("data-focus", "6")
+    view.locator("[data-part=foot] text", has_text="[MASK]").first.click()
     expect(view).to_have_attribute("data-focus", "3")
     view.get_by_role("button", name="Put the word back").click()
     expect(box).to_have_value("They were married and had ten [MASK].")
@@ -139,16 +178,23 @@ def test_eight_stations_play_pause_and_step(open_whole):
     for number in range(2, 9):
         view.get_by_role("button", name="Next station").click()
         expect(view).to_have_attribute("data-station", str(number))
-        expect(view.locator(".said")).to_contain_text(f"{number} / 8")
+        expect(view.locator(".status")).to_contain_text(f"{number} / 8")
 
 
-def test_the_picture_is_saved_as_svg_with_its_words(open_whole):
-    page, view = open_whole()
-    with page.expect_download() as saved:
-        view.get_by_role("button", name="SVG").click()
-    text = saved.value.path().read_text("utf-8")
-    assert "children" in text
-    assert text.count("<path") > 50
+def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
+    page, view = open_whole(width=390)
+    saved = []
+    for left in (0, 80):
+        view.locator(".scroll").evaluate("(box, left) => (box.scrollLeft = left)", left)
+        expect(view.locator("[data-part=names]")).to_have_attribute(
+            "transform", f"translate({left} 0)"
+        )
+        with page.expect_download() as file:
+            view.get_by_role("button", name="SVG").click()
+        saved.append(file.value.path().read_text("utf-8"))
+    assert saved[0] == saved[1]
+    assert "children" in saved[0]
+    assert saved[0].count("<path") > 50
 
 
 def test_the_table_has_every_share(open_whole):
@@ -176,3 +222,81 @@ def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_
     view.locator("[data-part=foot] text", has_text="married").click()
     expect(view).to_have_attribute("data-focus", "3")
     expect(view.locator("text.row").first).to_contain_text("married")
+    # Every level of the piece that was in focus is in it, and it says so of others.
+    view.locator("[data-name='layer.3']").first.click()
+    panel = view.get_by_role("region")
+    expect(panel).to_contain_text("looks inside for [MASK]")
+    alone.keyboard.press("Escape")
+    view.locator("[data-part=foot] text", has_text="[MASK]").click()
+    expect(view.locator("[data-moved]").first).to_be_visible()
+    expect(view.locator(".proof")).not_to_be_empty()
+    view.locator("[data-name='layer.3']").first.click()
+    panel.locator(".head button").nth(2).click()
+    explorer = Explorer(open_model("bert-mini-en"))
+    trace = explorer.trace(TEXTS["bert-mini-en"])
+    weights = open_head(explorer, trace, 3, 1, 7).weights
+    shown = panel.locator("tr td:nth-child(5)").all_text_contents()
+    assert shown == [f" {100 * weight:.1f} %" for weight in weights]
+
+
+def test_exact_bars_stand_at_the_words_that_they_are_of(open_whole):
+    _, view = open_whole()
+    bars = view.locator("[data-moved]")
+    expect(bars).to_have_count(9)
+    found = {}
+    for bar in bars.all():
+        box = bar.bounding_box()
+        found[round(box["x"] + box["width"] / 2)] = float(
+            bar.get_attribute("data-moved")
+        )
+    words = view.locator("[data-part=foot] text").all()
+    middles = [box["x"] + box["width"] / 2 for box in map(_box, words)]
+    explorer = Explorer(open_model("bert-mini-en"))
+    trace = explorer.trace(TEXTS["bert-mini-en"])
+    removed = remove_tokens(explorer, trace, 7)
+    for token, moved in zip(removed.tokens, removed.moved, strict=True):
+        at = min(found, key=lambda x: abs(x - middles[token]))
+        assert found[at] == pytest.approx(moved, abs=1e-4)
+
+
+def test_a_laptop_shows_a_long_text_and_what_is_said_of_it(open_whole):
+    text = "+".join(["the+old+man+went+out+to+catch+some+fish"] * 6)
+    page, view = open_whole(f"?text={text}+and+[MASK]+.", width=1366)
+    page.set_viewport_size({"width": 1366, "height": 768})
+    for part in (".status", ".proof"):
+        box = view.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 768, part
+
+
+@pytest.mark.parametrize(("num_layers", "size"), [(2, 5), (24, 64)])
+def test_few_and_many_layers_are_drawn_apart_from_each_other(
+    new_page, num_layers, size
+):
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(size), (num_layers, size))
+    words = [f"w{index}" for index in range(size - 4)]
+    read = BertTokenizer([*SPECIAL_TOKENS, *words]).encode(" ".join(words), "w0")
+    reached = follow_down(shares, 2)
+    probs = np.full((num_layers + 1, size, 1), 0.5)
+    guesses = ((("w1",),) * size,) * (num_layers + 1)
+    picture = WholeModel(read, 2, 0, shares, shares, reached, reached, probs, guesses)
+    page = new_page(base="about:")
+    page.set_content("<!doctype html><body></body>")
+    page.add_style_tag(content=component_style("whole_model"))
+    page.add_script_tag(content=component_script("whole_model"))
+    said = json.loads(LOCALE.read_text("utf-8"))
+    payload = whole_model_payload(picture, id="x", text="", file="", words=said)
+    page.evaluate(
+        "bytes => showWhole(document.body, Uint8Array.from(bytes), () => {})",
+        [*payload],
+    )
+    for part in ("names", "beside"):
+        texts = page.locator(f"[data-part={part}] text")
+        expect(texts).to_have_count(num_layers + 1)
+        tops = sorted(box["y"] for box in map(_box, texts.all()))
+        assert min(np.diff(tops)) >= 10, part
+    assert _box(page.locator(".paper"))["height"] <= 480
+
+
+def _box(part):
+    return part.bounding_box()

@@ -10,6 +10,7 @@ from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.whole_model import (
     MOST_SHOWN,
+    open_all,
     open_answer,
     open_embeddings,
     open_feed_forward,
@@ -199,6 +200,26 @@ def test_the_top_is_the_score_of_every_word(asked):
     header, arrays = unpacked(payload)
     agree(arrays["logits"], logits, 0)
     assert header["opened"]["words"][0] == asked.explorer.vocabulary[logits.argmax()]
+
+
+def test_a_saved_file_holds_what_is_inside_of_every_part(asked):
+    config, focus = asked.explorer.config, asked.focus
+    found = open_all(asked.explorer, asked.trace, focus)
+    num_heads = config.num_hidden_layers * config.num_attention_heads
+    assert len(found) == 2 + 2 * config.num_hidden_layers + num_heads
+    payload = whole_model_payload(asked.picture, found, asked.explorer.vocabulary)
+    header, arrays = unpacked(payload)
+    assert header["inside"].keys() == found.keys()
+    head = open_head(asked.explorer, asked.trace, LAYER, HEAD, focus)
+    name = f"layer.{LAYER}.head.{HEAD}"
+    agree(arrays[f"{name}/weights"], head.weights, 0)
+    agree(arrays[f"{name}/keys"], head.keys.ravel(), 0)
+    half = open_feed_forward(asked.explorer, asked.trace, LAYER, focus)
+    assert header["inside"][f"layer.{LAYER}.mlp"]["words"] == [*map(list, half.words)]
+    logits = open_answer(asked.explorer, asked.trace, focus)
+    agree(arrays["mlm.logits/logits"], logits, 0)
+    best = asked.explorer.vocabulary[logits.argmax()]
+    assert header["inside"]["mlm.logits"]["words"][0] == best
 
 
 def test_of_a_long_text_a_window_around_the_focus_is_followed_whole(asked):

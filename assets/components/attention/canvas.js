@@ -1,6 +1,5 @@
 // Part 3: canvases, sharp on every screen, and text on them.
 
-const FONT_SIZE = 12
 
 /** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
 function prepare(canvas, width, height, pixelRatio = window.devicePixelRatio || 1) {

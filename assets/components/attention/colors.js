@@ -26,6 +26,7 @@ const FALLBACK = {
 
 /** Colours of the page around, as Streamlit (or the saved file) declares them. */
 function readTheme(element) {
+  readFontSize()
   const style = getComputedStyle(element)
   const get = (name) => style.getPropertyValue(name).trim() || FALLBACK[name]
   const background = get('--st-background-color')

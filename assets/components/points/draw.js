@@ -4,7 +4,6 @@ const LABELS_AT_MOST = 45
 const TRIED_FOR_LABELS = 4000
 const PADDING = 18
 const RING = 4 // pixels between a point and the ring around it
-const FONT_SIZE = 12
 const LEAST_FOR_SHAPE = 2.2 // pixels; smaller points are squares
 const MOST_WITH_SHAPES = 8000
 

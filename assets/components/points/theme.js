@@ -18,6 +18,7 @@ const STEPS_ON_DARK = ['#8a6fd1', '#5f8fd3', '#2fb3a8', '#7ddc6f', '#fde725']
 
 /** Colours of the page around, as Streamlit declares them. */
 function readTheme(root) {
+  readFontSize()
   const style = getComputedStyle(root)
   const get = (name) => style.getPropertyValue(name).trim() || FALLBACK[name]
   const background = get('--st-background-color')

@@ -1,6 +1,5 @@
 // Part 2: drawing with SVG, whose text stays text on the page.
 
-const FONT_SIZE = 12
 const MOST_OF_WIDTH = 0.4 // for the names of rows
 
 function text(content, x, y, attributes = {}) {
@@ -9,6 +8,7 @@ function text(content, x, y, attributes = {}) {
 
 /** Measures texts in the font of the page. */
 function ruler(host) {
+  readFontSize()
   const context = document.createElement('canvas').getContext('2d')
   context.font = `${FONT_SIZE}px ${getComputedStyle(host).fontFamily}`
   return (content) => context.measureText(content).width

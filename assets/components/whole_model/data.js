@@ -67,6 +67,16 @@ function guessesAt({ data }, level, place) {
   }))
 }
 
+/** What a saved file holds of the part that is open; nothing for other pieces. */
+function savedInside({ data, state: { open } }) {
+  const inside = data.inside[open]
+  const arrays = {}
+  for (const [name, numbers] of Object.entries(data.arrays)) {
+    if (name.startsWith(`${open}/`)) arrays[name.slice(open.length + 1)] = numbers
+  }
+  return inside && { ...inside, arrays, open, focus: data.told.focus }
+}
+
 function percent(share) {
   const shown = 100 * share
   return `${shown.toFixed(shown < 9.95 ? 1 : 0)} %`

@@ -1,7 +1,9 @@
 // Part 2: the picture: a rail for each piece, curves of what flows between them.
 
-const SPACE = { left: 92, top: 34, foot: 74, words: 236 }
-const COLUMN = { narrowest: 11, beside: 22, touched: 40, phone: 720 } // pixels
+// In pixels at the usual size of letters. A laptop shows all, and what is said below it.
+const SPACE = { left: 92, top: 28, foot: 50, turnedFoot: 92, words: 236, height: 372 }
+const STEP = { least: 14, most: 110 } // from a height to the next
+const COLUMN = { narrowest: 11, beside: 22, touched: 40, phone: 720 }
 const WORD = { across: 160, down: 22, most: 6 } // of the likeliest words
 const MOVE_MS = 600
 const THICKEST = 16 // pixels of a curve that carries everything
@@ -12,23 +14,27 @@ function layOutRails(app) {
   const { data, root } = app
   const size = data.tokens.length
   const room = root.clientWidth || 900
+  const type = FONT_SIZE / 12
+  const [left, beside, down] = [SPACE.left, SPACE.words, WORD.down].map((space) => type * space)
   // The likeliest words stand at the right or, where the rails need the room, above them.
-  const isWide = room >= SPACE.left + SPACE.words + size * COLUMN.beside
-  const perLine = isWide ? 1 : Math.max(1, Math.floor((room - 40) / WORD.across))
+  const isWide = room >= left + beside + size * COLUMN.beside
+  const perLine = isWide ? 1 : Math.max(2, Math.floor((room - 12) / (type * WORD.across)))
   const most = perLine < 5 ? WORD.most : perLine
-  const top = isWide ? SPACE.top : SPACE.top + 26 + Math.ceil(most / perLine) * WORD.down
-  const right = isWide ? SPACE.words : 24
+  const across = Math.min(type * WORD.across, (room - 12) / perLine)
+  const top = type * SPACE.top + (isWide ? 0 : 8 + Math.ceil(most / perLine) * down)
+  const right = isWide ? beside : 24
   const least = room < COLUMN.phone ? COLUMN.touched : COLUMN.narrowest
-  const width = Math.max(room, SPACE.left + right + size * least)
-  const step = Math.max(14, Math.min(46, 300 / data.numLayers))
+  const width = Math.max(room, left + right + size * least)
+  const x = d3.scalePoint(data.tokens.map((_, place) => place), [left, width - right]).padding(0.5)
+  const isTurned = Math.max(...data.tokens.map(ruler(root))) > x.step() - 4
+  const foot = type * (isTurned ? SPACE.turnedFoot : SPACE.foot)
+  const fair = (type * SPACE.height - top - foot) / data.numLayers
+  const step = Math.max(STEP.least, Math.min(STEP.most, fair))
   const bottom = top + step * data.numLayers
-  const x = d3.scalePoint(data.tokens.map((_, place) => place), [SPACE.left, width - right]).padding(0.5)
   const levels = Array.from({ length: data.numLayers + 1 }, (_, level) => level)
   const y = d3.scalePoint(levels, [bottom, top])
-  const words = { x: isWide ? width - SPACE.words + 26 : 12, y: isWide ? top : 30, perLine, most }
-  const isTurned = Math.max(...data.tokens.map(ruler(root))) > x.step() - 4
-  const height = bottom + (isTurned ? SPACE.foot + 14 : 44)
-  return { width, height, x, y, step, top, bottom, words, isTurned, isWide }
+  const words = { x: isWide ? width - beside + 26 : 12, y: isWide ? top : type * 30, perLine, most, across, down }
+  return { width, height: bottom + foot, x, y, step, top, bottom, words, isTurned, isWide, type }
 }
 
 /** Has the piece in focus in sight where the rails scroll sideways. */
@@ -60,6 +66,7 @@ function drawPicture(app) {
   drawCurves(app)
   drawNodes(app)
   drawFoot(app)
+  drawCounts(app)
   drawLayerNames(app)
   drawBeside(app)
   drawAnswer(app)
@@ -164,9 +171,19 @@ function drawFoot(app) {
     .attr('text-decoration', ({ place }) => (data.segments[place] ? 'underline' : null))
   placed(words, {
     transform: ({ place }) => isTurned
-      ? `translate(${x(place) + 4} ${bottom + 16}) rotate(-60)`
-      : `translate(${x(place)} ${bottom + 26})`,
+      ? `translate(${x(place) + 4} ${bottom + 12 + FONT_SIZE}) rotate(-60)`
+      : `translate(${x(place)} ${bottom + 20 + FONT_SIZE})`,
   })
+}
+
+/** What counts, exactly: how much of the guess moves elsewhere without a piece. */
+function drawCounts(app) {
+  const { layout: { x, bottom, isTurned }, data, theme, removed } = app
+  const known = data.tokens.map((_, place) => ({ place, moved: removed?.get(place + data.first) }))
+  const bars = joined(app, 'counts', 'rect', known.filter(({ moved }) => moved !== undefined), ({ place }) => place)
+  bars.all.attr('fill', theme.focus).attr('height', 5).attr('data-moved', ({ moved }) => moved)
+  const width = ({ moved }) => Math.max(1, 0.9 * x.step() * moved)
+  placed(bars, { width, x: (one) => x(one.place) - width(one) / 2, y: bottom + (isTurned ? 8 : 13) })
 }
 
 /** The names of the layers at the left, which open them. */
@@ -174,11 +191,12 @@ function drawLayerNames(app) {
   const { layout: { y, step }, state, theme } = app
   const parts = ['embeddings', ...levelsOf(app).map((layer) => `layer.${layer}`)]
   const names = joined(app, 'names', 'text', parts, (name) => name)
-  const middle = (name) => (name === 'embeddings' ? y(0) : y(+name.split('.')[1]) - step / 2)
+  const foot = y(0) + Math.max(0, FONT_SIZE - step / 2)
+  const middle = (name) => (name === 'embeddings' ? foot : y(+name.split('.')[1]) - step / 2)
   names.all.text((name) => partName(app, name)).attr('x', 8).attr('dy', '0.35em')
     .attr('data-name', (name) => name).attr('cursor', 'pointer')
     .attr('paint-order', 'stroke').attr('stroke', theme.background).attr('stroke-width', 4)
-    .attr('font-size', step < 17 ? 10 : FONT_SIZE)
+    .attr('font-size', Math.min(FONT_SIZE, step - 3))
     .attr('fill', (name) => (name === state.part ? theme.focus : theme.text))
     .attr('font-weight', (name) => (name === state.part ? 700 : 400))
     .attr('text-decoration', (name) => (state.off.has(name) ? 'line-through' : null))
@@ -187,13 +205,13 @@ function drawLayerNames(app) {
 
 /** What the model would say at each height of the rail in focus. */
 function drawBeside(app) {
-  const { layout: { x, y, step, width }, data, state, theme } = app
-  const heights = data.numGuesses && step >= 13 ? [...levelsOf(app), data.numLayers] : []
+  const { layout: { x, y, step, width, type }, data, state, theme } = app
+  const heights = data.numGuesses ? [...levelsOf(app), data.numLayers] : []
   const said = heights.map((level) => ({ level, ...guessesAt(app, level, state.place)[0] }))
-  const isLeft = x(state.place) > width - SPACE.words - 110
+  const isLeft = x(state.place) > width - type * (SPACE.words + 110)
   const labels = joined(app, 'beside', 'text', said, ({ level }) => level)
   labels.all.text(({ word, prob }) => `${word} ${percent(prob)}`)
-    .attr('text-anchor', isLeft ? 'end' : 'start').attr('dy', '0.35em').attr('font-size', 11)
+    .attr('text-anchor', isLeft ? 'end' : 'start').attr('dy', '0.35em').attr('font-size', Math.min(FONT_SIZE, step) - 1)
     .attr('paint-order', 'stroke').attr('stroke', theme.background).attr('stroke-width', 4)
     .attr('stroke-linejoin', 'round').attr('data-guess', ({ level }) => level)
   placed(labels, { x: x(state.place) + (isLeft ? -13 : 13), y: ({ level }) => y(level) })
@@ -201,26 +219,26 @@ function drawBeside(app) {
 
 /** The likeliest words at the top and, beside them, what has become of them. */
 function drawAnswer(app) {
-  const { layout: { words: { x, y, perLine, most } }, data, state, theme, switched } = app
+  const { layout: { words: { x, y, perLine, most, across, down }, type }, data, state, theme, switched } = app
   const top = guessesAt(app, data.numLayers, state.place)
   const rows = switched ?? top.map(({ word, prob }) => ({ word, before: prob }))
   const shown = rows.slice(0, most)
-  const acrossOf = (index) => x + WORD.across * (index % perLine)
-  const downOf = (index) => y + WORD.down * Math.floor(index / perLine)
+  const acrossOf = (index) => x + across * (index % perLine)
+  const downOf = (index) => y + down * Math.floor(index / perLine)
   const title = joined(app, 'answer', 'text.title', data.numGuesses ? [0] : [], (one) => one)
-  title.all.attr('x', x).attr('y', y - 14).attr('font-weight', 700).attr('data-name', 'mlm.logits').attr('cursor', 'pointer')
+  title.all.attr('x', x).attr('y', y - 14 * type).attr('font-weight', 700).attr('data-name', 'mlm.logits').attr('cursor', 'pointer')
     .text(say(data, 'guess_at', { piece: data.tokens[state.place] }))
   const bar = (part, value, shift, color) => {
     const bars = joined(app, 'answer', `rect.${part}`, data.numGuesses ? shown : [], ({ word }) => word)
     bars.all.attr('fill', color).attr('height', 3).attr('data-name', 'mlm.logits')
     placed(bars, {
-      width: (one) => Math.max(1, 100 * (value(one) ?? 0)), x: (_, i) => acrossOf(i), y: (_, i) => downOf(i) + 7 + shift,
+      width: (one) => Math.max(1, 100 * (value(one) ?? 0)), x: (_, i) => acrossOf(i), y: (_, i) => downOf(i) + 7 * type + shift,
     })
   }
   bar('before', ({ before }) => before, 0, theme.hues[0])
   bar('after', ({ after }) => after, 3, switched ? theme.focus : 'none')
   const texts = joined(app, 'answer', 'text.row', data.numGuesses ? shown : [], ({ word }) => word)
-  texts.all.attr('dy', '0.35em').attr('font-size', 11).attr('data-name', 'mlm.logits').attr('cursor', 'pointer')
+  texts.all.attr('dy', '0.35em').attr('font-size', FONT_SIZE - 1).attr('data-name', 'mlm.logits').attr('cursor', 'pointer')
     .text(({ word, before, after }) => after === undefined
       ? `${word}  ${percent(before)}`
       : `${word}  ${percent(before)} → ${percent(after)}  (${signed(after - before)})`)

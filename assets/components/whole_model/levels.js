@@ -9,6 +9,7 @@ function openPart(app, name, event) {
   app.tell()
   showPanel(app)
   parts.panel.focus({ preventScroll: true })
+  parts.status.textContent = app.lastSaid()
 }
 
 /** One level back: from a head or a half to its layer, from all others to the picture. */
@@ -20,26 +21,54 @@ function closePart(app) {
   app.tell()
   showPanel(app)
   parts.paper.focus({ preventScroll: true })
+  parts.status.textContent = app.lastSaid()
 }
 
+/** Covers the rails, not the guesses: what is switched off inside shows there. */
 function showPanel(app) {
-  const { state, parts, root } = app
+  const { state, parts, root, layout } = app
   const isNew = root.dataset.open !== state.open
+  const { activeElement } = root.getRootNode()
+  const hadFocus = activeElement === parts.paper || parts.panel.contains(activeElement)
+  const at = isNew ? -1 : touched(parts).indexOf(activeElement)
   root.dataset.open = state.open
   parts.panel.hidden = !state.open
   parts.scroll.inert = Boolean(state.open)
-  if (!state.open) return parts.panel.replaceChildren()
-  const { opened } = app
+  if (!state.open) {
+    parts.panel.replaceChildren()
+    if (hadFocus) parts.paper.focus({ preventScroll: true })
+    return
+  }
+  parts.panel.style.inset = layout.isWide ? `0 ${layout.width - layout.words.x + 14}px 0 0` : `${layout.top - 12 * layout.type}px 0 0`
+  const opened = app.isAlone ? savedInside(app) : app.opened
   const isHere = opened && opened.open === state.open && opened.focus === app.token()
-  const inside = isHere ? insideOf(app, opened) : [element('p', {}, [say(app.data, app.isAlone ? 'only_in_app' : 'opening')])]
+  const inside = isHere ? insideOf(app, opened) : [element('p', {}, [app.isAlone ? onlyInApp(app) : say(app.data, 'opening')])]
   const back = button(app, 'back', () => closePart(app))
-  const title = element('h4', {}, [`${partName(app, state.open)} · ${app.data.tokens[state.place]}`])
-  const head = element('div', { className: 'panel-head' }, [back, title])
-  const keptFocus = parts.panel.contains(parts.panel.getRootNode().activeElement)
+  const title = element('h4', {}, [titleOf(app)])
+  const switches = state.open.startsWith('layer') ? [switchFor(app, state.open)] : []
+  const head = element('div', { className: 'panel-head' }, [back, title, ...switches])
   parts.panel.replaceChildren(head, ...inside)
   parts.panel.setAttribute('aria-busy', String(!isHere))
   if (isNew) restart(parts.panel, 'zoomed')
-  if (keptFocus) parts.panel.focus({ preventScroll: true })
+  if (hadFocus) (touched(parts)[at] ?? parts.panel).focus({ preventScroll: true })
+}
+
+function touched({ panel }) {
+  return [...panel.querySelectorAll('button, input, [tabindex]')]
+}
+
+function onlyInApp({ data }) {
+  return say(data, 'only_in_app', { piece: data.tokens[placeOf(data, data.told.focus)] })
+}
+
+/** The part and the piece; of a layer, also what the guess was before and is after it. */
+function titleOf(app) {
+  const { data, state: { open, place } } = app
+  const layer = /^layer\.(\d+)$/.exec(open)?.[1]
+  const title = `${partName(app, open)} · ${data.tokens[place]}`
+  if (!layer || !data.numGuesses) return title
+  const said = [+layer, +layer + 1].map((level) => guessesAt(app, level, place)[0])
+  return `${title}: ${said.map(({ word, prob }) => `${word} ${percent(prob)}`).join(' → ')}`
 }
 
 function restart(node, name) {
@@ -76,10 +105,12 @@ function insideLayer(app, { arrays, kept, attention, feed_forward }, layer) {
   const heads = Array.from({ length: count }, (_, head) => {
     const name = `layer.${layer}.head.${head}`
     const weights = arrays.weights.subarray(head * size, (head + 1) * size)
-    const open = button(app, 'head_number', (event) => openPart(app, name, event), { head: head + 1 })
-    open.setAttribute('data-name', name)
-    const said = say(app.data, 'looks_most', strongest(app, weights))
-    const box = element('div', { className: 'head' }, [open, fan(app, weights), element('p', {}, [said]), switchFor(app, name)])
+    const { piece, share } = strongest(app, weights)
+    const title = say(app.data, 'head_number', { head: head + 1 })
+    const shown = [element('b', {}, [title]), fan(app, weights), element('span', {}, [`${piece} ${share}`])]
+    const look = element('button', { type: 'button', onclick: (event) => openPart(app, name, event), 'data-name': name }, shown)
+    look.setAttribute('aria-label', `${title}, ${say(app.data, 'looks_most', { piece, share })}`)
+    const box = element('div', { className: 'head' }, [look, switchFor(app, name)])
     box.classList.toggle('off', app.state.off.has(name))
     return box
   })
@@ -87,8 +118,8 @@ function insideLayer(app, { arrays, kept, attention, feed_forward }, layer) {
   const half = button(app, 'open_feed_forward', (event) => openPart(app, `layer.${layer}.mlp`, event))
   half.setAttribute('data-name', `layer.${layer}.mlp`)
   return [
-    element('div', { className: 'heads', 'data-name': `layer.${layer}.attention` }, heads), lengths,
-    element('div', { className: 'bar' }, [half, switchFor(app, `layer.${layer}`)]),
+    element('div', { className: 'bar' }, [lengths, half]),
+    element('div', { className: 'heads', 'data-name': `layer.${layer}.attention` }, heads),
   ]
 }
 
@@ -100,7 +131,7 @@ function strongest({ data }, weights) {
 
 /** The weights of one head, as curves into the piece in focus. */
 function fan({ data, state, theme }, weights) {
-  const [width, height] = [150, 74]
+  const [width, height] = [150, 60]
   const x = d3.scalePoint(data.tokens.map((_, place) => place), [6, width - 6])
   const path = d3.linkVertical()
   const lines = data.tokens.map((_, place) => shape('path', {
@@ -110,7 +141,7 @@ function fan({ data, state, theme }, weights) {
   }))
   const dots = data.tokens.map((_, place) => shape('circle', { cx: x(place), cy: height - 6, r: 2, fill: theme.text }))
   const top = shape('circle', { cx: x(state.place), cy: 8, r: 5, fill: theme.focus })
-  return shape('svg', { viewBox: `0 0 ${width} ${height}`, width, height, 'aria-hidden': 'true' }, [...lines, ...dots, top])
+  return shape('svg', { viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' }, [...lines, ...dots, top])
 }
 
 /** Lengths of vectors beside each other. */
@@ -119,7 +150,7 @@ function bars({ data }, rows) {
   return element('table', { className: 'bars' }, rows.map(([word, value]) => element('tr', {}, [
     element('th', { scope: 'row' }, [say(data, word)]),
     element('td', {}, [value.toFixed(2)]),
-    element('td', {}, [element('span', { className: 'meter', style: `width:${(200 * value) / longest}px` })]),
+    element('td', {}, [element('span', { className: 'meter', style: `width:${(8 * value) / longest}em` })]),
   ])))
 }
 
@@ -175,7 +206,7 @@ function insideFeedForward(app, { arrays, attention, feed_forward, words }, laye
   const lengths = bars(app, [['attention', attention], ['feed_forward_adds', feed_forward]])
   lengths.setAttribute('data-name', `layer.${layer}.mlp.output`)
   const neurons = element('table', { 'data-name': `layer.${layer}.mlp.post` }, [head, ...rows])
-  return [lengths, neurons, element('div', { className: 'bar' }, [switchFor(app, `layer.${layer}.mlp`)])]
+  return [lengths, neurons]
 }
 
 /** Word, position and segment, added and normalized. */
@@ -197,10 +228,10 @@ function insideFoot(app, { arrays }) {
 function insideAnswer(app, { arrays, best, words }) {
   const { data } = app
   const table = element('table')
-  const slider = element('input', { type: 'range', min: '0.2', max: '3', step: '0.1', value: '1', 'aria-label': say(data, 'temperature') })
+  const slider = element('input', { type: 'range', min: '0.2', max: '3', step: '0.1', value: app.heat ?? '1', 'aria-label': say(data, 'temperature') })
   const shown = element('output')
   const fill = () => {
-    const heat = +slider.value
+    const heat = +(app.heat = slider.value)
     const top = arrays.logits[best[0]] / heat
     const sum = arrays.logits.reduce((total, logit) => total + Math.exp(logit / heat - top), 0)
     shown.textContent = heat.toFixed(1)

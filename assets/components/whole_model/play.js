@@ -8,14 +8,14 @@ const STATIONS = [
   { open: 'layer.0', parts: [] },
   { open: 'layer.0.mlp', parts: [] },
   { parts: ['beside', 'names'] },
-  { parts: ['curves', 'kept', 'nodes'] },
+  { parts: ['curves', 'kept', 'nodes', 'foot', 'counts'] },
   { parts: ['answer'] },
 ]
-const GROUPS = ['rails', 'kept', 'curves', 'nodes', 'foot', 'names', 'beside', 'answer']
+const GROUPS = ['rails', 'kept', 'curves', 'nodes', 'foot', 'counts', 'names', 'beside', 'answer']
 
 /** Goes to a station, from 0; `null` ends the walk. */
 function goToStation(app, number) {
-  const { state, parts, data } = app
+  const { state, parts } = app
   state.station = number === null ? null : Math.max(0, Math.min(number, STATIONS.length - 1))
   const open = state.station === null ? '' : STATIONS[state.station].open ?? ''
   if (state.open !== open) {
@@ -24,7 +24,7 @@ function goToStation(app, number) {
     showPanel(app)
   }
   const isOn = state.station !== null
-  parts.said.textContent = isOn ? `${state.station + 1} / ${STATIONS.length}  ${say(data, `station_${state.station + 1}`)}` : ''
+  parts.status.textContent = app.lastSaid()
   parts.before.disabled = !isOn || state.station === 0
   markStation(app)
 }

@@ -40,7 +40,8 @@ function showAlone(parent, bytes) {
   const app = apps.get(parent)
   app.isAlone = true
   app.root.classList.add('alone')
-  app.redraw()
+  app.parts.status.textContent = ''
+  takeAnswers(app, app.data.told)
 }
 
 function startWhole(parent) {
@@ -51,7 +52,7 @@ function startWhole(parent) {
   Object.assign(app, {
     token: () => app.state.place + app.data.first,
     moveMs: () => (still.matches || app.isNew ? 0 : MOVE_MS),
-    lastSaid: () => say(app.data, 'hint'),
+    lastSaid: () => lastSaid(app),
     tell: (more = {}) => tellPage(app, more),
     redraw: () => redrawWhole(app),
     focusOn: (place) => focusOn(app, place),
@@ -71,13 +72,12 @@ function buildWhole() {
   parts.hover = shape('path', { 'pointer-events': 'none' })
   parts.paper = shape('svg', { class: 'paper', tabindex: 0, role: 'application' }, [
     ...['rails', 'kept', 'curves'].map((group) => parts[group]), parts.hover,
-    ...['nodes', 'foot', 'names', 'beside', 'answer'].map((group) => parts[group]),
+    ...['nodes', 'foot', 'counts', 'names', 'beside', 'answer'].map((group) => parts[group]),
   ])
   for (const name of ['raw', 'hide', 'reset', 'before', 'play', 'after', 'svg', 'png']) {
     parts[name] = element('button', { type: 'button', className: name })
   }
   parts.word = element('input', { type: 'text', className: 'word', maxLength: 60 })
-  parts.said = element('span', { className: 'said', role: 'status' })
   parts.scroll = element('div', { className: 'scroll' }, [parts.paper])
   parts.panel = element('div', { className: 'panel', tabIndex: -1, role: 'region', hidden: true })
   parts.stage = element('div', { className: 'stage' }, [parts.scroll, parts.panel])
@@ -88,9 +88,10 @@ function buildWhole() {
   parts.details = element('details', {}, [parts.summary, element('div', { className: 'table-box' }, [parts.table])])
   parts.root = element('div', { className: 'whole-model' }, [
     element('div', { className: 'bar' }, [
-      parts.before, parts.play, parts.after, parts.word, parts.hide, parts.raw, parts.reset, parts.svg, parts.png,
+      parts.before, parts.play, parts.after, parts.word, parts.hide, parts.raw, parts.reset,
     ]),
-    parts.said, parts.stage, parts.status, parts.proof, parts.details,
+    parts.stage, parts.status, parts.proof,
+    element('div', { className: 'bar' }, [parts.details, parts.svg, parts.png]),
   ])
   return parts
 }
@@ -111,6 +112,16 @@ function redrawWhole(app) {
   app.picture = { name: say(data, 'file_title', { text: data.text }), description: parts.proof.textContent, file: data.file }
   Object.assign(app, { host: root, width: app.layout.width })
   app.drawn = { paper: parts.paper, height: app.layout.height }
+}
+
+/** What is said where nothing is pointed at: of the station, of what is open, or a hint. */
+function lastSaid({ data, state, isAlone }) {
+  const { station, open } = state
+  if (station !== null) return `${station + 1} / ${STATIONS.length}  ${say(data, `station_${station + 1}`)}`
+  if (isAlone && !open) return onlyInApp({ data })
+  const [place, , kind = ''] = open.split('.')
+  const told = { '': 'hint', embeddings: 'station_2', mlm: 'station_8' }[place]
+  return say(data, told ?? { head: 'in_head', mlp: 'station_5' }[kind] ?? (isAlone ? 'station_4' : 'in_layer'))
 }
 
 function writeControls(app) {
@@ -141,13 +152,14 @@ function writeControls(app) {
   parts.summary.textContent = say(data, 'as_table')
   parts.panel.setAttribute('aria-label', say(data, 'inside'))
   parts.status.textContent ||= app.lastSaid()
+  parts.status.classList.toggle('station', state.station !== null)
   parts.proof.textContent = proofOf(app)
 }
 
 function proofOf({ data, agreement }) {
   if (agreement === undefined) return ''
   const { value, count } = agreement
-  return value === null ? say(data, 'no_proof') : say(data, 'proof', { value: value.toFixed(2), count })
+  return value === null ? say(data, 'no_proof') : say(data, 'proof', { value: value.toFixed(2).replace('-', '−'), count })
 }
 
 /** Shares at each height of the piece in focus, for who cannot see them. */
@@ -184,8 +196,15 @@ function listenToControls(app) {
   parts.play.onclick = () => (app.timer ? pausePlay(app) : playOn(app))
   parts.before.onclick = () => stepTo(app, -1)
   parts.after.onclick = () => stepTo(app, 1)
-  parts.svg.onclick = () => saveSvg(app)
-  parts.png.onclick = () => savePng(app)
+  parts.svg.onclick = () => saveWhole(app, saveSvg)
+  parts.png.onclick = () => saveWhole(app, savePng)
+}
+
+/** A file has the whole width: what stays in sight goes back to its place before. */
+function saveWhole(app, save) {
+  for (const part of [app.parts.names, app.parts.answer]) part.removeAttribute('transform')
+  save(app)
+  keepInSight(app)
 }
 
 function focusOn(app, place) {
@@ -194,10 +213,12 @@ function focusOn(app, place) {
   Object.assign(app, { switched: null, removed: null, agreement: undefined })
   app.tell()
   app.redraw()
+  if (app.isAlone && app.token() === data.told.focus) takeAnswers(app, { ...data.told, open: state.open, raw: state.raw })
   app.parts.status.textContent = describe(app, { place: state.place, level: data.numLayers })
 }
 
 function toggleOff(app, name) {
+  if (app.isAlone) return
   const { off } = app.state
   if (!off.delete(name)) off.add(name)
   switchedOff(app)
@@ -222,21 +243,26 @@ function onKey(app, event) {
     return event.preventDefault()
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return
-  const inPicture = event.composedPath()[0] === parts.paper
+  const [target] = event.composedPath()
   const names = ['embeddings', ...levelsOf(app).map((layer) => `layer.${layer}`), 'mlm.logits']
   const at = names.indexOf(state.part === 'mlm' ? 'mlm.logits' : state.part)
-  const act = {
+  const walks = {
+    ' ': () => (app.timer ? pausePlay(app) : playOn(app)),
+    '.': () => stepTo(app, 1),
+    ',': () => stepTo(app, -1),
+  }
+  const moves = {
     ArrowLeft: () => app.focusOn(state.place - 1),
     ArrowRight: () => app.focusOn(state.place + 1),
     ArrowUp: () => moveTo(app, names[Math.min(at + 1, names.length - 1)]),
     ArrowDown: () => moveTo(app, names[Math.max(at - 1, 0)]),
     Enter: () => state.part && openPart(app, names[at]),
     Delete: () => state.part.startsWith('layer') && toggleOff(app, state.part),
-    ' ': () => (app.timer ? pausePlay(app) : playOn(app)),
-    '.': () => stepTo(app, 1),
-    ',': () => stepTo(app, -1),
-  }[event.key]
-  if (!act || !inPicture) return
+  }
+  // A part that is open covers the picture, and the walk goes on in it.
+  const keys = target === parts.paper ? { ...moves, ...walks } : target === parts.panel ? walks : {}
+  const act = keys[event.key]
+  if (!act) return
   event.preventDefault()
   act()
 }
@@ -267,13 +293,14 @@ function takeAnswers(app, told) {
   const { state, data } = app
   if (told.id !== data.id) return
   // Who has gone on since waits for the answer to that.
-  if (told.turn < app.turn) return
+  if (told.turn < app.turn && !app.isAlone) return
   app.turn = told.turn
- 
+  const isOther = state.open !== told.open
   Object.assign(state, { place: placeOf(data, told.focus), raw: told.raw, open: told.open, off: new Set(told.off) })
   app.opened = told.opened && { ...told.opened, arrays: told.arrays, open: told.open, focus: told.focus }
   app.switched = told.switched
   app.agreement = told.agreement ?? undefined
   app.removed = told.agreement && new Map(told.agreement.moved)
+  if (isOther) app.parts.status.textContent = ''
   app.redraw()
 }
