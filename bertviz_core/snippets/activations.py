@@ -67,18 +67,16 @@ for stack, name in ((layers, None), ((one,), None), (layers, {function})):
 """
 
 NORMAL = """
-import numpy as np
-
 from bertviz_core.analysis import activations
 from bertviz_core.analysis.gelu_approximation import sampled_gate
 
-x, mean, spread = np.array([{x}]), {mean}, {spread}
+x, mean, spread = {x}, {mean}, {spread}
 z = (x - mean) / spread
-print(activations.normal_density(z)[0] / spread)
-print(activations.normal_cumulative(z)[0])
-print(activations.erf(z / 2**0.5)[0])
-print(x[0] * activations.normal_cumulative(z)[0])
-print(sampled_gate(x, {num_draws}, {seed}, mean, spread)[-1, 0])
+print(activations.normal_density([z])[0] / spread)
+print(activations.normal_cumulative([z])[0])
+print(activations.erf([z / 2**0.5])[0])
+print(x * activations.normal_cumulative([z])[0])
+print(sampled_gate([x], {num_draws}, {seed}, mean, spread)[-1, 0])
 """
 
 APPROXIMATION = """

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.activations import activate, differentiate
 from bertviz_core.analysis.dying_neurons import train
-from bertviz_core.analysis.gelu_approximation import best_constant
+from bertviz_core.analysis.gelu_approximation import best_constant, sampled_gate
 from bertviz_core.analysis.small_networks import (
     gradient_through_layers,
     learn_two_weights,
@@ -222,6 +222,7 @@ def test_training_and_collapse():
 def test_gelu():
     _, output = printed("activations", "activations_normal", act_normal_x="1.5")
     gelu = float(activate("gelu", np.array(1.5)))
-    assert floats(output)[-1] == pytest.approx(gelu)
+    gate = sampled_gate(np.array([1.5]), 100, 0)[-1, 0]
+    assert floats(output)[-2:] == pytest.approx([gelu, gate])
     _, output = printed("activations", "activations_error")
     assert floats(output)[0] == best_constant("gelu")

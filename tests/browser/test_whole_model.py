@@ -79,9 +79,8 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
     panel = view.get_by_role("region")
     expect(panel.locator(".head")).to_have_count(8)
     # Back, the layer's switch, the other half; then each head and its switch.
-    for _ in range(3 + 2 * 2):
+    for _ in range(3 + 2 * 3):
         page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(view).to_have_attribute("data-off", "layer.1.head.2")
     # The guesses stand beside what is open; the focus stays where it was.

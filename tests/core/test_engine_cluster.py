@@ -396,6 +396,8 @@ def test_a_second_server_uses_the_same_cluster(engine, tmp_path, monkeypatch):
     assert engine.ask(tasks.echo)(value=5) == 5
 
 
+# Dask leaves sockets open that it had no answer on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     old = processes_of(engine)
     started = tmp_path / "started"

@@ -170,7 +170,7 @@ def test_progress_ends_at_one(explorer, run):
 @pytest.mark.parametrize(
     ("text", "run", "error", "said"),
     [
-        (THREE, best_pairs, TextError, "3 in the text"),
+        (THREE, best_pairs, TextError, "Received: 3"),
         ("the cat", best_pairs, TextError, "no \\[MASK\\]"),
         ("the cat", lambda e, t: fill_masks(e, t, MODES[0]), TextError, "no \\[MASK"),
         (THREE, lambda e, t: fill_masks(e, t, "sideways"), ValueError, "sideways"),
