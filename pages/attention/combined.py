@@ -18,6 +18,7 @@ from pages.shared.language import plain, t
 from pages.shared.panel import panel
 
 WAYS = ("mean", "max", "rollout", "flow")
+_TIED = 5e-4  # nearer shares look the same
 _MOST_DRAWN = 40  # tokens; more are not legible in a quarter of the page
 
 
@@ -48,7 +49,7 @@ def explore_combinations(
     names = {way: plain(f"attention.combine_{way}") for way in found}
     for box, (way, shown) in zip(st.columns(len(found)), found.items(), strict=True):
         labels, received = shown.places.labels, shown.values.mean(axis=0)
-        most = int(received.argmax())
+        best = np.flatnonzero(received > received.max() - _TIED)
         with box:
             show_map(
                 f"attention_combine_{way}",
@@ -57,9 +58,10 @@ def explore_combinations(
                 labels,
                 (names[way], *ends),
                 t(
-                    "attention.combine_described",
-                    token=labels[most],
-                    share=float(received[most]),
+                    f"attention.combine_{'tied' if len(best) > 1 else 'described'}",
+                    token=labels[best[0]],
+                    count=len(best),
+                    share=float(received.max()),
                 ),
                 most=_MOST_DRAWN,
                 # A quarter of a page is narrow: no number is written.
