@@ -195,7 +195,7 @@ function drawLayerNames(app) {
   const middle = (name) => (name === 'embeddings' ? foot : y(+name.split('.')[1]) - step / 2)
   names.all.text((name) => partName(app, name)).attr('x', 8).attr('dy', '0.35em')
     .attr('data-name', (name) => name).attr('cursor', 'pointer')
-    .attr('paint-order', 'stroke').attr('stroke', theme.background).attr('stroke-width', 4)
+    .attr('paint-order', 'stroke').attr('stroke', (name) => (state.off.has(name) ? 'none' : theme.background)).attr('stroke-width', 4)
     .attr('font-size', Math.min(FONT_SIZE, step - 3))
     .attr('fill', (name) => (name === state.part ? theme.focus : theme.text))
     .attr('font-weight', (name) => (name === state.part ? 700 : 400))
