@@ -6,7 +6,7 @@ const NAMED = ['aria-label', 'data-title']
 const NARROW = matchMedia('(width <= 768px)') // where Streamlit lays the menu over the page
 const PAGE_LINK = '[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"]'
 const CLOSE_MENU = '[data-testid="stSidebarCollapseButton"] button'
-const SCROLLING = 'pre, .katex-display'
+const SCROLLING = 'pre, .katex-display, [data-testid="stMarkdownContainer"]:has(table)'
 
 let endLast = () => {}
 

@@ -22,7 +22,7 @@ _STYLE = "<style>{}</style>"
 # In this order: a card above each page, where Streamlit opened the browser and finds
 # tools for agents; room above and beside a page, which a laptop has not; the focus on a
 # link, else a tint like that of the page that is open; what is said of a box, else over
-# the end of its text.
+# the end of its text; a table that scrolls where it is wider than a phone.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
 [data-testid="stHeader"] { height: 2.25rem; min-height: 2.25rem; }
@@ -40,6 +40,7 @@ a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
 [data-testid="stElementContainer"]:has(> [data-testid="stTextArea"]) {
   overflow: visible;
 }
+[data-testid="stMarkdownContainer"]:has(table) { overflow-x: auto; }
 """
 # Large type, and no side texts.
 _PROJECTED = """
