@@ -72,22 +72,20 @@ def compiled_activation(name: str, slope: bool) -> Callable[[np.ndarray], np.nda
 def _functions() -> Mapping[str, Callable[[Any], Any]]:
     from keras import ops
 
-    from bertviz_core.model.layers import gelu, gelu_tanh
+    from bertviz_core.model.layers import ACTIVATIONS as OF_MODELS
 
     def leak(slope: float) -> Callable[[Any], Any]:
         return lambda x: ops.leaky_relu(x, slope)
 
     return {
+        **OF_MODELS,
         ALONE: lambda x: x,
         "sigmoid": ops.sigmoid,
         "tanh": ops.tanh,
-        "relu": ops.relu,
         "leaky_relu": leak(0.01),
         "prelu": leak(0.25),  # where training starts
         "elu": ops.elu,
-        "gelu": gelu,
-        "gelu_tanh": gelu_tanh,
-        "swish": ops.silu,
+        "gelu_tanh": OF_MODELS["gelu_new"],
     }
 
 

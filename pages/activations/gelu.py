@@ -87,7 +87,7 @@ def explore_normal() -> None:
         ),
         columns=_columns(_POINTS, values),
         code=program(
-            *(snippets.NORMAL,),
+            snippets.NORMAL,
             x=read_at,
             mean=normal[0],
             spread=normal[1],

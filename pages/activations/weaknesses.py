@@ -34,7 +34,7 @@ from pages.shared.choices import choose_linked
 from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.markdown import Markdown, table
 from pages.shared.panel import panel
 
 DEEPEST = 50
@@ -130,31 +130,29 @@ def _say_how_flat_elu_is(weight: float, start: float) -> None:
     )
 
 
-def _product_table(paths: dict[str, GradientPath], weight: float, width: int) -> str:
+def _product_table(
+    paths: dict[str, GradientPath], weight: float, width: int
+) -> Markdown:
     """What each function leaves of the gradient, factor by factor for one neuron."""
-    header = [t("activations.column_function"), t("activations.column_mean_slope")]
-    header += [t("activations.column_product")] if width == 1 else []
-    header += [
-        t(f"activations.column_{name}") for name in ("steepest", "bound", "left")
-    ]
-    rows = [header]
-    rows.append(["---"] * len(rows[0]))
+    columns = ["function", "mean_slope", *(["product"] if width == 1 else [])]
+    rows = []
     for name, path in paths.items():
         row = [LABELS[name], number(float(path.slopes.mean()))]
         if width == 1:
             row.append(_product((weight * path.slopes[::-1, 0]).tolist()))
         steepest = largest_slope(name)
-        row += [number(steepest), number(path.bound(steepest))]
-        rows.append([*row, f"**{number(float(path.gradients[-1]))}**"])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        left = Markdown(f"**{number(float(path.gradients[-1]))}**")
+        rows.append([*row, number(steepest), number(path.bound(steepest)), left])
+    columns += ["steepest", "bound", "left"]
+    return table([t(f"activations.column_{column}") for column in columns], rows)
 
 
-def _product(factors: list[float]) -> str:
+def _product(factors: list[float]) -> Markdown:
     """The first factors of a product, and its last one."""
     said = [number(float(factor)) for factor in factors]
     if len(said) > 4:
         said = [*said[:3], Markdown("…"), said[-1]]
-    return " · ".join(said)
+    return Markdown(" · ".join(said))
 
 
 def _explore_centre() -> None:
