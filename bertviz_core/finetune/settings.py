@@ -220,4 +220,6 @@ def learning_rates(
     """
     num_steps = count_steps(settings, num_rows)
     steps = np.arange(num_steps) if steps is None else steps
-    return learning_rate(steps.astype("float64"), num_steps, settings.optimizer, np)
+    asked = settings.optimizer
+    whole = ((num_steps, asked.learning_rate),)
+    return learning_rate(steps.astype("float64"), whole, asked, np)

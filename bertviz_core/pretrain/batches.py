@@ -7,6 +7,7 @@ needs saving. NumPy only.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -225,12 +226,18 @@ class Batches:
             )
             for phase in settings.phases
         ]
-        self.sentence_weights = sentence_weights(
-            corpus,
+        common, most = (
             settings.corpus.sentence_weights,
-            kinds.ids,
             settings.corpus.sentence_max_tokens,
         )
+        asked = [
+            common if phase.sentence_weights is None else phase.sentence_weights
+            for phase in settings.phases
+        ]
+        self.sentence_weights: list[np.ndarray] = []
+        for by_word, phases in itertools.groupby(asked):
+            found = sentence_weights(corpus, by_word, kinds.ids, most)
+            self.sentence_weights += [found] * len(list(phases))
         frequent_from = settings.masking.frequent_from
         self._draw_weights = (
             None
@@ -309,10 +316,10 @@ class Batches:
         times = np.floor(weights + rng.random(len(weights))).astype("int64")
         if not (times * self._is_readable).any():  # a handful of little weight
             times = (weights > 0).astype("int64")
-        alone = None
-        if self.sentence_weights.any():
-            draws = rng.random(len(self.sentence_weights))
-            alone = np.floor(self.sentence_weights + draws).astype("int64")
+        alone, of_sentences = None, self.sentence_weights[phase_index]
+        if of_sentences.any():
+            draws = rng.random(len(of_sentences))
+            alone = np.floor(of_sentences + draws).astype("int64")
         plan = plan_epoch(self.corpus, times, phase, self.settings, rng, alone)
         if not len(plan.rows):
             raise _nothing_to_read(phase_index)

@@ -221,7 +221,7 @@ class _Run:
         rows_tokens = phase.num_rows * phase.max_tokens
         seconds = max(report.seconds, 1e-9)
         rate = learning_rate(
-            self.step - 1.0, settings.num_steps, settings.optimizer, np
+            self.step - 1.0, settings.stretches, settings.optimizer, np
         )
         return CurvePoint(
             step=self.step,
@@ -248,7 +248,8 @@ class _Run:
         if self._held_out is None:
             self._held_out = HeldOut(self.trainer.bert, self.corpus, self.kinds)
         try:
-            mlm, nsp = self._held_out.scores()
+            with self.trainer.running_mean():
+                mlm, nsp = self._held_out.scores()
         except TrainingError as error:  # too little text: no reason to end a run
             self.say(f"held out: {error}")
             return point
@@ -291,6 +292,7 @@ class _Run:
     def _export(self) -> Path:
         folder = self.plan.out / "model"
         if self.is_writer:
-            save_model_of(self.trainer, self.settings, self.tokenizer, folder)
+            with self.trainer.running_mean():
+                save_model_of(self.trainer, self.settings, self.tokenizer, folder)
         self.say(f"Finished: {folder}")
         return folder

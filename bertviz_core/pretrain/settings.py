@@ -12,7 +12,7 @@ from typing import Any
 
 from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import TrainingError
-from bertviz_core.training.schedule import OptimizerSettings
+from bertviz_core.training.schedule import OptimizerSettings, Stretch
 from bertviz_core.training.settings import PRECISIONS, Checked, build, fingerprint_of
 
 # Settings of a corpus that leave its token ids as they are.
@@ -165,8 +165,11 @@ class Phase(Checked):
             where documents are short.
         sentence_rate: in place of that of `SequenceSettings`, likewise.
         masking_rate: in place of the rate of `MaskingSettings`, likewise.
-        weights: in place of those of `CorpusSettings`, all of them: another phase may
-            read other text.
+        weights, sentence_weights: in place of those of `CorpusSettings`, all of them:
+            another phase may read other text.
+        learning_rate: begins anew with this phase: rises to this value, and falls
+            until the next phase that has one. `None` goes on as the phase before;
+            the first one takes that of `OptimizerSettings`.
     """
 
     max_tokens: int
@@ -176,6 +179,8 @@ class Phase(Checked):
     sentence_rate: float | None = None
     masking_rate: float | None = None
     weights: dict[str, float] | None = None
+    sentence_weights: dict[str, float] | None = None
+    learning_rate: float | None = None
 
     def __post_init__(self) -> None:
         self.require("max_tokens", self.max_tokens >= 8, "≥ 8")
@@ -188,6 +193,9 @@ class Phase(Checked):
         share = self.masking_rate
         self.require("masking_rate", share is None or 0 < share < 1, "> 0, < 1")
         require_weights(self, "weights", self.weights or {})
+        require_weights(self, "sentence_weights", self.sentence_weights or {})
+        peak = self.learning_rate
+        self.require("learning_rate", peak is None or 0 < peak < math.inf, "> 0")
 
     @property
     def rates(self) -> dict[str, float]:
@@ -301,6 +309,17 @@ class PretrainSettings(Checked):
     def phase_ends(self) -> tuple[int, ...]:
         """Optimiser steps that are done when each phase ends."""
         return tuple(itertools.accumulate(phase.num_steps for phase in self.phases))
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Phases whose learning rate rises and falls once, see `learning_rate`."""
+        found = [(0, self.optimizer.learning_rate)]
+        for phase in self.phases:
+            if phase.learning_rate is not None:
+                found.append((0, phase.learning_rate))
+            num_steps, peak = found.pop()
+            found.append((num_steps + phase.num_steps, peak))
+        return tuple(stretch for stretch in found if stretch[0])
 
     @property
     def num_tokens(self) -> int:

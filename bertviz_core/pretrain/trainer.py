@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ class Trainer:
             _initialise(self.model, self.config, settings.seed)
             optimizer = make_optimizer(
                 settings.optimizer,
-                settings.num_steps,
+                settings.stretches,
                 precision,
                 self.model.trainable_variables,
             )
@@ -157,6 +158,19 @@ class Trainer:
             ValueError: another set of names or shapes.
         """
         write_state(self._variables(), state)
+
+    @contextlib.contextmanager
+    def running_mean(self) -> Iterator[None]:
+        """The running mean of the weights, if there is one, stands in the model."""
+        if not self.optimizer.use_ema:
+            yield
+            return
+        variables = self.model.trainable_variables
+        kept = [as_numpy(variable) for variable in variables]
+        keras.optimizers.Optimizer.finalize_variable_values(self.optimizer, variables)
+        yield
+        for variable, values in zip(variables, kept, strict=True):
+            variable.assign(values)
 
     def _variables(self) -> dict[str, Any]:
         return named_variables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -9,20 +10,22 @@ from keras import ops
 
 from bertviz_core.model.taps import Tensor
 from bertviz_core.training.distribution import num_replicas
-from bertviz_core.training.schedule import OptimizerSettings, learning_rate
+from bertviz_core.training.schedule import OptimizerSettings, Stretch, learning_rate
 
 
 class RunSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """`schedule.learning_rate` as Keras asks for it."""
 
-    def __init__(self, settings: OptimizerSettings, num_steps: int) -> None:
+    def __init__(
+        self, settings: OptimizerSettings, stretches: Sequence[Stretch]
+    ) -> None:
         self.settings = settings
-        self.num_steps = num_steps
+        self.stretches = stretches
 
     def __call__(self, step: Tensor) -> Tensor:
         # Keras counts every part of an accumulated batch.
         step = ops.cast(step // self.settings.accumulation, "float32")
-        return learning_rate(step, self.num_steps, self.settings, ops)
+        return learning_rate(step, self.stretches, self.settings, ops)
 
 
 class _WholeGradients:
@@ -53,6 +56,13 @@ class _WholeGradients:
 
     def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> Any:
         return grads_and_vars  # `apply` did
+
+    def finalize_variable_values(self, var_list: Any) -> None:
+        """Does nothing.
+
+        A run is many calls of `fit`, and each would end with the running mean in the
+        place of the weights.
+        """
 
 
 class AdamW(_WholeGradients, keras.optimizers.AdamW):
@@ -132,13 +142,16 @@ class Muon(_WholeGradients, keras.optimizers.Muon):
 
 
 def make_optimizer(
-    asked: OptimizerSettings, num_steps: int, precision: str, variables: list[Any]
+    asked: OptimizerSettings,
+    stretches: Sequence[Stretch],
+    precision: str,
+    variables: list[Any],
 ) -> keras.optimizers.Optimizer:
     """Makes the optimiser of a run, with its averages at zero.
 
     Args:
         asked: which, and how it moves.
-        num_steps: of the whole run.
+        stretches: as in `learning_rate`.
         precision: that Muon turns matrices in, "float32" or "bfloat16".
         variables: all trainable weights, in the order of the model.
 
@@ -147,7 +160,7 @@ def make_optimizer(
         the blocks and leaves the rest to AdamW. Norms and biases do not decay.
     """
     shared: dict[str, Any] = {
-        "learning_rate": RunSchedule(asked, num_steps),
+        "learning_rate": RunSchedule(asked, stretches),
         "weight_decay": asked.weight_decay,
         "epsilon": asked.epsilon,
         "global_clipnorm": asked.clip_norm or None,
@@ -155,6 +168,8 @@ def make_optimizer(
             asked.accumulation if asked.accumulation > 1 else None
         ),
     }
+    if asked.ema_momentum:
+        shared |= {"use_ema": True, "ema_momentum": asked.ema_momentum}
     if asked.name == "muon":
         optimizer: keras.optimizers.Optimizer = Muon(
             precision,

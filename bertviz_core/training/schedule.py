@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +19,15 @@ class OptimizerSettings(Checked):
     Args:
         name: "adamw", or "muon" for the matrices inside the blocks.
         learning_rate: per optimiser step, after warm-up.
-        warmup_rate: share of all steps that it rises.
+        warmup_rate: share of the steps that it rises.
         decay: "linear" or "exponential", to `final_rate` at the last step.
         final_rate: share of `learning_rate` that is left at the end.
         beta_1, beta_2, epsilon: of Adam's two averages.
         weight_decay: per unit of learning rate; not for norms and biases.
         clip_norm: longest gradient, all weights together; 0 does not clip.
         accumulation: parts that a batch is sent through the model in.
+        ema_momentum: what a running mean of the weights keeps of itself each step;
+            the mean is then what is judged and shipped. 0 takes none.
     """
 
     name: str = "adamw"
@@ -38,6 +41,7 @@ class OptimizerSettings(Checked):
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     accumulation: int = 1
+    ema_momentum: float = 0.0
 
     def __post_init__(self) -> None:
         known = ("adamw", "muon")
@@ -49,22 +53,29 @@ class OptimizerSettings(Checked):
         fits = 0 <= self.final_rate <= 1
         fits = fits and (self.final_rate > 0 or self.decay == "linear")
         self.require("final_rate", fits, "0 … 1; > 0 (exponential)")
-        for name in ("beta_1", "beta_2"):
+        for name in ("beta_1", "beta_2", "ema_momentum"):
             self.require(name, 0 <= getattr(self, name) < 1, "≥ 0, < 1")
         for name in ("epsilon", "weight_decay", "clip_norm"):
             self.require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
         self.require("accumulation", self.accumulation >= 1, "≥ 1")
+        # Keras would count each part of a batch as a step of the mean.
+        fits = self.accumulation == 1 or not self.ema_momentum
+        self.require("ema_momentum", fits, "0 (accumulation > 1)")
+
+
+# Some steps in a row, how many and the highest rate among them.
+Stretch = tuple[int, float]
 
 
 def learning_rate(
-    step: Any, num_steps: int, settings: OptimizerSettings, ops: Any
+    step: Any, stretches: Sequence[Stretch], settings: OptimizerSettings, ops: Any
 ) -> Any:
     """Rises in a straight line, then falls to `final_rate` at the last step.
 
     Args:
         step: optimiser step from 0, a number or a tensor.
-        num_steps: of the whole run.
-        settings: peak, warm-up and decay.
+        stretches: of the whole run; each rises and falls anew.
+        settings: warm-up and decay.
         ops: `numpy` or `keras.ops`, whichever `step` belongs to.
 
     Returns:
@@ -74,6 +85,17 @@ def learning_rate(
         Linear: Devlin et al. 2019, appendix A.2. Exponential: Goodfellow et al.
         2016, "Deep Learning", section 8.3.1.
     """
+    (num_steps, peak), *later = stretches
+    rate = peak * _share_of_peak(step, num_steps, settings, ops)
+    if not later:
+        return rate
+    rest = learning_rate(step - num_steps, later, settings, ops)
+    return ops.where(step < num_steps, rate, rest)
+
+
+def _share_of_peak(
+    step: Any, num_steps: int, settings: OptimizerSettings, ops: Any
+) -> Any:
     warmup_steps = max(1.0, settings.warmup_rate * num_steps)
     rising = (step + 1.0) / warmup_steps
     left = max(num_steps - warmup_steps, 1.0)
@@ -82,4 +104,4 @@ def learning_rate(
         falling = ops.exp(done * math.log(settings.final_rate))
     else:
         falling = 1.0 - (1.0 - settings.final_rate) * done
-    return settings.learning_rate * ops.minimum(rising, falling)
+    return ops.minimum(rising, falling)

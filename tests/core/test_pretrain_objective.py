@@ -208,7 +208,7 @@ def test_a_sparse_model_is_a_full_one_with_edges_cut():
 
 
 def optimizer_of(asked, variables):
-    return make_optimizer(asked.optimizer, asked.num_steps, "float32", variables)
+    return make_optimizer(asked.optimizer, asked.stretches, "float32", variables)
 
 
 @pytest.mark.parametrize("name", ["adamw", "muon"])
@@ -218,7 +218,7 @@ def test_norms_and_biases_do_not_decay_and_all_else_does(name):
     optimizer = optimizer_of(asked, variables)
     before = [v.numpy() for v in variables]
     optimizer.apply([np.zeros(v.shape, "float32") for v in variables])
-    rate = learning_rate(0.0, asked.num_steps, asked.optimizer, np)
+    rate = learning_rate(0.0, asked.stretches, asked.optimizer, np)
     for variable, old in zip(variables, before, strict=True):
         is_kept = variable.path.endswith(("bias", "gamma", "beta"))
         expected = old if is_kept else old * (1 - 0.5 * rate)

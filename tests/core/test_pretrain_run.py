@@ -118,15 +118,36 @@ def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
     assert np.isclose(float(last[0]["mlm_loss"]), float(last[1]["mlm_loss"]), atol=1e-5)
 
 
+def test_the_running_mean_of_the_weights_is_what_is_judged_and_shipped():
+    asked = samples.settings(samples.ONE_LAYER, optimizer={"ema_momentum": 0.6})
+    batches = Batches(samples.corpus(), samples.kinds(), asked)
+    trainer = Trainer(asked, len(samples.VOCABULARY))
+    variables = trainer.model.trainable_variables
+    expected = None
+    for step in range(4):
+        trainer.run(batches, 0, step, 1)
+        now = [as_numpy(variable) for variable in variables]
+        before = expected or now
+        pairs = zip(before, now, strict=True)
+        expected = [0.6 * mean + 0.4 * weight for mean, weight in pairs]
+    with trainer.running_mean():
+        mean = [as_numpy(variable) for variable in variables]
+    for got, wanted in zip(mean, expected, strict=True):
+        assert np.allclose(got, wanted, atol=1e-6)
+    for variable, last in zip(variables, now, strict=True):
+        assert (as_numpy(variable) == last).all()
+    assert not np.allclose(expected[0], now[0], atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
-        {"precision": "bfloat16", "optimizer": {"name": "muon", "accumulation": 2},
-         "dropout": 0.1},
-        {"layer_keep_rate": 0.5, "remat": True,
+        {"precision": "bfloat16", "dropout": 0.1,
+         "optimizer": {"name": "muon", "accumulation": 2}},
+        {"layer_keep_rate": 0.5, "remat": True, "optimizer": {"ema_momentum": 0.5},
          "model": {"pre_norm": True, "sparse_window": 4, "sparse_global": 1}},
     ],
-    ids=["muon in bfloat16, in parts, dropout", "pre-norm, sparse, remat, drop"],
+    ids=["muon in bfloat16, in parts, dropout", "pre-norm, sparse, remat, drop, mean"],
 )  # fmt: skip
 def test_every_kind_of_run_goes_on_to_the_same_weights(world, tmp_path, changes):
     folder, plain, _, _ = world

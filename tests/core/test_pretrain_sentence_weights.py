@@ -7,6 +7,7 @@ import pytest
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.batches import Batches, sentence_weights
+from bertviz_core.pretrain.settings import PretrainSettings
 from tests.core import pretrain_samples as samples
 
 KINDS = samples.kinds()
@@ -66,10 +67,20 @@ def test_sentences_held_out_or_too_long_are_never_read_alone():
     assert lengths[shorter] < lengths[longer]
     most = int(lengths[shorter])
     asked = {"sentence_weights": {"red": 4.0}, "sentence_max_tokens": most}
-    found = batches_of(corpus, **asked).sentence_weights
+    (found, *_) = batches_of(corpus, **asked).sentence_weights
     assert np.flatnonzero(found).tolist() == [shorter]
     corpus = marked_sentences(3)
     owner = np.searchsorted(corpus.document_starts, 3, "right") - 1
     held_out = np.arange(corpus.num_documents) == owner
     corpus = dataclasses.replace(corpus, is_held_out=held_out)
     assert not sentence_weights(corpus, {"red": 9.0}, KINDS.ids).any()
+
+
+def test_a_phase_may_weigh_sentences_in_its_own_way():
+    corpus = marked_sentences(3, 50)
+    raw = samples.settings(corpus={"sentence_weights": {"red": 1.0}}).to_dict()
+    raw["phases"][1]["sentence_weights"] = {"horse": 2.0}
+    asked = PretrainSettings.from_dict(raw)
+    first, second = Batches(corpus, KINDS, asked).sentence_weights
+    assert (first == sentence_weights(corpus, {"red": 1.0}, KINDS.ids)).all()
+    assert (second == sentence_weights(corpus, {"horse": 2.0}, KINDS.ids)).all()

@@ -85,6 +85,7 @@ def test_steps_follow_from_the_tokens_of_each_phase():
         ({"optimizer": {"learning_rate": float("nan")}}, "learning_rate=nan"),
         ({"optimizer": {"decay": "exponential"}}, "> 0 (exponential)"),
         ({"optimizer": {"accumulation": 0}}, "accumulation=0"),
+        ({"optimizer": {"accumulation": 2, "ema_momentum": 0.9}}, "ema_momentum=0.9"),
         ({"optimizer": {"accumulation": 5}}, "equal parts. Received: 6 rows"),
         ({"sequences": {"sentence_rate": 2}}, "sentence_rate=2"),
         ({"remat": True, "dropout": 0.1}, "Dropout does not go together"),
@@ -155,18 +156,33 @@ def test_what_is_stated_is_what_differs_from_the_defaults():
 
 def test_the_learning_rate_rises_to_its_peak_and_falls_in_a_straight_line():
     asked = OptimizerSettings(learning_rate=3.0, warmup_rate=0.2, final_rate=0.1)
-    rates = [learning_rate(float(step), 50, asked, np) for step in range(50)]
+    rates = [learning_rate(float(s), [(50, 3.0)], asked, np) for s in range(50)]
     assert np.allclose(rates[:10], 0.3 * np.arange(1, 11))
     assert rates[9] == max(rates) == 3.0
     assert np.allclose(np.diff(rates[9:]), -2.7 / 40)
     assert np.isclose(rates[-1], 0.3)
 
 
+def test_a_phase_with_a_rate_of_its_own_begins_anew_and_one_without_goes_on():
+    raw = settings().to_dict()
+    phase = {"max_tokens": 16, "num_tokens": 16 * 10, "batch_tokens": 16}
+    own = [None, None, 0.5, None, 0.25]
+    raw["phases"] = [phase | {"learning_rate": rate} for rate in own]
+    raw["optimizer"] |= {"learning_rate": 3.0, "warmup_rate": 0.2}
+    asked = PretrainSettings.from_dict(raw)
+    assert asked.stretches == ((20, 3.0), (20, 0.5), (10, 0.25))
+    rates = learning_rate(np.arange(50.0), asked.stretches, asked.optimizer, np)
+    rise, fall = np.arange(1, 5) / 4, np.arange(15, -1, -1) / 16
+    whole = np.concatenate([rise, fall])
+    short = np.concatenate([[0.5, 1.0], np.arange(7, -1, -1) / 8])
+    assert np.allclose(rates, [*(3.0 * whole), *(0.5 * whole), *(0.25 * short)])
+
+
 def test_an_exponential_decay_falls_by_the_same_share_at_every_step():
     asked = OptimizerSettings(
         learning_rate=2.0, warmup_rate=0.0, decay="exponential", final_rate=0.01
     )
-    rates = np.array([learning_rate(float(s), 30, asked, np) for s in range(30)])
+    rates = learning_rate(np.arange(30.0), [(30, 2.0)], asked, np)
     assert np.allclose(rates[1:] / rates[:-1], 0.01 ** (1 / 29))
     assert np.isclose(rates[-1], 0.02)
 
