@@ -7,7 +7,9 @@ needs saving. NumPy only.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import math
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -23,7 +25,6 @@ from bertviz_core.pretrain.masking import (
     draw_weights,
     hide,
 )
-from bertviz_core.pretrain.schedule import layer_scales
 from bertviz_core.pretrain.sequences import (
     SHORTEST_SEQUENCE,
     Sequences,
@@ -35,6 +36,9 @@ from bertviz_core.pretrain.settings import Phase, PretrainSettings
 # Room in a row for sequences: one for so many tokens.
 _TOKENS_PER_SEQUENCE = 8
 _MOST_KEPT = 2  # plans; the one before may still be in use
+# How fast layers begin to be dropped: after a hundredth of the run the keep rate
+# has gone most of its way. Source: Zhang and He 2020 (arXiv:2010.13369), section 4.2.
+_DROP_SPEED = 100.0
 
 
 @dataclass(frozen=True)
@@ -61,18 +65,9 @@ class Epochs:
     """
 
     def __init__(self, make_plan: Callable[[int, int], EpochPlan]) -> None:
-        self._make_plan = make_plan
-        self._plans: dict[tuple[int, int], EpochPlan] = {}
+        self._plan = functools.lru_cache(_MOST_KEPT)(make_plan)
         self._starts: dict[int, list[int]] = {}
         self._lock = threading.Lock()
-
-    def num_rows(self, phase_index: int, epoch: int) -> int:
-        """Rows of one pass over the text."""
-        with self._lock:
-            starts = self._known_starts(phase_index)
-            while len(starts) < epoch + 2:
-                self._add_epoch(phase_index)
-            return starts[epoch + 1] - starts[epoch]
 
     def rows(self, phase_index: int, first: int, count: int) -> list[EpochPlan]:
         """Takes some rows, one after the other.
@@ -87,33 +82,18 @@ class Epochs:
         """
         parts: list[EpochPlan] = []
         with self._lock:
-            starts = self._known_starts(phase_index)
+            # Rows before each pass whose predecessors have been planned.
+            starts = self._starts.setdefault(phase_index, [0])
             while count:
                 while starts[-1] <= first:
-                    self._add_epoch(phase_index)
+                    plan = self._plan(phase_index, len(starts) - 1)
+                    starts.append(starts[-1] + len(plan.rows))
                 epoch = bisect_right(starts, first) - 1
                 plan = self._plan(phase_index, epoch)
                 rows = plan.rows[first - starts[epoch] :][:count]
                 parts.append(EpochPlan(plan.sequences, rows))
                 first, count = first + len(rows), count - len(rows)
         return parts
-
-    def _known_starts(self, phase_index: int) -> list[int]:
-        """Rows before each pass whose predecessors have been planned."""
-        return self._starts.setdefault(phase_index, [0])
-
-    def _add_epoch(self, phase_index: int) -> None:
-        starts = self._starts[phase_index]
-        plan = self._plan(phase_index, len(starts) - 1)
-        starts.append(starts[-1] + len(plan.rows))
-
-    def _plan(self, phase_index: int, epoch: int) -> EpochPlan:
-        key = (phase_index, epoch)
-        if key not in self._plans:
-            while len(self._plans) >= _MOST_KEPT:
-                del self._plans[next(iter(self._plans))]
-            self._plans[key] = self._make_plan(phase_index, epoch)
-        return self._plans[key]
 
 
 def plan_epoch(
@@ -288,7 +268,9 @@ class Batches:
         )
         arrays["mlm_positions"] = positions
         if settings.layer_keep_rate < 1:
-            scales = self._layer_scales(phase_index, step)
+            done = settings.phase_ends[phase_index] - phase.num_steps
+            rng = self._rng(_LAYERS, phase_index, step)
+            scales = layer_scales(settings, done + step, rng)
             arrays["layer_scales"] = np.tile(scales, (num_rows, 1))
         return arrays, {"mlm_labels": mlm_labels, "mlm_weights": weights, **nsp}
 
@@ -303,11 +285,6 @@ class Batches:
         return {
             name: np.concatenate([part[name] for part in found]) for name in found[0]
         }
-
-    def _layer_scales(self, phase_index: int, step: int) -> np.ndarray:
-        done = sum(phase.num_steps for phase in self.settings.phases[:phase_index])
-        rng = self._rng(_LAYERS, phase_index, step)
-        return layer_scales(self.settings, done + step, rng)
 
     def _make_plan(self, phase_index: int, epoch: int) -> EpochPlan:
         phase = self.settings.phases[phase_index]
@@ -415,3 +392,38 @@ def _nothing_to_read(phase_index: int) -> TrainingError:
         "another weight to its files.",
         phase=phase_index + 1,
     )
+
+
+def keep_rate(step: int, num_steps: int, final: float) -> float:
+    """How surely the last block is kept: 1 at first, `final` in the end.
+
+    Source: Zhang and He 2020, section 4.2, equation 6.
+    """
+    return (1.0 - final) * math.exp(-_DROP_SPEED * step / num_steps) + final
+
+
+def layer_scales(
+    settings: PretrainSettings, step: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws which blocks a step goes through.
+
+    Deeper blocks are dropped more often. What a kept block adds is divided by how
+    surely it is kept, so that its mean over many steps is that of the whole model.
+
+    Args:
+        settings: layers, `layer_keep_rate`, number of steps.
+        step: optimiser step from 0.
+        rng: decides.
+
+    Returns:
+        float32 `[L]`: 0 drops a block, 1 / probability keeps it.
+
+    Source:
+        Zhang and He 2020 (arXiv:2010.13369), algorithm 1.
+    """
+    layers = settings.model.num_hidden_layers
+    final = keep_rate(step, settings.num_steps, settings.layer_keep_rate)
+    depth = np.arange(1, layers + 1) / layers
+    probabilities = 1.0 - depth * (1.0 - final)
+    is_kept = rng.random(layers) < probabilities
+    return (is_kept / probabilities).astype("float32")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import filelock
@@ -23,80 +24,49 @@ from bertviz_core.whole_files import replace_folder
 Documents = Iterable[tuple[int, Iterable[str]]]
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some sentences in a row, encoded.
-
-    Args:
-        tokens: int32 `[num_tokens]`, end to end.
-        sentence_lengths: int64 `[S]`, tokens of each sentence.
-        documents: int64 `[S]`, number of the document that each is of.
-        files: int64 `[S]`, index of the text file that each is of.
-    """
-
-    tokens: np.ndarray
-    sentence_lengths: np.ndarray
-    documents: np.ndarray
-    files: np.ndarray
-
-
 def encoded_parts(
     documents: Documents, tokenizer: BertTokenizer, num_sentences: int = 20_000
-) -> Iterator[Part]:
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Encodes documents; a part may begin or end within one.
 
     Args:
         documents: the text.
         tokenizer: of its words.
         num_sentences: of a part; fewer in the last one.
+
+    Yields:
+        int32 `[num_tokens]`, end to end; and int64 `[S, 3]`: of each sentence its
+        tokens, the number of its document, and the index of its text file.
     """
-    texts: list[str] = []
-    owners: list[tuple[int, int]] = []
-    for number, (file_index, sentences) in enumerate(documents):
-        for sentence in sentences:
-            texts.append(sentence)
-            owners.append((number, file_index))
-            if len(texts) == num_sentences:
-                yield _encode(texts, owners, tokenizer)
-                texts, owners = [], []
-    if texts:
-        yield _encode(texts, owners, tokenizer)
+    sentences = (
+        (sentence, number, file)
+        for number, (file, sentences) in enumerate(documents)
+        for sentence in sentences
+    )
+    while part := list(itertools.islice(sentences, num_sentences)):
+        ids = tokenizer.encode_many([sentence for sentence, _, _ in part])
+        rows = np.array(
+            [(len(i), *owner) for i, (_, *owner) in zip(ids, part, strict=True)],
+            "int64",
+        )
+        # A sentence of control characters has no pieces.
+        yield np.array(list(itertools.chain(*ids)), "int32"), rows[rows[:, 0] > 0]
 
 
-def joined(parts: Sequence[Part]) -> dict[str, np.ndarray]:
-    """What all parts come to, tokens aside.
+def joined(parts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """What the sentences of all parts come to.
 
     Returns:
         "sentence_starts", "document_starts" and "document_files" of `EncodedCorpus`.
     """
-
-    def gathered(name: str) -> np.ndarray:
-        arrays = [getattr(part, name) for part in parts]
-        return np.concatenate(arrays) if arrays else np.zeros(0, "int64")
-
-    owners = gathered("documents")
+    lengths, owners, files = np.concatenate([np.zeros((0, 3), "int64"), *parts]).T
     # Documents without a word are in none of the parts.
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     return {
-        "sentence_starts": np.append(0, np.cumsum(gathered("sentence_lengths"))),
+        "sentence_starts": np.append(0, np.cumsum(lengths)),
         "document_starts": np.append(firsts, len(owners)),
-        "document_files": gathered("files")[firsts],
+        "document_files": files[firsts],
     }
-
-
-def _encode(
-    texts: list[str], owners: list[tuple[int, int]], tokenizer: BertTokenizer
-) -> Part:
-    ids = tokenizer.encode_many(texts)
-    lengths = np.array([len(sentence) for sentence in ids], "int64")
-    full = lengths > 0  # a sentence of control characters has no pieces
-    documents, files = np.array(owners, "int64").T
-    return Part(
-        tokens=np.array([i for sentence in ids for i in sentence], "int32"),
-        sentence_lengths=lengths[full],
-        documents=documents[full],
-        files=files[full],
-    )
 
 
 INDEX_FILE = "corpus.json"
@@ -218,8 +188,8 @@ def encode_documents(documents: Documents, tokenizer: BertTokenizer) -> EncodedC
         TrainingError: no text in them.
     """
     parts = list(encoded_parts(documents, tokenizer))
-    arrays = joined(parts)
-    tokens = np.concatenate([part.tokens for part in parts] or [np.zeros(0, "int32")])
+    arrays = joined([sentences for _, sentences in parts])
+    tokens = np.concatenate([np.zeros(0, "int32"), *(ids for ids, _ in parts)])
     if not len(tokens):
         raise _empty()
     held_out = np.zeros(len(arrays["document_files"]), bool)
@@ -268,9 +238,9 @@ def _write_tokens(
 ) -> dict[str, np.ndarray]:
     dtype, parts = _dtype(tokenizer), []
     with path.open("wb") as file:
-        for part in encoded_parts(documents, tokenizer):
-            part.tokens.astype(dtype).tofile(file)
-            parts.append(replace(part, tokens=np.zeros(0, dtype)))
+        for tokens, sentences in encoded_parts(documents, tokenizer):
+            tokens.astype(dtype).tofile(file)
+            parts.append(sentences)
     arrays = joined(parts)
     require_documents(len(arrays["document_files"]))
     return arrays

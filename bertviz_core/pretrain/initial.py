@@ -29,13 +29,8 @@ if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
 
-# Of a fingerprint, see `run_folder.fingerprint_of`: settings, encoded text, words.
-_NUM_PARTS = 3
-
-
-def settings_file(out: Path) -> Path:
-    """Where a run keeps its settings."""
-    return out / "settings.json"
+# In the folder of a run.
+SETTINGS_FILE = "settings.json"
 
 
 def settings_of_run(out: Path) -> PretrainSettings | None:
@@ -44,21 +39,10 @@ def settings_of_run(out: Path) -> PretrainSettings | None:
     Raises:
         ConfigError, TrainingError: see `PretrainSettings.from_dict`.
     """
-    path = settings_file(out)
+    path = out / SETTINGS_FILE
     if not has_checkpoint(out / "checkpoints") or not path.is_file():
         return None
     return PretrainSettings.from_json_file(path)
-
-
-def encoded_text_of(out: Path) -> str | None:
-    """Name of the folder of the encoded text that a run has begun with.
-
-    Raises:
-        TrainingError: all of its checkpoints are damaged.
-    """
-    found = read_latest(out / "checkpoints", with_state=False)
-    parts = [] if found is None else found.fingerprint.split()
-    return parts[1] if len(parts) == _NUM_PARTS else None
 
 
 @dataclass(frozen=True)
@@ -141,14 +125,15 @@ def beginning_of(
     there = settings_of_run(out)
     if there is None:
         loaded = open_initial_model(settings, loaded)
-        return Beginning(settings, loaded, words_of(loaded))
+        return Beginning(settings, loaded, None if loaded is None else loaded.tokenizer)
     if settings.initial_model is None or there.initial_model is None:
         return Beginning(settings, None, None)
     words = None
     if settings.initial_model == there.initial_model:
         words = _words_of_run(out, corpus, cache)
     if words is None:
-        words = words_of(open_initial_model(settings, loaded))
+        opened = open_initial_model(settings, loaded)
+        words = None if opened is None else opened.tokenizer
     kept = dataclasses.replace(settings, initial_model=there.initial_model)
     return Beginning(kept, None, words)
 
@@ -157,8 +142,11 @@ def _words_of_run(
     out: Path, corpus: Sequence[Path], cache: Path
 ) -> BertTokenizer | None:
     """The words that its text was encoded with; `None` where that is gone."""
-    name = encoded_text_of(out)
-    for folder in () if name is None else (*corpus, cache / name):
+    found = read_latest(out / "checkpoints", with_state=False)
+    # Settings, encoded text and words, see `run_folder.fingerprint_of`.
+    parts = [] if found is None else found.fingerprint.split()
+    name = parts[1] if len(parts) == 3 else ""
+    for folder in (*corpus, cache / name) if name else ():
         if folder.name == name and (folder / INDEX_FILE).is_file():
             return BertTokenizer.from_folder(folder)
     return None
@@ -201,11 +189,6 @@ def open_initial_model(
             there=", ".join(f"{name}={pair[1]}" for name, pair in differing.items()),
         )
     return loaded
-
-
-def words_of(initial: LoadedModel | None) -> BertTokenizer | None:
-    """The words that a run must keep; `None` where it begins with no model."""
-    return None if initial is None else initial.tokenizer
 
 
 def take_weights(bert: Bert, loaded: LoadedModel) -> int:

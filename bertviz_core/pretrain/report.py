@@ -117,22 +117,21 @@ def score_cloze(
     logits = logits[:, : tokenizer.vocab_size]  # the rest belongs to no word
     best = np.argsort(-logits, axis=1, kind="stable")[:, :5]
     guesses = tuple(tuple(tokenizer.vocabulary[i] for i in row) for row in best)
-    pairs = list(zip(guesses, items, strict=True))
 
-    def share(count: int, judged: bool) -> float:
-        return float(
-            np.mean(
-                [
-                    not {*item.answers, *(item.judged if judged else ())}.isdisjoint(
-                        words[:count]
-                    )
-                    for words, item in pairs
-                ]
-            )
-        )
+    def share(count: int, *lists: str) -> float:
+        is_right = [
+            any(set(getattr(item, name)) & set(words[:count]) for name in lists)
+            for words, item in zip(guesses, items, strict=True)
+        ]
+        return float(np.mean(is_right))
 
+    both = ("answers", "judged")
     return ClozeScores(
-        share(1, False), share(5, False), share(1, True), share(5, True), guesses
+        share(1, "answers"),
+        share(5, "answers"),
+        share(1, *both),
+        share(5, *both),
+        guesses,
     )
 
 

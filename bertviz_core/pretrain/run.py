@@ -34,11 +34,9 @@ from bertviz_core.pretrain.run_folder import (
     claim_folder,
     fingerprint_of,
     read_curve,
-    with_held_out,
     with_precision,
     write_curve,
 )
-from bertviz_core.pretrain.schedule import locate, tokens_seen
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import StretchReport, Trainer, save_model_of
 from bertviz_core.training.checkpoint import (
@@ -192,7 +190,7 @@ class _Run:
 
     def _stretch(self) -> CurvePoint:
         """Runs to the next step at which something is due."""
-        phase_index, in_phase = locate(self.settings, self.step)
+        phase_index, in_phase = self.settings.locate(self.step)
         phase = self.settings.phases[phase_index]
         count = min(
             phase.num_steps - in_phase,
@@ -217,7 +215,7 @@ class _Run:
 
     def _point(self, report: StretchReport) -> CurvePoint:
         settings = self.settings
-        phase = settings.phases[locate(settings, self.step - 1)[0]]
+        phase = settings.phases[settings.locate(self.step - 1)[0]]
         rows_tokens = phase.num_rows * phase.max_tokens
         seconds = max(report.seconds, 1e-9)
         rate = learning_rate(
@@ -225,7 +223,7 @@ class _Run:
         )
         return CurvePoint(
             step=self.step,
-            tokens=tokens_seen(settings, self.step),
+            tokens=settings.tokens_seen(self.step),
             max_tokens=phase.max_tokens,
             learning_rate=float(rate),
             tokens_per_second=report.num_steps * rows_tokens / seconds,
@@ -259,7 +257,13 @@ class _Run:
             f"held out: loss {mlm.loss:.3f}  first {mlm.top1:.3f}  "
             f"among five {mlm.top5:.3f}{pairs}"
         )
-        return with_held_out(point, mlm.loss, mlm.top1, mlm.top5, accuracy)
+        return dataclasses.replace(
+            point,
+            held_out_loss=mlm.loss,
+            held_out_top1=mlm.top1,
+            held_out_top5=mlm.top5,
+            held_out_nsp=accuracy,
+        )
 
     def _draw(self) -> None:
         if not self.is_writer:

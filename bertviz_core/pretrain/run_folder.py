@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import hashlib
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.corpus import EncodedCorpus
-from bertviz_core.pretrain.initial import settings_file, settings_of_run
+from bertviz_core.pretrain.initial import SETTINGS_FILE, settings_of_run
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.training.distribution import has_hosts, writes_files
@@ -63,7 +64,7 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
     elif writes_files():
         text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
         try:
-            write_whole(settings_file(out), text + "\n")
+            write_whole(out / SETTINGS_FILE, text + "\n")
         except OSError as error:
             raise not_written(out, error) from error
 
@@ -135,61 +136,41 @@ class CurvePoint:
     held_out_nsp: float | None = None
 
 
+_FIELDS = dataclasses.fields(CurvePoint)
+
+
 def read_curve(path: Path, last_step: int) -> list[CurvePoint]:
     """Reads the table up to a step; what a run did beyond its checkpoint is undone.
 
     Rows that somebody has spoilt are left out: a curve is no reason to end a run.
     """
+    points: list[CurvePoint] = []
     if not path.is_file():
-        return []
-    points = []
+        return points
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            point = _point(row)
-            if point is not None and point.step <= last_step:
-                points.append(point)
+            # No number where one must be, or none.
+            with contextlib.suppress(ValueError, TypeError):
+                point = CurvePoint(
+                    **{
+                        field.name: (int if field.type == "int" else float)(text)
+                        for field in _FIELDS
+                        if (text := row.get(field.name))
+                    }  # type: ignore[arg-type]
+                )
+                points += [point] if point.step <= last_step else []
     return points
-
-
-def _point(row: dict[str, str | None]) -> CurvePoint | None:
-    try:
-        values = {
-            field.name: _number(row.get(field.name), field.name)
-            for field in fields(CurvePoint)
-        }
-    except ValueError:
-        return None
-    has_all = all(
-        values[field.name] is not None
-        for field in fields(CurvePoint)
-        if field.default is MISSING
-    )
-    return CurvePoint(**values) if has_all else None  # type: ignore[arg-type]
 
 
 def write_curve(points: Sequence[CurvePoint], folder: Path) -> None:
     """Writes `curve.csv` and `curve.svg`, each at once."""
-    names = [field.name for field in fields(CurvePoint)]
     file = io.StringIO(newline="")
-    table = csv.DictWriter(file, names)
+    table = csv.DictWriter(file, [field.name for field in _FIELDS])
     table.writeheader()
     for point in points:
         table.writerow({k: _short(v) for k, v in asdict(point).items()})
     write_whole(folder / "curve.csv", file.getvalue())
     write_whole(folder / "curve.svg", draw_curve(points))
-
-
-def with_held_out(
-    point: CurvePoint, loss: float, top1: float, top5: float, nsp: float | None
-) -> CurvePoint:
-    """The same point with what was measured on held-out text."""
-    return replace(
-        point,
-        held_out_loss=loss,
-        held_out_top1=top1,
-        held_out_top5=top5,
-        held_out_nsp=nsp,
-    )
 
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 640, 200, 56, 28
@@ -267,12 +248,6 @@ def _panel(
     parts.append(f'<text x="{_WIDTH}" y="{_HEIGHT + 32}" text-anchor="end">')
     parts.append("tokens seen</text></g>\n")
     return "".join(parts)
-
-
-def _number(text: str | None, name: str) -> float | int | None:
-    if not text:
-        return None
-    return int(text) if name in ("step", "tokens", "max_tokens") else float(text)
 
 
 def _short(value: float | int | None) -> str:

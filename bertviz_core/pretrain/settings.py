@@ -324,9 +324,23 @@ class PretrainSettings(Checked):
     @property
     def num_tokens(self) -> int:
         """Token places of all phases, padding counted."""
-        return sum(
-            phase.num_steps * phase.num_rows * phase.max_tokens for phase in self.phases
-        )
+        return self.tokens_seen(self.num_steps)
+
+    def tokens_seen(self, num_steps: int) -> int:
+        """Token places in the first steps of the run, padding counted."""
+        total = 0
+        for phase in self.phases:
+            steps = min(num_steps, phase.num_steps)
+            total += steps * phase.num_rows * phase.max_tokens
+            num_steps -= steps
+        return total
+
+    def locate(self, step: int) -> tuple[int, int]:
+        """The index of the phase of a step, and which step within it."""
+        for index, end in enumerate(self.phase_ends):
+            if step < end:
+                return index, step - end + self.phases[index].num_steps
+        raise ValueError(f"`step` must be below {self.num_steps}.")
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> PretrainSettings:

@@ -11,8 +11,8 @@ from bertviz_core import pretrain
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import BertVizError, ConfigError, TrainingError
 from bertviz_core.experiments.tiny_results import COMMAND
+from bertviz_core.pretrain.batches import keep_rate, layer_scales
 from bertviz_core.pretrain.initial import settings_from_file
-from bertviz_core.pretrain.schedule import keep_rate, layer_scales
 from bertviz_core.pretrain.settings import (
     Phase,
     PretrainSettings,

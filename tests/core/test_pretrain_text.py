@@ -128,10 +128,10 @@ def test_parts_and_long_documents_are_encoded_as_they_are_asked_for(encoded):
     documents, whole, _ = encoded
     numbered = [(i % 2, sentences) for i, sentences in enumerate(documents)]
     parts = list(encoded_parts(numbered, samples.tokenizer(), 7))
-    assert {len(part.sentence_lengths) for part in parts[:-1]} == {7}
-    tokens = np.concatenate([part.tokens for part in parts])
+    assert {len(rows) for _, rows in parts[:-1]} == {7}
+    tokens = np.concatenate([tokens for tokens, _ in parts])
     assert (tokens == whole.tokens).all()
-    for name, values in joined(parts).items():
+    for name, values in joined([rows for _, rows in parts]).items():
         assert (values == getattr(whole, name)).all(), name
     asked = []
 
