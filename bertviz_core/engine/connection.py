@@ -180,9 +180,9 @@ class Connection:
                 if resource != TRAIN_RESOURCE:
                     raise
                 raise EngineError(
-                    "The process that trains died repeatedly, most likely for want of "
-                    "memory. Choose smaller batches, shorter texts or fewer layers "
-                    "that learn; or free memory and let the training go on."
+                    "The training ended unexpectedly several times, probably because "
+                    "memory ran out. Choose smaller batches, shorter texts or fewer "
+                    "layers that learn; or free memory, then let the training go on."
                 ) from error
             except CancelledError:
                 if job.status.state != "cancelled":

@@ -12,7 +12,6 @@ from bertviz_core.engine.jobs import Progress
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune import temperature
-from bertviz_core.finetune.checks import rows_of
 from bertviz_core.finetune.layer_comparison import LayerComparison
 from bertviz_core.finetune.nearest_rows import NearTrainingRows
 from bertviz_core.finetune.request import SAMPLES, TableSource
@@ -101,19 +100,14 @@ def nearest_training_rows(
     data = run_store.run_data(run)
     max_tokens = run_store.run_request(run).settings.max_tokens
     part, opened = data.train, memory.explorer(_model(run))
-    known = memory.ANSWERS.get(
+    vectors = memory.ANSWERS.get(
         ("row_vectors", _model(run)),
         lambda: nearest_rows.row_vectors(
             opened, part.texts, part.pairs, max_tokens, progress
         ),
     )
     read = row_prediction.read_text(opened, text, pair, max_tokens)
-    found = nearest_rows.nearest_rows(opened, read, known, count)
-    return NearTrainingRows(
-        rows=rows_of(part, data.labels, tuple(found.indices.tolist())),
-        cosines=found.cosines,
-        num_searched=found.num_searched,
-    )
+    return nearest_rows.nearest_rows(opened, read, vectors, data, count)
 
 
 @task()

@@ -300,10 +300,7 @@ def _count(texts: Sequence[str], tokenizer: Pieces) -> tuple[np.ndarray, np.ndar
 
 
 def check_data(
-    prepared: PreparedData,
-    tokenizer: Pieces,
-    max_position_embeddings: int,
-    most_measured: int = MAX_MEASURED,
+    prepared: PreparedData, tokenizer: Pieces, max_position_embeddings: int
 ) -> DataCheck:
     """Runs all checks.
 
@@ -311,14 +308,13 @@ def check_data(
         prepared: the rows.
         tokenizer: of the model.
         max_position_embeddings: of the model.
-        most_measured: rows whose tokens are counted; of more, some are drawn.
     """
     data, trained = prepared.data, _trained(prepared)
     rows = _in_use(prepared, trained)
     measured, notes = rows, prepared.notes
-    if len(rows) > most_measured:
+    if len(rows) > MAX_MEASURED:
         rng = np.random.default_rng(0)
-        drawn = rng.choice(len(rows), most_measured, replace=False)
+        drawn = rng.choice(len(rows), MAX_MEASURED, replace=False)
         measured = rows.select(np.sort(drawn))
         notes += (
             note(
@@ -498,7 +494,7 @@ def _finding(
     remedy: Note | None = None,
     **details: str | float,
 ) -> Finding:
-    """What `_SAID` says of a kind; a mere notice comes without a remedy.
+    """What `_SAID` says of a kind; only a warning comes with the remedy there.
 
     Args:
         kind: see `Finding`.
@@ -516,7 +512,7 @@ def _finding(
         kind,
         severity,
         (message, details),
-        (remedy or advice) if severity == "warning" else None,
+        remedy or (advice if severity == "warning" else None),
         tuple(itertools.islice(filter(None, numbers), MAX_ROWS)),
     )
 
@@ -538,15 +534,16 @@ def check_same_texts(dataset: Dataset) -> list[Finding]:
     """Rows whose text comes again, with the same label and with another."""
     repeated = [rows for rows in text_groups(dataset) if len(rows) > 1]
     opposed = [rows for rows in repeated if len({*dataset.labels[rows].tolist()}) > 1]
-    copies = _finding(
-        "duplicates",
-        dataset,
-        list(itertools.chain(*repeated)),
-        count=sum(len(rows) - 1 for rows in repeated),
-    )
-    severity = "notice" if repeated else "good"
-    remedy = copies.remedy if repeated else None
-    found = [dataclasses.replace(copies, severity=severity, remedy=remedy)]
+    found = [
+        _finding(
+            "duplicates",
+            dataset,
+            list(itertools.chain(*repeated)),
+            "notice" if repeated else "good",
+            _SAID["duplicates"][1] if repeated else None,
+            count=sum(len(rows) - 1 for rows in repeated),
+        )
+    ]
     if opposed:
         rows = list(itertools.chain(*opposed))
         found.append(_finding("contradictions", dataset, rows, count=len(opposed)))
@@ -701,8 +698,8 @@ def check_lengths(
     counts = lengths.counts
     share = counts.share_cut(max_tokens)
     longest = np.argsort(-lengths.num_tokens, kind="stable")
-    remedy = None
-    if limit is not None and max_tokens >= limit:
+    severity, remedy = _severity(share, MUCH_CUT), None
+    if severity == "warning" and limit is not None and max_tokens >= limit:
         remedy = note(
             "The model reads no more than {limit} tokens. Shorten the texts, or split "
             "them into several rows, so that what tells the label stands within.",
@@ -712,7 +709,7 @@ def check_lengths(
         "lengths",
         dataset,
         longest[lengths.num_tokens[longest] > max_tokens],
-        _severity(share, MUCH_CUT),
+        severity,
         remedy,
         max_tokens=max_tokens,
         percent=round(100 * share, 1),

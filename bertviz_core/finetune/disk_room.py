@@ -49,7 +49,8 @@ def require_room(
     needed = _MARGIN_BYTES + room_for(loaded.model, settings, num_labels)
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
-    if free + _bytes_in(folder) < needed:
+    own = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if free + own < needed:
         raise TrainingError(
             "There is too little room on the disk for this training. Expected: "
             "{needed} MB. Received: {free} MB free. Let fewer layers learn, choose a "
@@ -65,24 +66,14 @@ def room_for(model: Bert, settings: FinetuneSettings, num_labels: int) -> int:
     """The most bytes that a run has on the disk at any time.
 
     Either the last checkpoint is being written beside those before it, or the model
-    and its zip file, which hardly compresses, beside the last checkpoints. A run of one
-    epoch may leave several, too, as it may be stopped again and again.
+    and its zip file, which hardly compresses, beside the last checkpoints.
 
     Args:
-        model: to begin with.
+        model: to begin with; a pooler that it lacks is counted as if it had one.
         settings: reads the level.
         num_labels: C.
     """
-    size, heads = model.config.hidden_size, model.heads
-    whole = model.count_params() + (size + 1) * num_labels
-    if "classifier" in heads:
-        whole -= model.classifier.count_params()
-    if "pooler" not in heads:
-        whole += (size + 1) * size
+    size = model.config.hidden_size
+    whole = model.count_params() + (size + 1) * (size + num_labels)
     checkpoint = _NUM_SLOTS * num_learning(model, settings, num_labels)
-    at_the_end = NUM_KEPT * checkpoint + 2 * whole
-    return _FLOAT_BYTES * max((NUM_KEPT + 1) * checkpoint, at_the_end)
-
-
-def _bytes_in(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return _FLOAT_BYTES * (NUM_KEPT * checkpoint + max(checkpoint, 2 * whole))

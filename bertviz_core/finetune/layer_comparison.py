@@ -110,8 +110,22 @@ def compare_layers(
         _both(explorer, data, (fitted, judged), reading, max_tokens, _part(told, turn))
         for turn, explorer in enumerate((before, after))
     ]
-    judge = _Judge(data, fitted, judged)
-    scores, intervals, separations = judge.all_layers(pairs, told)
+    targets, truth = data.train.targets[fitted], data.test.targets[judged]
+    scores = np.empty((len(pairs), len(pairs[0][0])))
+    intervals = np.full((*scores.shape, 2), np.nan)
+    separations = np.full(scores.shape, np.nan)
+    least = 0.0
+    for turn, place in enumerate(np.ndindex(scores.shape)):
+        known, asked = (states[place[1]] for states in pairs[place[0]])
+        if data.is_regression:
+            scores[place] = probe_numbers(known, targets, asked, truth)
+        else:
+            is_right = probe_classes(known, targets, asked) == truth
+            scores[place] = is_right.mean()
+            intervals[place] = wilson_interval(is_right.sum(), len(truth))
+            separations[place] = _separation(asked, truth)
+            least = float(np.mean(truth == np.bincount(targets).argmax()))
+        told(_NETWORK + (1 - _NETWORK) * (turn + 1) / scores.size, "probe")
     stacked = np.concatenate([states for _, states in pairs])
     maps = layer_maps(stacked)
     shape = scores.shape
@@ -121,10 +135,10 @@ def compare_layers(
         labels=data.labels,
         num_fitted=len(fitted),
         rows=judged,
-        targets=data.test.targets[judged],
+        targets=truth,
         scores=scores,
         score_intervals=intervals,
-        least=judge.least(),
+        least=least,
         separations=separations,
         coordinates=maps.coordinates.reshape(*shape, len(judged), -1),
         explained=maps.explained.reshape(shape),
@@ -169,54 +183,11 @@ def layer_states(
     return found
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Scores vectors of the chosen rows by their targets."""
-
-    data: TrainingData
-    fitted: np.ndarray
-    judged: np.ndarray
-
-    def all_layers(
-        self, pairs: list[tuple[np.ndarray, np.ndarray]], told: Progress
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scores `[2, L + 1]`, their intervals, and separations."""
-        num_layers = len(pairs[0][0])
-        scores = np.empty((len(pairs), num_layers))
-        intervals = np.full((*scores.shape, 2), np.nan)
-        separations = np.full(scores.shape, np.nan)
-        for model, (known, asked) in enumerate(pairs):
-            for layer in range(num_layers):
-                place = model, layer
-                scores[place] = self._score(known[layer], asked[layer])
-                if not self.data.is_regression:
-                    right = round(scores[place] * len(self.judged))
-                    intervals[place] = wilson_interval(right, len(self.judged))
-                    separations[place] = self._separation(asked[layer])
-                done = (model * num_layers + layer + 1) / scores.size
-                told(_NETWORK + (1 - _NETWORK) * done, "probe")
-        return scores, intervals, separations
-
-    def least(self) -> float:
-        """What the commonest class of the fitted rows scores; 0 for numbers."""
-        if self.data.is_regression:
-            return 0.0
-        commonest = np.bincount(self.data.train.targets[self.fitted]).argmax()
-        return float(np.mean(self.data.test.targets[self.judged] == commonest))
-
-    def _score(self, known: np.ndarray, asked: np.ndarray) -> float:
-        targets = self.data.train.targets[self.fitted]
-        truth = self.data.test.targets[self.judged]
-        if self.data.is_regression:
-            return probe_numbers(known, targets, asked, truth)
-        return float(np.mean(probe_classes(known, targets, asked) == truth))
-
-    def _separation(self, asked: np.ndarray) -> float:
-        if are_alike(asked):  # [CLS] before the first layer
-            return np.nan
-        names = [str(target) for target in self.data.test.targets[self.judged]]
-        score = group_separation(asked, names).score
-        return np.nan if score is None else score
+def _separation(vectors: np.ndarray, targets: np.ndarray) -> float:
+    if are_alike(vectors):  # [CLS] before the first layer
+        return np.nan
+    score = group_separation(vectors, [str(target) for target in targets]).score
+    return np.nan if score is None else score
 
 
 def _drawn(part: Examples, most: int) -> np.ndarray:

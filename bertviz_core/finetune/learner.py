@@ -252,18 +252,13 @@ def class_weights(targets: np.ndarray, num_classes: int) -> np.ndarray:
         num_classes: C.
 
     Returns:
-        float64 `[C]`: R / (classes that occur x rows of the class); 0 for a class
-        without rows.
+        float64 `[C]`; 0 for a class without rows.
 
     Source:
-        King and Zeng 2001, "Logistic regression in rare events data", section 4.2;
-        the form is that of scikit-learn's "balanced".
+        King and Zeng 2001, "Logistic regression in rare events data", section 4.2.
     """
-    counts = np.bincount(targets, minlength=num_classes)
-    num_present = np.count_nonzero(counts)
-    return np.divide(
-        len(targets),
-        num_present * counts,
-        out=np.zeros(num_classes),
-        where=counts > 0,
-    )
+    from sklearn.utils.class_weight import compute_class_weight
+
+    present, weights = np.unique(targets), np.zeros(num_classes)
+    weights[present] = compute_class_weight("balanced", classes=present, y=targets)
+    return weights

@@ -10,27 +10,12 @@ import numpy as np
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.checks import DataRow
+from bertviz_core.finetune.checks import DataRow, rows_of
+from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.row_prediction import ReadText, by_tokens, token_rows
 from bertviz_core.trace import FrozenArrays
 
 _POOLED = "pooled_output"
-
-
-@dataclass(frozen=True)
-class NearestRows(FrozenArrays):
-    """The rows that look most alike to the classifier.
-
-    Args:
-        indices: int `[M]`, of the rows that were searched, the nearest first;
-            equals in the order of the rows.
-        cosines: float64 `[M]`, between the vectors that the classifier reads.
-        num_searched: R.
-    """
-
-    indices: np.ndarray
-    cosines: np.ndarray
-    num_searched: int
 
 
 @dataclass(frozen=True)
@@ -48,25 +33,14 @@ class NearTrainingRows(FrozenArrays):
     num_searched: int
 
 
-@dataclass(frozen=True)
-class RowVectors(FrozenArrays):
-    """What the classifier reads of each row, to be kept.
-
-    Args:
-        vectors: float32 `[R, H]`, `pooled_output`.
-    """
-
-    vectors: np.ndarray
-
-
 def row_vectors(
     explorer: Explorer,
     texts: Sequence[str],
     pairs: Sequence[str] | None = None,
     max_tokens: int = 0,
     progress: Progress | None = None,
-) -> RowVectors:
-    """Computes the vector of each row that the classifier reads.
+) -> np.ndarray:
+    """The `pooled_output` of each row, which the classifier reads; float32 `[R, H]`.
 
     Args:
         explorer: of a model with a classifier.
@@ -88,21 +62,27 @@ def row_vectors(
         done += len(chosen)
         if progress is not None:
             progress(done / len(texts), "read rows")
-    return RowVectors(vectors)
+    return vectors
 
 
 def nearest_rows(
-    explorer: Explorer, read: ReadText, known: RowVectors, count: int
-) -> NearestRows:
-    """Finds the rows whose vectors point most the way of a text's vector.
+    explorer: Explorer,
+    read: ReadText,
+    vectors: np.ndarray,
+    data: TrainingData,
+    count: int,
+) -> NearTrainingRows:
+    """Finds the training rows whose vectors point most the way of a text's vector.
 
     Args:
         explorer: of the model that made the vectors.
         read: the text.
-        known: vectors of the rows.
-        count: how many at most.
+        vectors: float `[R, H]` of the training rows, see `row_vectors`.
+        data: the rows.
+        count: how many at most; equals in the order of the rows.
     """
     own = explorer.forward(read.tokenized.inputs, (_POOLED,))[_POOLED]
-    cosines = cosine_matrix(own, known.vectors)[0]
-    order = np.argsort(-cosines, kind="stable")[:count].copy()
-    return NearestRows(order, cosines[order], len(cosines))
+    cosines = cosine_matrix(own, vectors)[0]
+    order = np.argsort(-cosines, kind="stable")[:count]
+    rows = rows_of(data.train, data.labels, order.tolist())
+    return NearTrainingRows(rows, cosines[order], len(cosines))

@@ -95,6 +95,7 @@ class FinetuneSettings(Checked):
             object.__setattr__(self, "learning_rate", rate)
         if self.decay == "exponential" and self.final_rate == 0:
             object.__setattr__(self, "final_rate", _EXPONENTIAL_FINAL_RATE)
+        _ = self.optimizer  # which refuses what it cannot be
 
     @classmethod
     def proposed(
@@ -179,10 +180,6 @@ class FinetuneSettings(Checked):
         self.require("seed", 0 <= self.seed <= _LARGEST, f"≥ 0, ≤ {_LARGEST}")
         fits = -1 <= self.patience <= _LARGEST
         self.require("patience", fits, f"≥ -1, ≤ {_LARGEST}")
-        for name in ("learning_rate", "weight_decay", "clip_norm"):
-            self.require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
-        self.require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
-        self.require("final_rate", 0 <= self.final_rate <= 1, "0 … 1")
         fits = 3 <= self.max_tokens <= _LARGEST
         self.require("max_tokens", fits, f"≥ 3, ≤ {_LARGEST}")
         both = self.class_weights and self.oversample

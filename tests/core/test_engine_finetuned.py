@@ -54,7 +54,7 @@ def test_nearest_rows_are_training_rows_with_their_labels(run, models):
     found = tasks.nearest_training_rows(run, TEXT, count=4)
     part = random_data().train
     trained = models[f"run:{RUN}"]
-    known = row_vectors(trained, part.texts, None, 8).vectors
+    known = row_vectors(trained, part.texts, None, 8)
     own = trained.trace(TEXT).pooled_output
     lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(own)
     order = np.argsort(-(known @ own) / lengths, kind="stable")[:4]

@@ -54,7 +54,7 @@ def test_a_training_that_kills_its_process_again_and_again_fails_and_can_go_on(e
     assert trainers(engine) == []
     run_id = engine.trainings.start(TrainingRequest("m", SAMPLE))
     status = wait_until(lambda: _failed(engine, run_id), "the last death")
-    assert "died repeatedly" in str(status.error)
+    assert "unexpectedly several times" in str(status.error)
     folder = run_folder(run_id)
     assert (folder / "deaths").read_text() == "xxx"
     assert engine.ask(tasks.process_id)() == reader

@@ -10,7 +10,7 @@ import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import split
+from bertviz_core.finetune import checks, split
 from bertviz_core.finetune.checks import (
     MAX_ROWS,
     LengthCounts,
@@ -352,12 +352,12 @@ def table_of(rows):
     return read_table(f"text,label\n{rows}".encode())
 
 
-def checked(rows=ROWS, other=None, rate=0.1, is_regression=False, **options):
+def checked(rows=ROWS, other=None, rate=0.1, is_regression=False):
     """The rows of a table, perhaps beside another to test on, and what is said."""
     choice = ColumnChoice("text", "label", is_regression=is_regression)
     other = None if other is None else table_of(other)
     prepared = prepare(table_of(rows), choice, other, rate, 3, 0.25)
-    return prepared.dataset, check_data(prepared, Words(), 512, **options)
+    return prepared.dataset, check_data(prepared, Words(), 512)
 
 
 def test_all_is_counted_in_all_parts_of_the_split():
@@ -500,9 +500,11 @@ def test_a_wide_table_is_read_as_far_as_its_cells_allow():
     assert (cut["limit"], cut["row"]) == (42, 43)
 
 
-def test_of_very_many_rows_some_are_measured_and_the_page_is_told():
+def test_of_very_many_rows_some_are_measured_and_the_page_is_told(monkeypatch):
     rows = "".join(f"{'word ' * i},{'ab'[i % 2]}\n" for i in range(1, 43))
-    (_, whole), (_, found) = checked(rows), checked(rows, most_measured=11)
+    _, whole = checked(rows)
+    monkeypatch.setattr(checks, "MAX_MEASURED", 11)
+    _, found = checked(rows)
     assert found.num_rows == whole.num_rows == whole.lengths.num_rows.sum() == 42
     assert found.lengths.num_rows.tolist() == [1] * 11
     assert found.notes[-1][1] == {"count": 11, "total": 42}

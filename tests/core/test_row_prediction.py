@@ -10,6 +10,7 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.nearest_rows import nearest_rows, row_vectors
 from bertviz_core.finetune.row_prediction import (
     by_tokens,
@@ -136,15 +137,17 @@ def test_no_classifier_and_no_rows_are_sentences(explorer):
 
 def test_the_nearest_rows_are_those_of_the_largest_cosine(explorer, known):
     read = read_text(explorer, "the mat sat on a cat")
-    found = nearest_rows(explorer, read, known, 4)
+    part = Examples(TEXTS, None, np.zeros(len(TEXTS), int), np.arange(len(TEXTS)))
+    data = TrainingData(part, part, ("a",))
+    found = nearest_rows(explorer, read, known, data, 4)
     pooled = explorer.trace("the mat sat on a cat").pooled_output
-    lengths = np.linalg.norm(known.vectors, axis=1) * np.linalg.norm(pooled)
-    cosines = known.vectors @ pooled / lengths
-    assert found.indices.tolist() == np.argsort(-cosines)[:4].tolist()
+    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(pooled)
+    cosines = known @ pooled / lengths
+    assert [row.row for row in found.rows] == np.argsort(-cosines)[:4].tolist()
     agree(found.cosines, np.sort(cosines)[::-1][:4])
     assert found.num_searched == len(TEXTS)
     trace = explorer.trace(TEXTS[3], PAIRS[3])
-    agree(row_vectors(explorer, TEXTS, PAIRS).vectors[3], trace.pooled_output)
+    agree(row_vectors(explorer, TEXTS, PAIRS)[3], trace.pooled_output)
 
 
 @pytest.mark.tensorflow
