@@ -6,6 +6,7 @@ from bertviz_core.engine import table_store
 from bertviz_core.engine.memory import give_memory_back
 from bertviz_core.finetune import run_files
 from bertviz_core.tasks import TRAIN_RESOURCE, task
+from bertviz_core.training.run_folder import lock
 from bertviz_core.visitor_files import REQUEST, remove, run_folder
 
 # Runs that are trained in this process now.
@@ -23,7 +24,7 @@ def train(run_id: str) -> None:
     from bertviz_core.finetune.training_run import TrainingRun
 
     folder = run_folder(run_id)
-    alone = run_files.lock(folder, run_files.TRAINING)
+    alone = lock(folder / run_files.TRAINING)
     run = TrainingRun(folder)
     data = run_files.read_request(folder).data
     RUNNING.add(run_id)

@@ -22,6 +22,7 @@ from bertviz_core.errors import BertVizError, TrainingError, reason_of
 from bertviz_core.finetune import run_files
 from bertviz_core.finetune.request import RESUMABLE, TrainingRequest, TrainingStatus
 from bertviz_core.tasks import TRAIN_RESOURCE
+from bertviz_core.training.run_folder import lock
 from bertviz_core.visitor_files import RUNS, TABLES, own_run_folder, run_folder
 
 # How often the disk is looked at.
@@ -75,7 +76,7 @@ class Trainings:
         job = self._jobs.add(owner, TRAIN_RESOURCE)
         try:
             folder = run_files.create_run(request, job.job_id, owner)
-            self._begin(job, run_files.lock(folder, run_files.CARE))
+            self._begin(job, lock(folder / run_files.CARE))
         except BaseException:
             job.cancel()
             raise
@@ -90,12 +91,12 @@ class Trainings:
         """
         folder = own_run_folder(run_id)
         _require_one_of(RESUMABLE, run_files.status_of(folder).state)
-        care = run_files.lock(folder, run_files.CARE)
+        care = lock(folder / run_files.CARE)
         try:
             # Another server may have let it go on meanwhile, to its end.
             told = run_files.read_progress(folder).get("state", "running")
             _require_one_of(("stopped", "failed", "running"), told)
-            if run_files.seconds_of(folder) >= visitor_files.max_training_seconds():
+            if not run_files.has_time(folder):
                 raise TrainingError(
                     "This training has had all the time that this server gives one, so "
                     "it cannot go on. Train on your own computer, or choose fewer "
@@ -192,7 +193,7 @@ class Trainings:
                 continue
             if visitor_files.is_abandoned(folder):
                 self.stop(job.job_id, run_files.ABANDONED)
-            elif run_files.seconds_of(folder) > visitor_files.max_training_seconds():
+            elif not run_files.has_time(folder):
                 self.stop(job.job_id, run_files.TIME_UP)
         if time.monotonic() - self._swept_at >= SWEEP_SECONDS:
             self._swept_at = time.monotonic()

@@ -115,7 +115,8 @@ class EpochPoint:
 
     Args:
         loss: mean over its steps.
-        validation_loss, metric: after it; NaN where no rows choose an epoch.
+        validation_loss, metric: after it, the larger metric is better; NaN where no
+            rows choose an epoch.
         seconds: that it took, validation included.
     """
 
@@ -124,27 +125,16 @@ class EpochPoint:
     metric: float
     seconds: float
 
-
-@dataclass(frozen=True)
-class EpochScore:
-    """How an epoch did on the validation rows.
-
-    Args:
-        metric: larger is better.
-        loss: smaller is better; decides between equal metrics.
-    """
-
-    metric: float
-    loss: float
-
-    def beats(self, other: EpochScore | None) -> bool:
+    def beats(self, other: EpochPoint | None) -> bool:
         """Whether this is the better of the two; the earlier wins a draw.
 
-        Without rows to choose by, whose scores are NaN, it is the later one.
+        Of equal metrics the smaller loss decides. Without rows to choose by, whose
+        metrics are NaN, it is the later one.
         """
         if other is None or math.isnan(self.metric):
             return True
-        return (self.metric, -self.loss) > (other.metric, -other.loss)
+        mine, theirs = ((p.metric, -p.validation_loss) for p in (self, other))
+        return mine > theirs
 
 
 def metric_name(is_regression: bool, settings: FinetuneSettings) -> str:

@@ -14,22 +14,17 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import filelock
-import numpy as np
-
 from bertviz_core import errors, visitor_files
 from bertviz_core.errors import BertVizError, TrainingError, reason_of
 from bertviz_core.finetune.request import (
     RESUMABLE,
-    LogEntry,
     TrainingRequest,
     TrainingStatus,
 )
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.visitor_tables import lend_table
 from bertviz_core.trace import ModelEntry
-from bertviz_core.training import run_folder
-from bertviz_core.training.run_folder import read_json, write_json
+from bertviz_core.training.run_folder import lock, read_json, write_json
 from bertviz_core.visitor_files import MODEL, REQUEST, RUN_PREFIX, RUNS, place_of
 
 PROGRESS, STOP, BUNDLE = "progress.json", "stop", "model.zip"
@@ -44,8 +39,6 @@ ASKED, ABANDONED, TIME_UP = "asked", "abandoned", "time_up"
 # Held by the process that sees to a run, and by the one that trains. Locks go with
 # their processes, and servers that share a disk need not agree on the time.
 CARE, TRAINING = "care.lock", "training.lock"
-# A process that has just died may be a moment on its way out.
-_LOCK_SECONDS = 10.0
 # No training begins with less room on the disk.
 MIN_FREE_BYTES = 500_000_000
 _MAX_TITLE_CHARS = 80
@@ -143,22 +136,30 @@ def write_progress(
     Args:
         folder: of the run.
         history: what it has told.
-        state: one of `training_status.STATES`.
+        state: one of `request.STATES`.
         error: why it failed.
     """
-    raw = {"state": state, "history": history.to_dict(), "error": _from_error(error)}
+    told = None
+    if error is not None:
+        kind, sentence = type(error).__name__, error.template
+        told = {"kind": kind, "template": sentence, "details": error.details}
+    raw = {"state": state, "history": history.to_dict(), "error": told}
     write_json(folder / PROGRESS, raw)
 
 
-def seconds_of(folder: Path) -> float:
-    """For how long a run has been training, as far as it has told."""
-    return RunHistory(**read_progress(folder).get("history", {})).seconds
+def read_history(folder: Path) -> RunHistory:
+    """What a run has told so far."""
+    return RunHistory(**read_progress(folder).get("history", {}))
+
+
+def has_time(folder: Path) -> bool:
+    """Whether a run has not trained yet for as long as the server lets one."""
+    return read_history(folder).seconds < visitor_files.max_training_seconds()
 
 
 def set_state(folder: Path, state: str, error: BertVizError | None = None) -> None:
     """Ends or revives a run from the side that does not train."""
-    raw = read_progress(folder) or {"history": RunHistory().to_dict()}
-    write_json(folder / PROGRESS, raw | {"state": state, "error": _from_error(error)})
+    write_progress(folder, read_history(folder), state, error)
 
 
 def has_epoch(folder: Path) -> bool:
@@ -174,14 +175,13 @@ def can_go_on(folder: Path, state: str) -> bool:
     """
     if state == "stopped" and (folder / MODEL).exists() and not has_epoch(folder):
         return False
-    has_time = seconds_of(folder) < visitor_files.max_training_seconds()
-    return state in RESUMABLE and has_time
+    return state in RESUMABLE and has_time(folder)
 
 
 def ask_to_go_on(folder: Path) -> None:
     """Revives a run that broke off or was stopped; its log will tell who asked."""
     (folder / STOP).unlink(missing_ok=True)
-    history = RunHistory(**read_progress(folder).get("history", {}))
+    history = read_history(folder)
     history.is_asked = True
     if not (folder / KEPT).exists():
         history.ending = ""
@@ -202,26 +202,12 @@ def reason_to_stop(folder: Path) -> str | None:
         return None
 
 
-def lock(folder: Path, name: str, seconds: float = _LOCK_SECONDS) -> filelock.FileLock:
-    """Locks a run for this process alone; release it at the end.
-
-    Args:
-        folder: of the run.
-        name: `CARE` or `TRAINING`.
-        seconds: to wait for another process.
-
-    Raises:
-        TrainingError: see `run_folder.lock`.
-    """
-    return run_folder.lock(folder / name, seconds)
-
-
 def has_care(folder: Path) -> bool:
     """Whether some process sees to this run."""
     if not (folder / CARE).exists():
         return False
     try:
-        lock(folder, CARE, 0.0).release()
+        lock(folder / CARE, 0.0).release()
     except TrainingError:
         return True
     return False
@@ -242,64 +228,40 @@ def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
     state = "waiting" if place else raw.get("state", "running")
     if state in ("waiting", "running") and not is_cared_for:
         state = "interrupted"
-    history = RunHistory(**raw["history"]) if raw else RunHistory()
     request = read_request(folder)
     if name != folder.name:
         said = json.dumps(request.to_dict()).replace(folder.name, name)
         request = TrainingRequest.from_dict(json.loads(said) | {"asked_table": ""})
-    return TrainingStatus(
+    told = raw.get("history", {}) | {"num_epochs": request.settings.epochs}
+    if state != "running":
+        told |= {"phase": "", "fraction": 0.0, "seconds_left": None}
+    found = TrainingStatus(
         run_id=name,
         state=state,
         request=request,
         place=place,
-        phase=history.phase if state == "running" else "",
-        fraction=history.fraction if state == "running" else 0.0,
-        num_epochs=request.settings.epochs,
-        seconds_left=history.seconds_left if state == "running" else None,
-        log=tuple(LogEntry(s, (text, details)) for s, text, details in history.log),
         error=_to_error(raw.get("error")),
-        # While it runs, the report of a model that is kept may still grow.
-        model=None
-        if state in ("waiting", "running")
-        else _entry(folder, name, request, history.language),
         has_log=_has_log(folder, state),
         has_epoch=has_epoch(folder),
         can_go_on=name == folder.name and can_go_on(folder, state),
         is_own=name == folder.name,
-        **{name: getattr(history, name) for name in _SAME},
-        **_curves(history),
+        **told,
     )
+    if found.is_finished:  # while it runs, the report of a model may still grow
+        found.model = _entry(folder, found)
+    return found
 
 
-_SAME = (
-    "step",
-    "num_steps",
-    "epoch",
-    "seconds",
-    "metric_name",
-    "best_epoch",
-    "num_restarts",
-    "resumed_epoch",
-    "ending",
-    "bar",
-)
-
-
-def _entry(
-    folder: Path, name: str, request: TrainingRequest, language: str
-) -> ModelEntry | None:
-    weights = folder / MODEL / "model.safetensors"
+def _entry(folder: Path, status: TrainingStatus) -> ModelEntry | None:
+    weights, request = folder / MODEL / "model.safetensors", status.request
     if not weights.is_file():
         return None
-    title = (
-        request.title[:_MAX_TITLE_CHARS]
-        or f"{Path(request.model.split('@')[0]).name}-fine-tuned"
-    )
+    base = Path(request.model.split("@")[0]).name
     return ModelEntry(
-        f"{RUN_PREFIX}{name}",
-        title,
+        f"{RUN_PREFIX}{status.run_id}",
+        request.title[:_MAX_TITLE_CHARS] or f"{base}-fine-tuned",
         "trained",
-        language=language,
+        language=status.language,
         size_bytes=weights.stat().st_size,
     )
 
@@ -330,27 +292,6 @@ def _has_log(folder: Path, state: str) -> bool:
         return False
     log = folder / LOG_FOLDER
     return (folder / LOG_BUNDLE).is_file() or (log.is_dir() and any(log.iterdir()))
-
-
-def _curves(history: RunHistory) -> dict[str, Any]:
-    points = np.array(history.curve(), "float64").reshape(-1, 3)
-    epochs = np.array(history.epochs, "float64").reshape(-1, 4)
-    return {
-        "steps": points[:, 0].astype("int64"),
-        "losses": points[:, 1],
-        "learning_rates": points[:, 2],
-        "epoch_steps": epochs[:, 0].astype("int64"),
-        "epoch_losses": epochs[:, 1],
-        "validation_losses": epochs[:, 2],
-        "metrics": epochs[:, 3],
-    }
-
-
-def _from_error(error: BertVizError | None) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    kind = type(error).__name__
-    return {"kind": kind, "template": error.template, "details": error.details}
 
 
 def _to_error(raw: dict[str, Any] | None) -> BertVizError | None:

@@ -8,10 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from bertviz_core.finetune.notes import Note, note
-from bertviz_core.finetune.request import MAX_POINTS
 from bertviz_core.training.events import TrainingEvent
 
+# What a running run is at: the model and the table are read; a simple method learns
+# from the rows; texts become tokens; frozen layers are computed once; steps; the best
+# epoch is judged; the zip is made.
+PHASES = ("read", "compare", "tokenize", "cache", "train", "evaluate", "pack")
+# Points that a curve keeps at most: more than a screen has columns.
+MAX_POINTS = 1000
 _PHASE_OF_KIND = {
     "compare": "compare",
     "compared": "compare",
@@ -29,17 +36,30 @@ class RunHistory:
     """Takes the events of a run, of which parts may come twice after an accident.
 
     Args:
-        phase, fraction, step, num_steps, epoch, num_epochs, seconds, seconds_left,
-        metric_name, best_epoch, num_restarts, resumed_epoch, ending, bar: see
-            `TrainingStatus`.
-        language: of the model, as `ModelEntry` writes it.
+        phase: one of `PHASES` while it runs, else "".
+        fraction: of the phase, 0 to 1; of "train", of all steps.
+        step, num_steps: optimiser steps done and of all epochs.
+        epoch, num_epochs: from 1, the one that runs or ran last; 0 before.
+        seconds: since it began to run; 0 while it waits.
+        seconds_left: estimate; `None` when not known.
+        metric_name: "accuracy", "macro_f1" or "r2"; "" before the first event, and
+            where no rows choose an epoch.
+        best_epoch: from 1; 0 before the first.
+        num_restarts: how often its process died and it went on.
+        resumed_epoch: after which the last restart went on; 0 where it began anew,
+            `None` while that is not known.
         is_restarted: the log has not told the last restart yet.
         is_asked: someone asked for that restart.
-        points: `[step, mean loss, learning rate]` each, at most `MAX_POINTS`.
+        ending: one of `events.ENDINGS`, or "".
+        bar: what word counts reach on the test rows; `None` before they are counted.
+        language: of the model, as `ModelEntry` writes it.
+        points: `[step, mean loss, learning rate]` each, at most `MAX_POINTS`: of a
+            long run for every second, fourth … step.
         stride: steps that a point stands for.
         pending: losses since the last point.
-        epochs: `[step, loss, validation loss, metric]` each.
-        log: `[seconds, template, details]` each.
+        epochs: `[step, loss, validation loss, metric]` each; the last two NaN where
+            no rows choose an epoch.
+        log: `[seconds, template, details]` each, in plain words.
     """
 
     phase: str = "read"
@@ -65,6 +85,17 @@ class RunHistory:
     epochs: list[list[float]] = field(default_factory=list)
     log: list[list[Any]] = field(default_factory=list)
 
+    @property
+    def curve(self) -> np.ndarray:
+        """Float64 `[S, 3]`: the points, what is pending as a point of its own."""
+        last = [_mean(self.pending)] if self.pending else []
+        return np.array([*self.points, *last], "float64").reshape(-1, 3)
+
+    @property
+    def judged(self) -> np.ndarray:
+        """Float64 `[E, 4]`, the epochs."""
+        return np.array(self.epochs, "float64").reshape(-1, 4)
+
     def to_dict(self) -> dict[str, Any]:
         """All fields, as JSON holds them."""
         return dataclasses.asdict(self)
@@ -74,7 +105,7 @@ class RunHistory:
         self.log.append([round(self.seconds, 1), *sentence])
 
     def enter(self, phase: str) -> None:
-        """Begins a phase of `training_status.PHASES`."""
+        """Begins one of `PHASES`."""
         self.phase, self.fraction, self.seconds_left = phase, 0.0, None
 
     def restart(self) -> None:
@@ -118,10 +149,6 @@ class RunHistory:
             self.seconds_left = None
             self.say(of_ending(event, self.best_epoch, len(self.epochs)))
             self.say(said("reading"))
-
-    def curve(self) -> list[list[float]]:
-        """The points, the steps since the last one as a point of their own."""
-        return [*self.points, _mean(self.pending)] if self.pending else self.points
 
     def _take_step(self, event: TrainingEvent) -> None:
         last = self.pending[-1] if self.pending else [0.0]

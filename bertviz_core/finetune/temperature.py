@@ -84,10 +84,11 @@ def keep_temperature(folder: Path, data: TrainingData, found: Temperature) -> No
     """
     from bertviz_core.finetune import run_files
     from bertviz_core.finetune.bundle import pack_model
+    from bertviz_core.training.run_folder import lock
     from bertviz_core.whole_files import replace_folder
 
     model, scratch = folder / visitor_files.MODEL, folder / "model.new"
-    held = run_files.lock(folder, run_files.TRAINING, 0.0)
+    held = lock(folder / run_files.TRAINING, 0.0)
     try:
         recipe = json.loads((model / "recipe.json").read_text(encoding="utf-8"))
         if "temperature" in recipe:

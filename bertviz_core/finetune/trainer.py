@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -17,12 +18,7 @@ from bertviz_core.finetune.batches import Arrays, epoch_order, used_words
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs, tokenize_parts
 from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.metrics import (
-    EpochPoint,
-    EpochScore,
-    metric_name,
-    metric_of,
-)
+from bertviz_core.finetune.metrics import EpochPoint, metric_name, metric_of
 from bertviz_core.finetune.network import with_all_words
 from bertviz_core.finetune.settings import (
     FinetuneSettings,
@@ -42,69 +38,9 @@ if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
 
-_HISTORY = ("loss", "validation_loss", "metric", "seconds")
+# Of a checkpoint; earlier versions hold `_LET_GO` beside these.
 _POINTS, _NUMBER, _LOSSES = "run/points", "run/best_epoch", "run/losses"
-# What checkpoints of earlier versions hold beside these.
-_LET_GO = "run/best_outputs"
-_WEIGHTS = "best/"
-
-
-@dataclass(frozen=True)
-class BestEpoch:
-    """The best epoch so far.
-
-    Args:
-        number: from 1.
-        score: that made it the best.
-        weights: of the variables that learn, by path.
-    """
-
-    number: int
-    score: EpochScore
-    weights: Arrays
-
-
-def to_arrays(
-    points: Sequence[EpochPoint], best: BestEpoch | None, losses: Sequence[float]
-) -> Arrays:
-    """The epochs as a checkpoint holds them.
-
-    Args:
-        points: of all epochs that have ended.
-        best: one of them; `None` before the first.
-        losses: of the steps of the epoch that has begun.
-    """
-    rows = [[getattr(point, name) for name in _HISTORY] for point in points]
-    weights = {} if best is None else best.weights
-    arrays = {f"{_WEIGHTS}{name}": value for name, value in weights.items()}
-    arrays[_POINTS] = np.array(rows, "float64")
-    arrays[_NUMBER] = np.array(0 if best is None else best.number, "int64")
-    arrays[_LOSSES] = np.array(losses, "float64")
-    return arrays
-
-
-def from_arrays(
-    state: Arrays,
-) -> tuple[list[EpochPoint], BestEpoch | None, list[float]]:
-    """Takes points, best epoch and losses out of what a checkpoint holds.
-
-    Args:
-        state: from `to_arrays`, among others; those others are what stays in it.
-    """
-    state.pop(_LET_GO, None)
-    points = [EpochPoint(*map(float, row)) for row in state.pop(_POINTS)]
-    losses = list(map(float, state.pop(_LOSSES, ())))
-    number = int(state.pop(_NUMBER))
-    if not number:
-        return points, None, losses
-    names = [name for name in state if name.startswith(_WEIGHTS)]
-    point = points[number - 1]
-    best = BestEpoch(
-        number=number,
-        score=EpochScore(point.metric, point.validation_loss),
-        weights={name.removeprefix(_WEIGHTS): state.pop(name) for name in names},
-    )
-    return points, best, losses
+_WEIGHTS, _LET_GO = "best/", "run/best_outputs"
 
 
 @dataclass(frozen=True)
@@ -175,7 +111,8 @@ class Trainer:
         self._rates = functools.partial(learning_rates, settings, len(data.train))
         self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
         self.points: list[EpochPoint] = []
-        self.best: BestEpoch | None = None
+        self.best_epoch = 0  # before the first
+        self.best_weights: Arrays | None = None  # those that learn, by path
         self._losses: list[float] = []  # of the epoch that has begun
         self.step = self.kept_epoch = 0
         self._is_kept = True
@@ -192,15 +129,15 @@ class Trainer:
         )
         self._go_on()
         ending = self._epochs(train, validation)
-        best = cast("BestEpoch", self.best)  # else the first epoch has raised
-        self.learner.set_weights(best.weights)
+        # Without a best one the first epoch has raised.
+        self.learner.set_weights(cast("Arrays", self.best_weights))
         self.learner.restore_unit()
         is_whole = self.step >= self.in_epoch
-        self.tell(self._event("ended", fraction=1.0, ending=ending, is_whole=is_whole))
+        self._tell("ended", fraction=1.0, ending=ending, is_whole=is_whole)
         return TrainedModel(
             bert=with_all_words(self._loaded, self.learner.bert, self._words),
             points=tuple(self.points),
-            best_epoch=best.number,
+            best_epoch=self.best_epoch,
             ending=ending,
             metric=self.metric,
             precision=self.learner.precision,
@@ -213,8 +150,7 @@ class Trainer:
         # Without rows to choose by, no epoch is better than another.
         patience = self.settings.patience if len(self.data.validation) else 0
         while len(self.points) < self.settings.epochs:
-            best_epoch = 0 if self.best is None else self.best.number
-            if patience and len(self.points) - best_epoch >= patience:
+            if patience and len(self.points) - self.best_epoch >= patience:
                 return "no_better"
             began_at = time.monotonic()
             was_stopped = self._one_epoch(train)
@@ -223,7 +159,7 @@ class Trainer:
             if was_stopped:
                 self._save()
             # A stop keeps the best epoch; where none has ended, what there is.
-            if was_stopped and self.best is not None:
+            if was_stopped and self.best_epoch:
                 return "asked"
             outputs = self._look_at(validation)
             if outputs is None:
@@ -252,69 +188,51 @@ class Trainer:
             self._losses.append(loss)
             if not math.isfinite(loss):
                 break
-            seconds = None
+            left = None
             if num_timed:
                 seconds = (time.monotonic() - began_at) / num_timed
+                left = seconds * (self.num_steps - self.step)
             else:  # the first step may compile, and tells nothing
                 began_at = time.monotonic()
-            self._tell_step(loss, rate, seconds)
+            self._tell("step", loss=loss, learning_rate=rate, seconds_left=left)
             if self.should_stop():
                 return True
         return False
 
-    def _tell_step(
-        self, loss: float, rate: float, seconds_per_step: float | None
-    ) -> None:
-        num_left = self.num_steps - self.step
-        self.tell(
-            self._event(
-                "step",
-                loss=loss,
-                learning_rate=rate,
-                fraction=self.step / self.num_steps,
-                seconds_left=None
-                if seconds_per_step is None
-                else seconds_per_step * num_left,
-            )
-        )
-
     def _look_at(self, validation: RowInputs) -> np.ndarray | None:
         """What is said of the rows; `None` where a stop leaves an earlier epoch."""
-        if self.best is None:
+        if not self.best_epoch:
             return self.learner.outputs(validation)
         return self.learner.outputs(validation, self.should_stop)
 
     def _judge(self, outputs: np.ndarray, targets: np.ndarray, began_at: float) -> None:
         """Keeps the weights where they are better than before."""
         losses, self._losses = self._losses, []
-        score = EpochScore(math.nan, math.nan)
+        judged = metric = math.nan
         if len(targets):
             metric = metric_of(self.metric, outputs, targets)
-            score = EpochScore(metric, self.learner.mean_loss(outputs, targets))
-        seconds = time.monotonic() - began_at
-        mean = float(np.mean(losses))
-        self.points.append(EpochPoint(mean, score.loss, score.metric, seconds))
-        before = self.best
-        is_best = score.beats(None if before is None else before.score)
+            judged = self.learner.mean_loss(outputs, targets)
+        seconds, mean = time.monotonic() - began_at, float(np.mean(losses))
+        point = EpochPoint(mean, judged, metric, seconds)
+        best = self.points[self.best_epoch - 1] if self.best_epoch else None
+        self.points.append(point)
+        is_best = point.beats(best)
         if is_best:
-            weights = self.learner.weights(None if before is None else before.weights)
-            self.best = BestEpoch(len(self.points), score, weights)
-        self.tell(
-            self._event(
-                "epoch",
-                epoch=len(self.points),
-                loss=mean,
-                metric=score.metric if len(targets) else None,
-                validation_loss=score.loss if len(targets) else None,
-                is_best=is_best,
-                is_whole=len(losses) == self.in_epoch,
-                fraction=self.step / self.num_steps,
-                seconds_left=seconds * (self.settings.epochs - len(self.points)),
-            )
+            self.best_epoch = len(self.points)
+            self.best_weights = self.learner.weights(self.best_weights)
+        self._tell(
+            "epoch",
+            epoch=len(self.points),
+            loss=mean,
+            metric=metric if len(targets) else None,
+            validation_loss=judged if len(targets) else None,
+            is_best=is_best,
+            is_whole=len(losses) == self.in_epoch,
+            seconds_left=seconds * (self.settings.epochs - len(self.points)),
         )
 
     def _after_no_number(self) -> str:
-        if self.best is not None:
+        if self.best_epoch:
             return "not_a_number"
         raise TrainingError(
             "The loss is no longer a number, so the training has stopped in its "
@@ -323,63 +241,57 @@ class Trainer:
             learning_rate=self.settings.learning_rate,
         )
 
-    def _event(self, kind: str, **fields: float | bool | str | None) -> TrainingEvent:
+    def _tell(self, kind: str, **fields: float | bool | str | None) -> None:
         base: dict[str, float | bool | str | None] = {
             "epoch": min(len(self.points) + 1, self.settings.epochs),
             "step": self.step,
             "num_steps": self.num_steps,
+            "fraction": self.step / self.num_steps,
             "metric_name": self.metric if len(self.data.validation) else "",
         }
-        return TrainingEvent(kind, **(base | fields))  # type: ignore[arg-type]
+        self.tell(TrainingEvent(kind, **(base | fields)))  # type: ignore[arg-type]
 
     def _save(self) -> None:
         """Keeps the run on the disk; where that fails, memory has it still."""
         if self.work_folder is None:
             return
-        kept = to_arrays(self.points, self.best, self._losses)
-        state = self.learner.state() | kept
+        points = [dataclasses.astuple(point) for point in self.points]
+        best = (self.best_weights or {}).items()
+        state = self.learner.state() | {f"{_WEIGHTS}{name}": v for name, v in best}
+        state[_POINTS] = np.array(points, "float64")
+        state[_NUMBER] = np.array(self.best_epoch, "int64")
+        state[_LOSSES] = np.array(self._losses, "float64")
         checkpoint = Checkpoint(self.step, self.fingerprint, state)
         try:
             save_checkpoint(checkpoint, self.work_folder / "checkpoints")
         except TrainingError as error:
-            self._tell_unsaved(str(error.details["reason"]))
+            if self._is_kept:  # the epochs after it would only say the same again
+                reason, done = str(error.details["reason"]), len(self.points)
+                kept = self.kept_epoch
+                self._tell("unsaved", epoch=done, kept_epoch=kept, reason=reason)
+            self._is_kept = False
         else:
             self.kept_epoch, self._is_kept = len(self.points), True
 
-    def _tell_unsaved(self, reason: str) -> None:
-        if self._is_kept:  # the epochs after it would only say the same again
-            self.tell(
-                self._event(
-                    "unsaved",
-                    epoch=len(self.points),
-                    fraction=self.step / self.num_steps,
-                    kept_epoch=self.kept_epoch,
-                    reason=reason,
-                )
-            )
-        self._is_kept = False
-
     def _go_on(self) -> None:
         """Takes up what lies in the work folder, if anything does."""
-        folder = self.work_folder
-        if folder is None:
-            return
-        found = read_latest(folder / "checkpoints", self.fingerprint, anew="--restart")
+        folder, found = self.work_folder, None
+        if folder is not None:
+            root = folder / "checkpoints"
+            found = read_latest(root, self.fingerprint, anew="--restart")
         if found is None:
             return
         state = dict(found.state)
-        self.points, self.best, self._losses = from_arrays(state)
+        state.pop(_LET_GO, None)
+        self.points = [EpochPoint(*map(float, row)) for row in state.pop(_POINTS)]
+        self._losses = list(map(float, state.pop(_LOSSES, ())))
+        self.best_epoch = int(state.pop(_NUMBER))
+        names = [name for name in state if name.startswith(_WEIGHTS)]
+        best = {name.removeprefix(_WEIGHTS): state.pop(name) for name in names}
+        self.best_weights = best or None
         self.learner.set_state(state)
         self.step, self.kept_epoch = found.step, len(self.points)
-        fraction = self.step / self.num_steps
-        self.tell(
-            self._event(
-                "resumed",
-                epoch=len(self.points),
-                fraction=fraction,
-                is_whole=not self._losses,
-            )
-        )
+        self._tell("resumed", epoch=len(self.points), is_whole=not self._losses)
 
 
 def require_fit(

@@ -18,7 +18,7 @@ from bertviz_core.finetune.bundle import pack_model, write_model_folder
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.run import FinetuneResult, finetune
-from bertviz_core.finetune.run_history import RunHistory, said
+from bertviz_core.finetune.run_history import said
 from bertviz_core.training.checkpoint import keep_newest
 from bertviz_core.training.events import TensorBoardLog, TrainingEvent
 from bertviz_core.whole_files import replace_folder
@@ -54,8 +54,7 @@ class TrainingRun:
         self._clock = clock
         self._written_at = float("-inf")
         self._logs: list[TensorBoardLog] = []
-        before = run_files.read_progress(folder).get("history")
-        self.history = RunHistory(**before) if before else RunHistory()
+        self.history = run_files.read_history(folder)
         self._began_at = clock() - self.history.seconds
         # The process died of it: once words are counted, there is a bar.
         self._was_comparing = self.history.phase == "compare" and not self.history.bar
@@ -109,13 +108,12 @@ class TrainingRun:
         loaded = open_model(self.request.model)
         data = read_data()
         if not self.history.log:
-            parts = ("train", "validation", "test")
-            rows = {name: len(getattr(data, name)) for name in parts}
-            if rows["validation"]:
-                self.history.say(said("begins", **rows))
+            rows = {"train": len(data.train), "test": len(data.test)}
+            if len(data.validation):
+                told = said("begins", validation=len(data.validation), **rows)
             else:
-                del rows["validation"]
-                self.history.say(said("begins_without_validation", **rows))
+                told = said("begins_without_validation", **rows)
+            self.history.say(told)
         if self.request.tensorboard:
             self._logs.append(TensorBoardLog(self.folder / run_files.LOG_FOLDER))
         result = finetune(
@@ -220,8 +218,7 @@ def _language_of(model: str) -> str:
     if not model.startswith(visitor_files.RUN_PREFIX):
         return language_of(model)
     before = visitor_files.run_folder(model.removeprefix(visitor_files.RUN_PREFIX))
-    history = run_files.read_progress(before).get("history", {})
-    return str(history.get("language", ""))
+    return run_files.read_history(before).language
 
 
 def outputs_of(result: FinetuneResult) -> dict[str, np.ndarray]:

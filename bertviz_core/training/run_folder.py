@@ -29,14 +29,14 @@ def held(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise not_written(folder, error) from error
-    mine = lock(folder / ".lock")
+    mine = lock(folder / ".lock", 0.0)
     try:
         yield
     finally:
         mine.release()
 
 
-def lock(path: Path, seconds: float = 0.0) -> filelock.FileLock:
+def lock(path: Path, seconds: float = 10.0) -> filelock.FileLock:
     """Locks a file for this process alone; release it at the end.
 
     Locks go with their processes, and machines that share a disk need not agree on
@@ -44,7 +44,7 @@ def lock(path: Path, seconds: float = 0.0) -> filelock.FileLock:
 
     Args:
         path: of the file, in the folder of a run.
-        seconds: to wait for another process.
+        seconds: to wait for another process, which may be a moment on its way out.
 
     Raises:
         TrainingError: another process has it, or it cannot be written.

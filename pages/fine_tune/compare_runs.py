@@ -156,9 +156,9 @@ def _pair(
 def _draw_curves(runs: list[_Run]) -> None:
     metric = runs[0].status.metric_name
     curves = {
-        one.name: one.status.metrics
+        one.name: one.status.judged[:, 3]
         for one in runs
-        if len(one.status.metrics) and one.status.metric_name == metric
+        if one.status.epochs and one.status.metric_name == metric
     }
     if not metric or not curves:
         return

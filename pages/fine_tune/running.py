@@ -99,12 +99,12 @@ def _watch(run_id: str) -> None:
 def _show_results(status: TrainingStatus) -> None:
     """Draws what is known of a run, as far as it is."""
     _show_numbers(status)
-    if len(status.steps):
+    if len(status.curve):
         loss_box, metric_box = st.columns(2)
         with loss_box:
             _show_loss(status)
         with metric_box:
-            if status.metric_name and len(status.metrics):
+            if status.metric_name and status.epochs:
                 _show_metric(status)
             else:
                 is_chosen = status.metric_name or not status.num_steps
@@ -118,9 +118,9 @@ def _show_results(status: TrainingStatus) -> None:
         st.markdown(f"**{t('fine_tune.log')}**")
         with st.container(height=_LOG_HEIGHT, key="ft_log"):
             lines = [
-                f"- {int(entry.seconds) // 60}:{int(entry.seconds) % 60:02d} "
-                + say(entry.sentence)
-                for entry in reversed(status.log)
+                f"- {int(seconds) // 60}:{int(seconds) % 60:02d} "
+                + say((template, details))
+                for seconds, template, details in reversed(status.log)
             ]
             st.markdown("\n".join(lines))
     _show_settings(status.request.settings)
@@ -227,13 +227,13 @@ def _show_numbers(status: TrainingStatus) -> None:
         time, said_of_it = t("fine_tune.time_left"), t("fine_tune.time_left_help")
         shown = "–" if left is None else duration(left)
         boxes[1].metric(time, shown, help=said_of_it)
-    rates = status.learning_rates
-    rate = f"{rates[-1]:.3g}" if len(rates) else "–"
+    curve = status.curve
+    rate = f"{curve[-1, 2]:.3g}" if len(curve) else "–"
     boxes[2].metric(t("fine_tune.option_learning_rate"), rate)
     if status.best_epoch and status.metric_name:
         boxes[3].metric(
             t("fine_tune.best_so_far", name=_metric_name(status)),
-            plain("fine_tune.score", value=status.metrics[status.best_epoch - 1]),
+            plain("fine_tune.score", value=status.epochs[status.best_epoch - 1][3]),
             t("fine_tune.of_epoch", epoch=status.best_epoch),
             delta_color="off",
             delta_arrow="off",
@@ -246,9 +246,9 @@ def _metric_name(status: TrainingStatus) -> str:
 
 
 def _show_loss(status: TrainingStatus) -> None:
-    smooth = running_mean(status.losses)
-    steps, losses = status.steps, status.losses
-    judged = status.epoch_steps, status.validation_losses
+    numbers, losses, rates = status.curve.T
+    steps, smooth = numbers.astype(int), running_mean(losses)
+    judged = status.judged[:, 0].astype(int), status.judged[:, 2]
     words = words_of(ProgressWords, "fine_tune")
     draw_figure(
         loss_figure(steps, losses, *judged, words),
@@ -263,13 +263,14 @@ def _show_loss(status: TrainingStatus) -> None:
             "fine_tune.figure_step": steps,
             "fine_tune.figure_loss": losses,
             "fine_tune.figure_smooth": smooth,
-            "fine_tune.figure_learning_rate": status.learning_rates,
+            "fine_tune.figure_learning_rate": rates,
         },
     )
 
 
 def _show_metric(status: TrainingStatus) -> None:
-    name, metrics = _metric_name(status), status.metrics
+    name = _metric_name(status)
+    _, losses, validation_losses, metrics = status.judged.T
     best = max(status.best_epoch, 1)
     value = float(metrics[best - 1])
     words = words_of(ProgressWords, "fine_tune")
@@ -280,8 +281,8 @@ def _show_metric(status: TrainingStatus) -> None:
         columns={
             "fine_tune.figure_epoch": range(1, len(metrics) + 1),
             f"fine_tune.metric_{status.metric_name}": metrics,
-            "fine_tune.figure_raw": status.epoch_losses,
-            "fine_tune.figure_validation": status.validation_losses,
+            "fine_tune.figure_raw": losses,
+            "fine_tune.figure_validation": validation_losses,
         },
     )
 

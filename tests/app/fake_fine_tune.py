@@ -15,7 +15,7 @@ from bertviz_core.finetune.estimate import (
     TrainingEstimate,
 )
 from bertviz_core.finetune.notes import note
-from bertviz_core.finetune.request import RESUMABLE, LogEntry, TrainingStatus
+from bertviz_core.finetune.request import RESUMABLE, TrainingStatus
 from bertviz_core.trace import ModelEntry
 from tests.app.fake_client import CONFIG, UNK, FakeClient, FakeTrainings
 
@@ -90,7 +90,9 @@ class FineTuneClient(FakeClient):
         visitor_files.remove(folder)
         folder.mkdir()
         own = run_files.lend_tables(request, folder)
-        self.statuses[RUN] = TrainingStatus(RUN, "waiting", own, place=3)
+        self.statuses[RUN] = TrainingStatus(
+            run_id=RUN, state="waiting", request=own, place=3
+        )
         return RUN
 
     def training(self, run_id):
@@ -124,27 +126,22 @@ def status_of(request, state, **fields):
         "num_epochs": 4,
         "seconds": 61.0,
         "seconds_left": 42.0,
-        "steps": np.arange(1, 15),
-        "losses": np.linspace(1.5, 0.5, 14),
-        "learning_rates": np.full(14, 2.5e-5),
-        "epoch_steps": np.array([7, 14]),
-        "epoch_losses": np.array([1.25, 0.75]),
-        "validation_losses": np.array([1.125, 0.875]),
-        "metrics": np.array([0.625, 0.5]),
+        "points": [[i, 1.5 - (i - 1) / 13, 2.5e-5] for i in range(1, 15)],
+        "epochs": [[7.0, 1.25, 1.125, 0.625], [14.0, 0.75, 0.875, 0.5]],
         "metric_name": "accuracy",
         "best_epoch": 1,
         "can_go_on": state in RESUMABLE and fields.get("is_own", True),
-        "log": (
-            LogEntry(
+        "log": [
+            [
                 61.0,
-                note(
+                *note(
                     "The training begins: {train} training rows, {validation} "
                     "validation rows, {test} test rows.",
                     train=284,
                     validation=40,
                     test=82,
                 ),
-            ),
-        ),
+            ],
+        ],
     }
-    return TrainingStatus(RUN, state, request, **known | fields)
+    return TrainingStatus(run_id=RUN, state=state, request=request, **known | fields)

@@ -87,9 +87,9 @@ class RunClient(FakeClient):
         )
         settings = FinetuneSettings(max_tokens=9)
         return TrainingStatus(
-            RUN,
-            "done",
-            TrainingRequest(DEFAULT_MODEL, data, settings, "my books"),
+            run_id=RUN,
+            state="done",
+            request=TrainingRequest(DEFAULT_MODEL, data, settings, "my books"),
             model=ModelEntry(MODEL, "my books", "trained"),
             has_log=True,
         )

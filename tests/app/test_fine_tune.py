@@ -1040,10 +1040,10 @@ def test_the_bar_to_beat_is_shown_and_no_epoch_where_nothing_chooses(
         chosen="C=10",
         percent=81.7,
     )
-    unknown = np.full(2, np.nan)
+    unknown = [[7.0, 1.25, np.nan, np.nan], [14.0, 0.75, np.nan, np.nan]]
     tuner.statuses[RUN] = status_of(
         finished_request(), "running", bar=bar, metric_name="", best_epoch=2,
-        metrics=unknown, validation_losses=unknown,
+        epochs=unknown,
     )  # fmt: skip
     app = open_step("train", language, ft_run_id=RUN)
     assert not app.exception

@@ -502,7 +502,7 @@ def three_runs(client, monkeypatch):
         changes = {"run_id": run, "request": request, "metric_name": "accuracy"}
         if run == WAITING:
             changes |= {"state": "waiting", "model": None}
-        changes["metrics"] = np.array(curves.get(run, []))
+        changes["epochs"] = [[0.0] * 3 + [value] for value in curves.get(run, [])]
         return dataclasses.replace(status, **changes)
 
     monkeypatch.setattr(client, "training", status_of)

@@ -187,7 +187,7 @@ def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_tested_on(inline, d
     assert outcome.labels == ("no", "yes")
     assert [baseline.name for baseline in outcome.baselines] == ["majority", "tfidf"]
     # So small a table has no rows to choose by.
-    assert np.isnan(status.metrics).all()
+    assert np.isnan(status.judged[:, 3]).all()
     assert (status.metric_name, status.best_epoch) == ("", status.num_epochs)
     assert outcome.baselines[1].chosen == outcome.recipe["word_counts"]
     assert len(outcome.comparisons) == 2
@@ -328,8 +328,8 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
     cluster.trainings.stop(run_id)
     status = finished(cluster, run_id)
     assert (status.state, status.ending, status.error) == ("stopped", "asked", None)
-    (told,) = [e for e in status.log if "goes on after" in e.sentence[0]]
-    assert 1 < told.sentence[1]["epoch"] <= len(status.metrics)
+    (told,) = [entry for entry in status.log if "goes on after" in entry[1]]
+    assert 1 < told[2]["epoch"] <= len(status.epochs)
     model = status.model.model_id
     assert (
         cluster.ask(Trace.only)(model, Texts(TEXT), ("class_logits",)).class_logits.size

@@ -35,7 +35,7 @@ def test_a_sequence_of_steps_is_a_curve(monkeypatch):
     history = RunHistory()
     for number, loss in enumerate([3.0, 2.5, 1.25], 1):
         history.take(step(number, loss, rate=number / 8))
-    assert history.curve() == [[1, 3.0, 0.125], [2, 2.5, 0.25], [3, 1.25, 0.375]]
+    assert history.curve.tolist() == [[1, 3.0, 0.125], [2, 2.5, 0.25], [3, 1.25, 0.375]]
     assert (history.phase, history.step, history.seconds_left) == ("train", 3, 9.0)
     # A long one keeps few points, whose losses are means.
     monkeypatch.setattr(run_history, "MAX_POINTS", 8)
@@ -43,7 +43,7 @@ def test_a_sequence_of_steps_is_a_curve(monkeypatch):
     losses = np.random.default_rng(3).random(45)
     for number, loss in enumerate(losses, 1):
         history.take(step(number, loss, rate=number, num_steps=45))
-    curve = history.curve()
+    curve = history.curve
     assert len(curve) <= 8
     assert curve[-1][0] == 45
     begun = 0
@@ -61,9 +61,9 @@ def test_what_was_told_before_an_accident_and_comes_again_is_told_once():
     again = RunHistory(**json.loads(json.dumps(history.to_dict())))
     again.restart()
     again.take(TrainingEvent("resumed", epoch=1, step=4, num_steps=40))
-    assert [point[0] for point in again.curve()] == [1, 2, 3, 4]
+    assert [point[0] for point in again.curve] == [1, 2, 3, 4]
     again.take(step(5, 99.0, epoch=2))
-    assert again.curve()[-1][:2] == [5, 99.0]
+    assert again.curve[-1, :2].tolist() == [5, 99.0]
     assert (again.num_restarts, again.resumed_epoch) == (1, 1)
     assert sum("goes on after epoch 1" in text for text in sentences(again)) == 1
 
@@ -140,7 +140,7 @@ def test_a_run_that_died_in_its_first_epoch_begins_anew():
         history.take(step(number, 5.0))
     history.restart()
     history.take(step(1, 4.0))
-    assert history.curve() == [[1, 4.0, 0.5]]
+    assert history.curve.tolist() == [[1, 4.0, 0.5]]
     assert history.resumed_epoch == 0
     assert "begins anew" in sentences(history)[-1]
     history.take(step(2, 4.0))

@@ -72,10 +72,11 @@ def test_a_checkpoint_that_holds_what_was_said_of_the_rows_is_taken_up(
     tmp_path, monkeypatch
 ):
     """As those of earlier versions did."""
-    to_arrays = trainer.to_arrays
+    save = trainer.save_checkpoint
 
-    def with_outputs(*arguments):
-        return to_arrays(*arguments) | {"run/best_outputs": np.zeros((13, 3))}
+    def with_outputs(checkpoint, root):
+        checkpoint.state["run/best_outputs"] = np.zeros((13, 3))
+        return save(checkpoint, root)
 
     def killed(event):
         if event.kind == "step" and event.epoch == 2:
@@ -83,7 +84,7 @@ def test_a_checkpoint_that_holds_what_was_said_of_the_rows_is_taken_up(
 
     told, asked = [], (shared_loaded(), random_data(), SETTINGS)
     with monkeypatch.context() as patch:
-        patch.setattr(trainer, "to_arrays", with_outputs)
+        patch.setattr(trainer, "save_checkpoint", with_outputs)
         with pytest.raises(KeyboardInterrupt):
             finetune(*asked, killed, work_folder=tmp_path)
     result = finetune(*asked, told.append, work_folder=tmp_path)

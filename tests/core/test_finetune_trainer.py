@@ -13,7 +13,7 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.finetune import inputs, learner
 from bertviz_core.finetune.batches import in_batches, tokenize
 from bertviz_core.finetune.learner import Learner, class_weights
-from bertviz_core.finetune.metrics import EpochScore
+from bertviz_core.finetune.metrics import EpochPoint
 from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.model.compiled import CompiledForward
 from tests.core.finetune_samples import (
@@ -241,10 +241,13 @@ def test_a_run_without_a_better_epoch_ends_early(monkeypatch):
 
 
 def test_of_equal_metrics_the_smaller_loss_wins_and_then_the_earlier():
-    assert EpochScore(0.5, 0.3).beats(EpochScore(0.5, 0.4))
-    assert not EpochScore(0.5, 0.4).beats(EpochScore(0.5, 0.4))
-    assert EpochScore(0.6, 9.0).beats(EpochScore(0.5, 0.4))
-    assert EpochScore(0.0, 9.0).beats(None)
+    def point(metric, loss):
+        return EpochPoint(9.0, loss, metric, 1.0)
+
+    assert point(0.5, 0.3).beats(point(0.5, 0.4))
+    assert not point(0.5, 0.4).beats(point(0.5, 0.4))
+    assert point(0.6, 9.0).beats(point(0.5, 0.4))
+    assert point(0.0, 9.0).beats(None)
 
 
 def test_a_stop_keeps_the_best_epoch():
@@ -320,7 +323,7 @@ def test_without_rows_to_choose_by_all_epochs_run_and_the_last_is_kept(settings)
 
 def _latest(trainer, *args):
     """Lets the last epoch be the best, whatever its rows say."""
-    trainer.best = None
+    trainer.best_epoch = 0
     Trainer._judge(trainer, *args)
 
 

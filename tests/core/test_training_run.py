@@ -28,7 +28,7 @@ from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.training_run import TrainingRun
 from bertviz_core.finetune.visitor_tables import keep_table
 from bertviz_core.training import checkpoint
-from bertviz_core.training.run_folder import read_json, write_json
+from bertviz_core.training.run_folder import lock, read_json, write_json
 from tests.core.finetune_samples import (
     HEAD,
     SETTINGS,
@@ -59,7 +59,7 @@ def cache(tmp_path, monkeypatch):
 def new_run(settings=HEAD, **options):
     request = TrainingRequest("a-model", DATA, settings, **options)
     folder = run_files.create_run(request, uuid.uuid4().hex)
-    CARE.append(run_files.lock(folder, run_files.CARE))  # held by the server
+    CARE.append(lock(folder / run_files.CARE))  # held by the server
     return folder
 
 
@@ -99,7 +99,7 @@ def files_of(folder):
 
 
 def sentences(status):
-    return [in_english(entry.sentence) for entry in status.log]
+    return [in_english((text, details)) for _, text, details in status.log]
 
 
 def test_a_run_knows_the_table_that_it_was_asked_for_with():
@@ -118,10 +118,10 @@ def test_a_run_leaves_what_training_without_a_folder_gives_and_no_scratch(whole)
     assert (status.state, status.ending, status.error) == ("done", "finished", None)
     assert (status.model.model_id, status.model.title) == (f"run:{folder.name}", "Mine")
     assert status.model.language == ""
-    assert status.steps.tolist() == list(range(1, 16))
-    assert status.epoch_steps.tolist() == [5, 10, 15]
+    assert status.curve[:, 0].tolist() == list(range(1, 16))
+    assert status.judged[:, 0].tolist() == [5, 10, 15]
     assert (status.num_steps, status.num_epochs, status.epoch) == (15, 3, 3)
-    assert len(status.validation_losses) == 3
+    assert len(status.epochs) == 3
     assert len(sentences(status)) >= 5
     assert files_of(folder) == {
         "request.json", "progress.json", "lease", "care.lock",
@@ -137,7 +137,7 @@ def test_a_run_leaves_what_training_without_a_folder_gives_and_no_scratch(whole)
     np.testing.assert_allclose(found, result.report.probabilities, atol=1e-6)
     assert methods_of(folder) == {"model", "majority", "tfidf"}
     metrics = [point.metric for point in result.points]
-    assert status.metrics.tolist() == pytest.approx(metrics)
+    assert status.judged[:, 3].tolist() == pytest.approx(metrics)
     assert status.best_epoch == result.best_epoch
 
 
@@ -175,7 +175,7 @@ def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
     run_files.pack_log_of(folder)
     first = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
     assert len(first) == 1
-    CARE.append(run_files.lock(folder, run_files.CARE))
+    CARE.append(lock(folder / run_files.CARE))
     run(folder)
     both = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
     assert len(both) == 2
@@ -305,9 +305,9 @@ def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model(who
     assert (status.state, status.num_restarts, status.resumed_epoch) == ("done", 1, 2)
     assert any("goes on after epoch 2" in text for text in sentences(status))
     expected = whole[1]
-    np.testing.assert_array_equal(status.steps, expected.steps)
-    np.testing.assert_allclose(status.losses, expected.losses, rtol=1e-4)
-    assert status.metrics.tolist() == expected.metrics.tolist()
+    np.testing.assert_array_equal(status.curve[:, 0], expected.curve[:, 0])
+    np.testing.assert_allclose(status.curve, expected.curve, rtol=1e-4)
+    assert status.judged[:, 3].tolist() == expected.judged[:, 3].tolist()
     assert_same_answers(folder, whole[0])
 
 
@@ -327,8 +327,8 @@ def test_a_run_that_was_stopped_goes_on_from_its_step_to_the_same_model(whole):
     status = run(folder)
     assert (status.state, status.ending, status.num_restarts) == ("done", "finished", 1)
     assert any("goes on after step 7" in text for text in sentences(status))
-    assert status.steps.tolist() == whole[1].steps.tolist()
-    assert status.metrics.tolist() == whole[1].metrics.tolist()
+    assert status.curve[:, 0].tolist() == whole[1].curve[:, 0].tolist()
+    assert status.judged[:, 3].tolist() == whole[1].judged[:, 3].tolist()
     for name in ("model/model.safetensors", run_files.OUTPUTS):
         assert (folder / name).read_bytes() == (whole[0] / name).read_bytes()
     assert not status.can_go_on
@@ -456,7 +456,7 @@ def test_a_stop_that_comes_after_an_accident_keeps_the_best_of_before():
     status = run(folder)
     assert (status.state, status.ending) == ("stopped", "asked")
     assert (status.has_model, status.best_epoch) == (True, before.best_epoch)
-    assert len(status.metrics) == 2
+    assert len(status.epochs) == 2
 
 
 def test_a_run_whose_server_is_gone_is_interrupted():
@@ -477,7 +477,7 @@ def test_seconds_count_over_both_parts_of_a_run():
     ticks = iter(np.arange(5000.0, 6000.0, 0.5))
     status = run(folder, clock=lambda: next(ticks))
     assert first < status.seconds < 1000
-    told = [entry.seconds for entry in status.log]
+    told = [seconds for seconds, _, _ in status.log]
     assert told == sorted(told)
 
 
@@ -487,10 +487,10 @@ def test_a_log_for_tensorboard_holds_every_step_and_epoch(whole):
     found = read_log(folder)
     losses = dict(found["train/loss"])
     assert list(losses) == list(range(1, 16))
-    np.testing.assert_allclose(list(losses.values()), status.losses, rtol=1e-4)
+    np.testing.assert_allclose(list(losses.values()), status.curve[:, 1], rtol=1e-4)
     steps, values = zip(*found["validation/accuracy"], strict=True)
     assert steps == (5, 10, 15)
-    np.testing.assert_allclose(values, status.metrics, rtol=1e-6)
+    np.testing.assert_allclose(values, status.judged[:, 3], rtol=1e-6)
     assert set(found) == {
         "train/loss", "train/learning_rate", "train/epoch_loss", "validation/loss",
         "validation/accuracy",

@@ -17,6 +17,7 @@ from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.visitor_tables import keep_table, table_path
+from bertviz_core.training.run_folder import lock
 from bertviz_core.visitor_files import RUNS, place_of, run_folder
 from tests.core.engine_waiting import wait_until
 
@@ -265,11 +266,11 @@ def test_two_servers_never_train_in_one_folder(trainings, worker):
     wait_until(lambda: worker.begun)
     second = Trainings(JobBoard(), worker, "train")
     assert state(second, run) == "running"
-    held = run_files.lock(run_folder(run), run_files.TRAINING)
+    held = lock(run_folder(run) / run_files.TRAINING)
     with pytest.raises(TrainingError, match="under way in another process"):
-        run_files.lock(run_folder(run), run_files.TRAINING, 0.0)
+        lock(run_folder(run) / run_files.TRAINING, 0.0)
     held.release()
-    run_files.lock(run_folder(run), run_files.TRAINING, 0.0).release()
+    lock(run_folder(run) / run_files.TRAINING, 0.0).release()
     assert worker.begun == [run]
 
 
