@@ -93,7 +93,7 @@ _WORDS = (
     *("divided", "softmax", "play", "pause", "step_back", "step_on"),
     *(f"station_{number}" for number in range(1, 9)),
     *("show_raw", "show_shares", "hide", "unhide", "type_over", "save_svg", "save_png"),
-    *("as_table", "inside", "alt", "file_title", "proof", "no_proof"),
+    *("as_table", "inside", "counts", "alt", "file_title", "proof", "no_proof"),
 )
 
 
@@ -110,12 +110,13 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
     asked = focus if read.num_tokens > MOST_SHOWN else None
     picture = ask(whole_model)(model, texts, asked)
     name = hashlib.blake2s(repr((model, texts)).encode(), digest_size=8).hexdigest()
-    _read_address(name)
+    _read_address(model, name)
     said: dict[str, Any] = {
         "id": name,
         "text": " · ".join(filter(None, (texts.text, texts.pair))),
         "file": plain("whole_model.file"),
         "words": {word: plain(f"whole_model.{word}") for word in _WORDS},
+        "hides": _hiding(read),
     }
     _component(
         data=whole_model_payload(picture, **said),
@@ -155,16 +156,28 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
         _link_to_page(st.session_state[OPEN])
 
 
-def _read_address(name: str) -> None:
-    """Takes what a link opens and switches off, and forgets it with another text."""
+def _hiding(read: TokenizedText) -> list[int]:
+    """The masks that hide a word: those of the second text hide none."""
+    masks = zip(read.mask_positions, read_text().originals, strict=False)
+    return [int(token) for token, word in masks if word]
+
+
+def _read_address(model: str, name: str) -> None:
+    """Takes what a link opens and switches off.
+
+    Parts are those of one model, curves those of one text.
+    """
     before = st.session_state.get(f"{_KEY}_of")
-    st.session_state[f"{_KEY}_of"] = name
+    st.session_state[f"{_KEY}_of"] = model, name
     if before is None:
         for key in (OPEN, OFF, RAW):
             st.session_state[key] = st.query_params.get(key, "")
         st.session_state[OPEN] = _part_with(st.session_state[OPEN])
-    elif before != name:
+    elif before[0] != model:
         st.session_state[OPEN] = st.session_state[OFF] = ""
+    elif before[1] != name:
+        off = st.session_state[OFF].split()
+        st.session_state[OFF] = " ".join(one for one in off if ".edge." not in one)
     put_into_address(
         {
             key: [value] if (value := st.session_state[key]) else []
@@ -196,7 +209,9 @@ def _take(name: str, read: TokenizedText) -> None:
     if isinstance(focus, int) and 0 <= focus < read.num_tokens:
         focus_on(focus)
     edit = said.get("edit")
-    if edit:
+    # It comes again with what is clicked before the next picture is there.
+    if edit and edit["turn"] != st.session_state.get(f"{_KEY}_edited"):
+        st.session_state[f"{_KEY}_edited"] = edit["turn"]
         _type_over(read, int(edit["token"]), edit.get("word"))
 
 

@@ -135,7 +135,7 @@ def type_sentence(model: str) -> Texts:
         See `sentence_of_visit`.
     """
     texts = sentence_of_visit(model)
-    boxes = st.columns([5, 3, 2], vertical_alignment="bottom")
+    boxes = st.columns([9, 5, 5], vertical_alignment="bottom")
     for box, key in zip(boxes, (TEXT, PAIR), strict=False):
         draw_box(box, key)
     with boxes[2].container(gap="xsmall"):

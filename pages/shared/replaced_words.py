@@ -42,9 +42,16 @@ a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
 }
 [data-testid="stMarkdownContainer"]:has(table) { overflow-x: auto; }
 """
-# Large type, and no side texts.
+# Large type, no side texts, and less room around the picture, which comes first.
 _PROJECTED = """
 html { font-size: 22px !important; }
+[data-testid="stMainBlockContainer"] {
+  margin-top: -3.5rem;
+  padding-inline: 1rem !important;
+}
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0.5rem; }
+[data-testid="stMain"] h1 { font-size: 1.5rem; padding: 0.25rem 0; }
+[data-testid="stMain"] h2 { font-size: 1.25rem; padding: 0.25rem 0; }
 [data-testid="stMain"] :is(
   [data-testid="stCaptionContainer"],
   .st-key-page_head [data-testid="stPopover"],

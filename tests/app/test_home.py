@@ -73,6 +73,12 @@ def test_a_link_opens_a_piece_a_part_and_switches(open_app, client):
     assert off[4] == Switches(
         heads=((1, 2),), attention=(0,), feed_forward=(0,), edges=()
     )
+    # Parts stay off in another text, curves are those of one text.
+    app = open_app(whole_off="layer.1.head.2 layer.0.edge.1.0", whole_open="layer.1")
+    assert picture(app)[1]["off"] == ["layer.1.head.2", "layer.0.edge.1.0"]
+    app.text_area(key="text").set_value("No gap.").run()
+    told = picture(app)[1]
+    assert (told["open"], told["off"]) == ("layer.1", ["layer.1.head.2"])
     # What a link names that the model has not is passed over.
     app = open_app(whole_open="layer.7", whole_off="layer.7.head.1 nonsense")
     assert picture(app)[1]["open"] == ""

@@ -23,6 +23,7 @@ from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.browser.conftest import settle
 from tests.browser.test_accessibility import TENDED, faults
+from tests.browser.test_visit import LAPTOP
 
 LOCALE = Path(__file__).parents[2] / "assets" / "locales" / "en" / "whole_model.json"
 TEXTS = {
@@ -78,6 +79,8 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
     expect(view).to_have_attribute("data-open", "layer.1")
     panel = view.get_by_role("region")
     expect(panel.locator(".head")).to_have_count(8)
+    last = panel.locator(".head [aria-pressed]").last.bounding_box()
+    assert last["y"] + last["height"] <= LAPTOP["height"]
     # Back, the layer's switch, the other half; then each head and its switch.
     for _ in range(3 + 2 * 3):
         page.keyboard.press("Tab")
@@ -94,7 +97,7 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
     page.keyboard.press("Enter")
     expect(view).to_have_attribute("data-open", "layer.1.head.2")
     # Its softmax, of all pieces at once.
-    expect(panel.locator("tr")).to_have_count(11)
+    expect(panel.locator("tr:has(.meter)")).to_have_count(10)
     expect(page.get_by_role("link", name="Attention").last).to_be_visible()
     page.keyboard.press("Escape")
     expect(view).to_have_attribute("data-open", "layer.1")
@@ -117,8 +120,8 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
 def test_each_part_opens_in_place_from_a_link(open_whole):
     for name, said in (
         ("embeddings", "normalized"),
-        ("layer.3", "What attention adds"),
-        ("layer.3.mlp", "Words that it makes likelier"),
+        ("layer.3", "Attention adds"),
+        ("layer.3.mlp", "Makes likelier"),
         ("layer.3.head.0", "Softmax"),
         ("mlm.logits", "Temperature"),
     ):
@@ -131,14 +134,13 @@ def test_each_part_opens_in_place_from_a_link(open_whole):
 def test_a_word_is_hidden_put_back_and_typed_over(open_whole):
     page, view = open_whole()
     married = view.locator("[data-part=foot] text", has_text="married")
+    married.hover()
+    expect(view.get_by_role("status").last).to_contain_text("Effect: without married")
     married.click()
     expect(view).to_have_attribute("data-focus", "3")
     married.click()
     box = page.locator(".st-key-text textarea")
     expect(box).to_have_value("They were [MASK] and had three [MASK].")
-    # A click on the picture before would be on a text that is gone.
-    expect(view.locator("[data-part=foot] text", has_text="[MASK]")).to_have_count(2)
-    settle(page)
     view.locator("[data-part=foot] text", has_text="three").click()
     expect(view).to_have_attribute("data-focus", "6")
     word = view.get_by_role("textbox")
@@ -152,6 +154,46 @@ def test_a_word_is_hidden_put_back_and_typed_over(open_whole):
     expect(view).to_have_attribute("data-focus", "3")
     view.get_by_role("button", name="Put the word back").click()
     expect(box).to_have_value("They were married and had ten [MASK].")
+    # The mask of the example hides nothing that could be put back.
+    view.locator("[data-part=foot] text", has_text="[MASK]").last.click()
+    expect(view.get_by_role("button", name="Put the word back")).to_be_hidden()
+
+
+# What the person did before the next picture came, and the pieces that were followed.
+BETWEEN = """root => {
+  const word = (text) => [...root.querySelectorAll('[data-part=foot] text')]
+    .find((one) => one.textContent === text)
+  const click = (one) => one.dispatchEvent(new MouseEvent('click', { bubbles: true }))
+  window.followed = []
+  const note = () => window.followed.push(root.dataset.focus)
+  new MutationObserver(note).observe(root, { attributeFilter: ['data-focus'] })
+  const box = root.querySelector('input.word')
+  box.value = 'once married'
+  box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }))
+  click(word('were'))
+  click(word('were'))
+  click(root.querySelector('[data-name="layer.4"]'))
+  click(word('three'))
+}"""
+
+
+def test_what_is_clicked_before_the_next_picture_is_kept(open_whole):
+    page, view = open_whole()
+    view.locator("[data-part=foot] text", has_text="married").click()
+    expect(view).to_have_attribute("data-focus", "3")
+    settle(page)
+    view.evaluate(BETWEEN)
+    # The word that was typed, the one that was hidden, the part and the piece.
+    box = page.locator(".st-key-text textarea")
+    expect(box).to_have_value("They [MASK] once married and had three [MASK].")
+    expect(view.locator("[data-part=foot] text", has_text="once")).to_have_count(1)
+    expect(view.get_by_role("region")).to_contain_text("Attention adds")
+    expect(view).to_have_attribute("data-open", "layer.4")
+    for part in ("token=8", "whole_open=layer.4"):
+        expect(page).to_have_url(re.compile(part))
+    settle(page)
+    expect(view).to_have_attribute("data-focus", "7")
+    assert set(page.evaluate("window.followed")) <= {"2", "6", "7"}
 
 
 def test_a_curve_under_the_pointer_says_its_numbers_and_a_click_cuts_it(open_whole):
@@ -197,6 +239,9 @@ def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
     assert saved[0] == saved[1]
     assert "children" in saved[0]
     assert saved[0].count("<path") > 50
+    with page.expect_download() as file:
+        view.get_by_role("button", name="PNG").click()
+    assert file.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_table_has_every_share(open_whole):
@@ -270,28 +315,72 @@ def test_a_laptop_shows_a_long_text_and_what_is_said_of_it(open_whole):
         assert box["y"] + box["height"] <= 768, part
 
 
-@pytest.mark.parametrize(("num_layers", "size"), [(2, 5), (24, 64)])
-def test_few_and_many_layers_are_drawn_apart_from_each_other(
-    new_page, num_layers, size
-):
-    rng = np.random.default_rng(0)
-    shares = rng.dirichlet(np.ones(size), (num_layers, size))
-    words = [f"w{index}" for index in range(size - 4)]
-    read = BertTokenizer([*SPECIAL_TOKENS, *words]).encode(" ".join(words), "w0")
-    reached = follow_down(shares, 2)
-    probs = np.full((num_layers + 1, size, 1), 0.5)
-    guesses = ((("w1",),) * size,) * (num_layers + 1)
-    picture = WholeModel(read, 2, 0, shares, shares, reached, reached, probs, guesses)
-    page = new_page(base="about:")
-    page.set_content("<!doctype html><body></body>")
-    page.add_style_tag(content=component_style("whole_model"))
-    page.add_script_tag(content=component_script("whole_model"))
-    said = json.loads(LOCALE.read_text("utf-8"))
-    payload = whole_model_payload(picture, id="x", text="", file="", words=said)
-    page.evaluate(
-        "bytes => showWhole(document.body, Uint8Array.from(bytes), () => {})",
-        [*payload],
+@pytest.fixture
+def draw(new_page):
+    """Draws a picture of made-up numbers, a pair of texts, on a page of its own."""
+
+    def drawn(num_layers, size):
+        rng = np.random.default_rng(0)
+        shares = rng.dirichlet(np.ones(size), (num_layers, size))
+        words = [f"w{index}" for index in range(size - 4)]
+        read = BertTokenizer([*SPECIAL_TOKENS, *words]).encode(" ".join(words), "w0")
+        reached = follow_down(shares, 2)
+        probs = np.full((num_layers + 1, size, 1), 0.5)
+        guesses = ((("w1",),) * size,) * (num_layers + 1)
+        picture = WholeModel(
+            read, 2, 0, shares, shares, reached, reached, probs, guesses
+        )
+        page = new_page(base="about:")
+        page.set_content("<!doctype html><body></body>")
+        page.add_style_tag(content=component_style("whole_model"))
+        page.add_script_tag(content=component_script("whole_model"))
+        said = json.loads(LOCALE.read_text("utf-8"))
+        payload = whole_model_payload(picture, id="x", text="", file="", words=said)
+        page.evaluate(
+            "bytes => showWhole(document.body, Uint8Array.from(bytes), () => {})",
+            [*payload],
+        )
+        return page
+
+    return drawn
+
+
+def test_a_pair_has_two_colours_and_a_line_below_its_second_text(draw):
+    page = draw(2, 8)
+    foot = page.locator("[data-part=foot] text")
+    lines = foot.evaluate_all("all => all.map(t => t.getAttribute('text-decoration'))")
+    assert lines == [None] * 6 + ["underline"] * 2
+    curves = page.locator("[data-part=curves] path").evaluate_all(
+        "all => all.map(p => [+p.dataset.name.split('.')[4], p.getAttribute('stroke')])"
     )
+    of = {
+        part: {c for at, c in curves if (at > 5) == part and at != 2} for part in (0, 1)
+    }
+    assert len(of[0]) == len(of[1]) == 1
+    assert of[0] != of[1]
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_what_changes_moves_unless_the_system_asks_for_less_motion(draw, motion):
+    page = draw(2, 8)
+    page.emulate_media(reduced_motion=motion)
+    soon, later = page.evaluate(
+        """async () => {
+          const sizes = () => [...document.querySelectorAll('[data-part=nodes] circle')]
+            .map((dot) => +dot.getAttribute('r'))
+          const word = document.querySelectorAll('[data-part=foot] text')[3]
+          word.dispatchEvent(new MouseEvent('click', { bubbles: true }))
+          const soon = sizes()
+          await new Promise((done) => setTimeout(done, 1500))
+          return [soon, sizes()]
+        }"""
+    )
+    assert (soon == later) == (motion == "reduce")
+
+
+@pytest.mark.parametrize(("num_layers", "size"), [(2, 5), (24, 64)])
+def test_few_and_many_layers_are_drawn_apart_from_each_other(draw, num_layers, size):
+    page = draw(num_layers, size)
     for part in ("names", "beside"):
         texts = page.locator(f"[data-part={part}] text")
         expect(texts).to_have_count(num_layers + 1)

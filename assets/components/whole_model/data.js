@@ -8,6 +8,17 @@ function placeOf(data, token) {
   return Math.max(0, Math.min(token - data.first, data.tokens.length - 1))
 }
 
+/** Where a piece of one text stands in another: it, what is before it or behind it stayed. */
+function tokenIn(after, before, place, edit) {
+  const [old, now] = [before.tokens ?? [], after.tokens]
+  if (before.first !== after.first || old.length < before.numTokens) return null
+  const isSame = (from, shift) => old.slice(from).every((token, at) => token === now[from + at + shift])
+  const shift = now.length - old.length
+  if (isSame(place, shift)) return place + shift
+  const stays = old.slice(0, place + 1).every((token, at) => token === now[at])
+  return stays || place === edit?.token ? place : null
+}
+
 /** How much of the state of `to` after a layer comes from the state of `from` before it. */
 function shareOf({ data, state }, layer, to, from) {
   const size = data.tokens.length

@@ -1,7 +1,7 @@
 // Part 2: the picture: a rail for each piece, curves of what flows between them.
 
 // In pixels at the usual size of letters. A laptop shows all, and what is said below it.
-const SPACE = { left: 92, top: 28, foot: 50, turnedFoot: 92, words: 236, height: 372 }
+const SPACE = { left: 92, top: 28, foot: 50, turnedFoot: 92, words: 236, height: 372, above: 310 }
 const STEP = { least: 14, most: 110 } // from a height to the next
 const COLUMN = { narrowest: 11, beside: 22, touched: 40, phone: 720 }
 const WORD = { across: 160, down: 22, most: 6 } // of the likeliest words
@@ -26,9 +26,11 @@ function layOutRails(app) {
   const least = room < COLUMN.phone ? COLUMN.touched : COLUMN.narrowest
   const width = Math.max(room, left + right + size * least)
   const x = d3.scalePoint(data.tokens.map((_, place) => place), [left, width - right]).padding(0.5)
-  const isTurned = Math.max(...data.tokens.map(ruler(root))) > x.step() - 4
+  const widths = data.tokens.map(ruler(root))
+  const isTurned = widths.some((one, place) => (one + widths[place - 1]) / 2 > x.step() - 4)
   const foot = type * (isTurned ? SPACE.turnedFoot : SPACE.foot)
-  const fair = (type * SPACE.height - top - foot) / data.numLayers
+  const tall = Math.max(SPACE.height, Math.min(type * SPACE.height, innerHeight - SPACE.above))
+  const fair = (tall - top - foot) / data.numLayers
   const step = Math.max(STEP.least, Math.min(STEP.most, fair))
   const bottom = top + step * data.numLayers
   const levels = Array.from({ length: data.numLayers + 1 }, (_, level) => level)
@@ -186,18 +188,19 @@ function drawCounts(app) {
   placed(bars, { width, x: (one) => x(one.place) - width(one) / 2, y: bottom + (isTurned ? 8 : 13) })
 }
 
-/** The names of the layers at the left, which open them. */
+/** The names of the layers at the left, which open them, and of the bars. */
 function drawLayerNames(app) {
-  const { layout: { y, step }, state, theme } = app
-  const parts = ['embeddings', ...levelsOf(app).map((layer) => `layer.${layer}`)]
+  const { layout: { y, step, bottom }, data, state, theme, removed } = app
+  const parts = ['embeddings', ...levelsOf(app).map((layer) => `layer.${layer}`), ...(removed ? ['counts'] : [])]
   const names = joined(app, 'names', 'text', parts, (name) => name)
   const foot = y(0) + Math.max(0, FONT_SIZE - step / 2)
-  const middle = (name) => (name === 'embeddings' ? foot : y(+name.split('.')[1]) - step / 2)
-  names.all.text((name) => partName(app, name)).attr('x', 8).attr('dy', '0.35em')
-    .attr('data-name', (name) => name).attr('cursor', 'pointer')
+  const middle = (name) => ({ embeddings: foot, counts: bottom + 5 + FONT_SIZE }[name] ?? y(+name.split('.')[1]) - step / 2)
+  const isPart = (name) => name !== 'counts'
+  names.all.text((name) => (isPart(name) ? `${partName(app, name)} ›` : say(data, 'counts'))).attr('x', 8).attr('dy', '0.35em')
+    .attr('data-name', (name) => (isPart(name) ? name : null)).attr('cursor', (name) => (isPart(name) ? 'pointer' : null))
     .attr('paint-order', 'stroke').attr('stroke', (name) => (state.off.has(name) ? 'none' : theme.background)).attr('stroke-width', 4)
     .attr('font-size', Math.min(FONT_SIZE, step - 3))
-    .attr('fill', (name) => (name === state.part ? theme.focus : theme.text))
+    .attr('fill', (name) => (name === state.part || !isPart(name) ? theme.focus : theme.text))
     .attr('font-weight', (name) => (name === state.part ? 700 : 400))
     .attr('text-decoration', (name) => (state.off.has(name) ? 'line-through' : null))
   placed(names, { y: middle })
@@ -227,7 +230,7 @@ function drawAnswer(app) {
   const downOf = (index) => y + down * Math.floor(index / perLine)
   const title = joined(app, 'answer', 'text.title', data.numGuesses ? [0] : [], (one) => one)
   title.all.attr('x', x).attr('y', y - 14 * type).attr('font-weight', 700).attr('data-name', 'mlm.logits').attr('cursor', 'pointer')
-    .text(say(data, 'guess_at', { piece: data.tokens[state.place] }))
+    .text(`${say(data, 'guess_at', { piece: data.tokens[state.place] })} ›`)
   const bar = (part, value, shift, color) => {
     const bars = joined(app, 'answer', `rect.${part}`, data.numGuesses ? shown : [], ({ word }) => word)
     bars.all.attr('fill', color).attr('height', 3).attr('data-name', 'mlm.logits')

@@ -39,7 +39,7 @@ function showPanel(app) {
     if (hadFocus) parts.paper.focus({ preventScroll: true })
     return
   }
-  parts.panel.style.inset = layout.isWide ? `0 ${layout.width - layout.words.x + 14}px 0 0` : `${layout.top - 12 * layout.type}px 0 0`
+  parts.panel.style.margin = layout.isWide ? `0 ${layout.width - layout.words.x + 14}px 0 0` : `${layout.top - 12 * layout.type}px 0 0`
   const opened = app.isAlone ? savedInside(app) : app.opened
   const isHere = opened && opened.open === state.open && opened.focus === app.token()
   const inside = isHere ? insideOf(app, opened) : [element('p', {}, [app.isAlone ? onlyInApp(app) : say(app.data, 'opening')])]
@@ -107,7 +107,7 @@ function insideLayer(app, { arrays, kept, attention, feed_forward }, layer) {
     const weights = arrays.weights.subarray(head * size, (head + 1) * size)
     const { piece, share } = strongest(app, weights)
     const title = say(app.data, 'head_number', { head: head + 1 })
-    const shown = [element('b', {}, [title]), fan(app, weights), element('span', {}, [`${piece} ${share}`])]
+    const shown = [element('b', {}, [title]), fan(app, weights), element('span', {}, [`${share} ${piece}`])]
     const look = element('button', { type: 'button', onclick: (event) => openPart(app, name, event), 'data-name': name }, shown)
     look.setAttribute('aria-label', `${title}, ${say(app.data, 'looks_most', { piece, share })}`)
     const box = element('div', { className: 'head' }, [look, switchFor(app, name)])
@@ -131,7 +131,7 @@ function strongest({ data }, weights) {
 
 /** The weights of one head, as curves into the piece in focus. */
 function fan({ data, state, theme }, weights) {
-  const [width, height] = [150, 60]
+  const [width, height] = [100, 64]
   const x = d3.scalePoint(data.tokens.map((_, place) => place), [6, width - 6])
   const path = d3.linkVertical()
   const lines = data.tokens.map((_, place) => shape('path', {
@@ -150,8 +150,12 @@ function bars({ data }, rows) {
   return element('table', { className: 'bars' }, rows.map(([word, value]) => element('tr', {}, [
     element('th', { scope: 'row' }, [say(data, word)]),
     element('td', {}, [value.toFixed(2)]),
-    element('td', {}, [element('span', { className: 'meter', style: `width:${(8 * value) / longest}em` })]),
+    element('td', {}, [meter(value / longest)]),
   ])))
+}
+
+function meter(share) {
+  return element('span', { className: 'meter', style: `--share:${share}` })
 }
 
 function row(cells, tag = 'td') {
@@ -184,17 +188,17 @@ function insideHead(app, { arrays }) {
   const names = steps.map((step) => say(data, `step_${step}`, { root: Math.sqrt(size).toFixed(2) }))
   const rows = data.tokens.map((token, place) => {
     const at = place + data.first
-    const weight = element('span', { className: 'meter', style: `width:${70 * weights[at]}px` })
     return row([
       token, strip(app, keys.subarray(at * size, (at + 1) * size), ofKeys), products[at].toFixed(2), scores[at].toFixed(2),
-      element('span', {}, [weight, ` ${(100 * weights[at]).toFixed(1)} %`]),
+      element('span', {}, [meter(weights[at]), ` ${(100 * weights[at]).toFixed(1)} %`]),
       strip(app, values.subarray(at * size, (at + 1) * size), ofValues),
     ])
   })
-  const first = element('p', {}, [`${names[0]} (${data.tokens[state.place]}) `, strip(app, query, largestOf(query))])
-  const last = element('p', {}, [`${say(data, 'step_output')} `, strip(app, output, ofValues)])
   const head = row([say(data, 'piece'), ...names.slice(1)], 'th')
-  return [first, element('div', { className: 'table-box', tabIndex: 0 }, [element('table', {}, [head, ...rows])]), last]
+  // Numbers of the query stand above those of the keys that they meet, sums below values.
+  const first = row([`${names[0]}: ${data.tokens[state.place]}`, strip(app, query, largestOf(query)), '', '', '', ''])
+  const last = row(['', '', '', '', say(data, 'step_output'), strip(app, output, ofValues)])
+  return [element('table', {}, [head, first, ...rows, last])]
 }
 
 function insideFeedForward(app, { arrays, attention, feed_forward, words }, layer) {
@@ -238,9 +242,8 @@ function insideAnswer(app, { arrays, best, words }) {
     const head = row(['word', 'logit', 'divided', 'softmax'].map((word) => say(data, word)), 'th')
     table.replaceChildren(head, ...best.map((index, place) => {
       const prob = Math.exp(arrays.logits[index] / heat - top) / sum
-      const meter = element('span', { className: 'meter', style: `width:${120 * prob}px` })
       return row([words[place], arrays.logits[index].toFixed(2), (arrays.logits[index] / heat).toFixed(2),
-        element('span', {}, [meter, ` ${(100 * prob).toFixed(2)} %`])])
+        element('span', {}, [meter(prob), ` ${(100 * prob).toFixed(2)} %`])])
     }))
   }
   slider.oninput = fill

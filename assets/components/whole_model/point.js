@@ -54,10 +54,15 @@ function describe(app, found) {
   const share = percent(reached[level][place])
   const height = level ? say(data, 'after_layer', { layer: level }) : say(data, 'at_foot')
   const guess = data.numGuesses ? guessesAt(app, level, place)[0] : null
-  const here = guess ? ` ${say(data, 'guess_here', { word: guess.word, prob: percent(guess.prob) })}` : ''
+  if (guess && place === state.place && level === data.numLayers) {
+    return `${say(data, 'guess_at', { piece })}: ${guess.word} ${percent(guess.prob)}`
+  }
   const gone = app.removed?.get(place + data.first)
-  const without = gone === undefined ? '' : ` ${say(data, 'without_piece', { moved: percent(gone), piece })}`
-  return say(data, 'of_piece', { piece, height, share, focus }) + here + without
+  return [
+    say(data, 'of_piece', { piece, height, share, focus }),
+    guess && say(data, 'guess_here', { word: guess.word, prob: percent(guess.prob) }),
+    gone !== undefined && say(data, 'without_piece', { moved: percent(gone), piece }),
+  ].filter(Boolean).join(' ')
 }
 
 function showHover(app, found) {
@@ -76,16 +81,18 @@ function showHover(app, found) {
 function listenToPointer(app) {
   const { paper } = app.parts
   const at = (event) => {
+    const { name, token } = event.target.dataset
+    if (name === 'tokens') return { place: token - app.data.first, level: 0 }
     const box = paper.getBoundingClientRect()
-    return [event.clientX - box.left, event.clientY - box.top]
+    return under(app, event.clientX - box.left, event.clientY - box.top)
   }
-  paper.onpointermove = (event) => showHover(app, under(app, ...at(event)))
+  paper.onpointermove = (event) => showHover(app, at(event))
   paper.onpointerleave = () => showHover(app, null)
   paper.onclick = (event) => {
     const { name, token } = event.target.dataset
     if (name === 'tokens') return clickWord(app, +token - app.data.first)
     if (name && !name.includes('edge')) return openPart(app, name, event)
-    const found = under(app, ...at(event))
+    const found = at(event)
     if (found?.curve) toggleOff(app, found.curve.name)
     else if (found && found.place === app.state.place) openAt(app, found.level, event)
     else if (found) app.focusOn(found.place)
@@ -94,9 +101,13 @@ function listenToPointer(app) {
 
 /** A word is followed; once more, it is hidden or comes back. */
 function clickWord(app, place) {
-  const { data, state } = app
-  if (place !== state.place || data.isAdded[place] || app.isAlone) return app.focusOn(place)
-  app.tell({ edit: { token: app.token(), word: null } })
+  if (place !== app.state.place || !canHide(app) || app.isAlone) return app.focusOn(place)
+  app.typeOver(null)
+}
+
+/** Whether the piece in focus is a word of the text, or a mask that hides one. */
+function canHide({ data, state: { place } }) {
+  return !data.isAdded[place] && (!data.isMask[place] || Boolean(data.hides?.includes(place + data.first)))
 }
 
 /** A point of the rail in focus opens what made it: the feed-forward half, or the foot. */

@@ -13,13 +13,19 @@ function showWhole(parent, bytes, send) {
   const began = performance.now()
   const data = readPayload(bytes)
   const app = apps.get(parent) ?? startWhole(parent)
-  const isOther = app.data.id !== data.id
-  const token = isOther ? data.focus : app.token()
+  const { data: before, edit, turn, state } = app
   Object.assign(app, { data, send })
-  app.state.place = placeOf(data, token)
-  if (isOther) {
-    Object.assign(app, { turn: 0, opened: null, switched: null, removed: null, agreement: undefined })
-    app.state.off = new Set()
+  if (before.id !== data.id) {
+    // What was clicked while this picture was on its way is of the text before.
+    const moved = turn > app.answered ? tokenIn(data, before, state.place, edit) : null
+    const late = app.late.splice(0).map((one) => ({ ...one, token: tokenIn(data, before, one.token - before.first, edit) }))
+    state.place = placeOf(data, moved ?? data.focus)
+    if (data.numLayers !== before.numLayers) state.open = ''
+    app.parts.status.textContent = ''
+    state.off = new Set([...state.off].filter((name) => !name.includes('edge')))
+    Object.assign(app, { edit: null, opened: null, switched: null, removed: null, agreement: undefined })
+    late.forEach((one) => one.token === null || app.tell(one))
+    if (turn > (edit?.turn ?? 0) && moved !== null) app.tell()
   }
   listenToAnswers(app)
   app.redraw()
@@ -48,12 +54,13 @@ function startWhole(parent) {
   const parts = buildWhole()
   const state = { place: 0, raw: false, open: '', off: new Set(), part: '', station: null }
   const still = matchMedia('(prefers-reduced-motion: reduce)')
-  const app = { data: { id: null }, parts, state, root: parts.root, turn: 0 }
+  const app = { data: { id: null }, parts, state, root: parts.root, turn: 0, answered: 0, edit: null, late: [] }
   Object.assign(app, {
     token: () => app.state.place + app.data.first,
     moveMs: () => (still.matches || app.isNew ? 0 : MOVE_MS),
     lastSaid: () => lastSaid(app),
-    tell: (more = {}) => tellPage(app, more),
+    tell: (edit) => tellPage(app, edit),
+    typeOver: (word) => app.tell({ token: app.token(), word }),
     redraw: () => redrawWhole(app),
     focusOn: (place) => focusOn(app, place),
   })
@@ -103,6 +110,7 @@ function redrawWhole(app) {
   drawPicture(app)
   showFocusedRail(app)
   keepInSight(app)
+  showWaiting(app)
   writeControls(app)
   showPanel(app)
   if (parts.details.open) fillTable(app)
@@ -125,7 +133,7 @@ function lastSaid({ data, state, isAlone }) {
 }
 
 function writeControls(app) {
-  const { parts, data, state } = app
+  const { parts, data, state, root } = app
   const piece = data.tokens[state.place]
   const isMask = data.isMask[state.place]
   const put = (name, word, places) => (parts[name].textContent = say(data, word, places))
@@ -142,13 +150,17 @@ function writeControls(app) {
   parts.before.disabled = !state.station
   put('svg', 'save_svg')
   put('png', 'save_png')
-  if (parts.word.dataset.of !== `${data.id} ${app.token()}`) {
-    parts.word.value = isMask ? '' : piece
-    parts.word.dataset.of = `${data.id} ${app.token()}`
+  // What somebody is typing stays.
+  const { value, dataset } = parts.word
+  const isTyped = root.getRootNode().activeElement === parts.word && value !== dataset.put
+  if (!isTyped && dataset.of !== `${data.id} ${app.token()}`) {
+    parts.word.value = dataset.put = isMask ? '' : piece
+    dataset.of = `${data.id} ${app.token()}`
   }
   parts.word.placeholder = say(data, 'type_over', { piece })
   parts.word.setAttribute('aria-label', parts.word.placeholder)
-  parts.word.disabled = parts.hide.disabled = data.isAdded[state.place] || Boolean(app.isAlone)
+  parts.word.disabled = data.isAdded[state.place]
+  parts.hide.hidden = !canHide(app)
   parts.summary.textContent = say(data, 'as_table')
   parts.panel.setAttribute('aria-label', say(data, 'inside'))
   parts.status.textContent ||= app.lastSaid()
@@ -183,11 +195,11 @@ function listenToControls(app) {
     app.tell()
     app.redraw()
   }
-  parts.hide.onclick = () => app.tell({ edit: { token: app.token(), word: null } })
+  parts.hide.onclick = () => app.typeOver(null)
   parts.word.onkeydown = (event) => {
     event.stopPropagation()
     const word = parts.word.value.trim()
-    if (event.key === 'Enter' && word) app.tell({ edit: { token: app.token(), word } })
+    if (event.key === 'Enter' && word) app.typeOver(word)
   }
   parts.reset.onclick = () => {
     state.off.clear()
@@ -273,12 +285,20 @@ function moveTo(app, name) {
   app.parts.status.textContent = say(app.data, 'enter_opens', { part: partName(app, name) })
 }
 
-function tellPage(app, more) {
+/** Says what is chosen and, until the text has changed, what it is to be changed to. */
+function tellPage(app, edit) {
   const { state, data } = app
+  if (edit && app.edit) return app.late.push(edit)
   app.turn += 1
+  if (edit) app.edit = { ...edit, turn: app.turn }
+  showWaiting(app)
   app.send({
-    id: data.id, turn: app.turn, focus: app.token(), open: state.open, raw: state.raw, off: [...state.off], ...more,
+    id: data.id, turn: app.turn, focus: app.token(), open: state.open, raw: state.raw, off: [...state.off], edit: app.edit,
   })
+}
+
+function showWaiting({ parts, edit }) {
+  parts.scroll.setAttribute('aria-busy', String(Boolean(edit)))
 }
 
 /** Takes what the page answers, which comes apart from the picture: it is small. */
@@ -294,7 +314,8 @@ function takeAnswers(app, told) {
   if (told.id !== data.id) return
   // Who has gone on since waits for the answer to that.
   if (told.turn < app.turn && !app.isAlone) return
-  app.turn = told.turn
+  app.turn = app.answered = told.turn
+  app.edit = null
   const isOther = state.open !== told.open
   Object.assign(state, { place: placeOf(data, told.focus), raw: told.raw, open: told.open, off: new Set(told.off) })
   app.opened = told.opened && { ...told.opened, arrays: told.arrays, open: told.open, focus: told.focus }
