@@ -27,13 +27,7 @@ _TICK_SECONDS = 0.4
 def watch_training(
     trainings: Mapping[str, Training], neuron: int, code: Program
 ) -> None:
-    """Draws the step slider with its play button, and both networks at that step.
-
-    Args:
-        trainings: of two functions; the second is drawn on top.
-        neuron: the one that is followed, from 0.
-        code: see `show_figure`.
-    """
+    """Draws the step slider with its play button, and both networks at that step."""
     last = len(next(iter(trainings.values())).losses) - 1
     if st.session_state.pop(_ENDED, False):
         # Once more: a browser may miss what one run sets when another follows.

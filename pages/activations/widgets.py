@@ -71,11 +71,7 @@ def choose_function(
 def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
     """Draws a choice that stands in the address in the same words in any language.
 
-    Args:
-        key: of the widget, its name in the address, and the beginning of the keys of
-            its texts: "activations.<key>_<option>".
-        options: the first one is the default.
-        label: above the choice; none if empty.
+    The keys of its texts begin with `key`: "activations.<key>_<option>".
     """
     return choose_linked(
         st.segmented_control,

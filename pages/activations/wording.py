@@ -48,12 +48,7 @@ def derivation(steps: Mapping[str, str]) -> str:
 
 
 def number(value: float, digits: int = 3) -> Markdown:
-    """Writes a number for a reader, very small and very large ones as powers of ten.
-
-    Args:
-        value: finite.
-        digits: that count.
-    """
+    """Writes a number for a reader, very small and very large ones as powers of ten."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         rounded = 0.0 if value == 0 else float(f"{value:.{digits}g}")
         return Markdown(f"{rounded:,.10g}".replace("-", "−"))

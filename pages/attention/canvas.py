@@ -107,11 +107,7 @@ def head_map(
 
 @dataclass(frozen=True)
 class Look:
-    """How a visitor wants the pictures drawn.
-
-    Args:
-        scale, is_lying, threshold, heads: see `AttentionView`.
-    """
+    """How a visitor wants the pictures drawn."""
 
     scale: str = "linear"
     is_lying: bool = False

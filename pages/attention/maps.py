@@ -47,11 +47,9 @@ class CellColumns(Mapping[str, list[Any]]):
     512 tokens have 262,144 pairs, and few visitors open the table: until then nothing
     but the names of the columns is known.
 
-    Args:
-        values: float or bool `[R, C]`; bool becomes 0 and 1.
-        rows, columns: R and C labels.
-        titles: what a number is, what a row is, and what a column is. In the language
-            of the page: a click that saves has no session to ask for it.
+    `values` are float or bool `[R, C]`, with bool as 0 and 1. `titles` say what a
+    number, a row and a column is, in the language of the page: a click that saves has
+    no session.
     """
 
     def __init__(

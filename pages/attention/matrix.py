@@ -29,9 +29,8 @@ def shown_attention(
 ) -> ShownAttention | None:
     """What the reader asked for, with the filters.
 
-    Returns:
-        `None` while long work is on its way, which is drawn in its `place`, unique on
-        the page.
+    `None` while long work is on its way, which is drawn in its `place`, unique on the
+    page.
     """
     method, count = view.method, tokenized.num_tokens
     # Maxima or flows of pieces, added up, would be a number that nothing gives.

@@ -123,12 +123,8 @@ def show_nearest_points(
 ) -> None:
     """Names the points nearest to a chosen one as bars, and marks them on the map.
 
-    Args:
-        key: of the map.
-        labels: of all its points.
-        contexts: the sentence of each point.
-        at: the chosen point, the state that is shown, and what that is called.
-        near: by cosine, nearest first.
+    `at` is the chosen point, the state that is shown, and what that is called; `near`
+    are those by cosine, nearest first.
     """
     point, state, layer = at
     if not len(near.ids):

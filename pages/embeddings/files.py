@@ -23,16 +23,10 @@ _VECTORS, _METADATA = "vectors.tsv", "metadata.tsv"
 class MapFiles:
     """What can be taken away of a map of M points.
 
-    Args:
-        explained: what the files hold, as Markdown.
-        table: columns of M values for a spreadsheet, named as the visitor reads.
-        metadata: the same for the projector, whose files are alike in all languages;
-            the name of a point first.
-        coordinates: float `[M, k]`, on the map.
-        worth: what the map is worth and which seed it follows from, for the table;
-            the vectors are those of the full space and need none.
-        size: numbers in a vector.
-        vectors: gives `[M, size]`.
+    `explained` is Markdown; `table` has columns of M values in the words of the reader,
+    `metadata` the same for the projector, whose files are alike in all languages, the
+    name of a point first; `coordinates` are float `[M, k]`. `worth` says what the map
+    is worth, and its seed; `vectors`, `[M, size]`, are of the full space and need none.
     """
 
     explained: str
@@ -45,12 +39,7 @@ class MapFiles:
 
 
 def offer_files(key: str, collect: Callable[[], MapFiles]) -> None:
-    """Draws the files of a map in a popover; they are made once it is opened.
-
-    Args:
-        key: the beginning of the widgets' keys, and of the table's name.
-        collect: gives what they hold.
-    """
+    """Draws the files of a map in a popover; they are made once it is opened."""
     files = st.popover(
         t("embeddings.files"),
         icon=":material/download:",
@@ -80,11 +69,7 @@ def offer_tsv(
 ) -> None:
     """Draws the buttons for both files of the projector; made when clicked.
 
-    Args:
-        key: the beginning of the buttons' keys.
-        size: numbers in a vector.
-        vectors: gives `[M, size]`.
-        metadata: columns of M values, the name of a point first.
+    `vectors` gives `[M, size]`; `metadata` has columns of M values, the name first.
     """
     count = len(next(iter(metadata.values())))
     if count > (limit := MAX_EXPORTED_NUMBERS // size):

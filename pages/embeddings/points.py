@@ -63,13 +63,7 @@ _NAMES = ("state", "color", "search", "only", "near", "selected")
 
 @dataclass(frozen=True)
 class Choice:
-    """What a visitor has chosen on a map.
-
-    Args:
-        state: which state is shown, from 0.
-        search: text that points are looked for by.
-        selected: a point, or `None`.
-    """
+    """What a visitor has chosen on a map."""
 
     state: int
     search: str
@@ -80,10 +74,8 @@ class Choice:
 class _Memory:
     """What a map was sent last.
 
-    Args:
-        labels: see `labels_id`; what an address says was chosen among these.
-        points: see `points_id`.
-        first: what was chosen when these points were sent.
+    What an address says was chosen among `labels`; `first` when these `points` were
+    sent.
     """
 
     labels: str
@@ -120,14 +112,8 @@ def point_map(
 ) -> Choice:
     """Draws a map.
 
-    Args:
-        points: what to show, without words; what the address says is chosen goes
-            before `first`.
-        key: of the component, and of its choices in the address.
-        on_choice: called before the page runs after another choice.
-
-    Returns:
-        What is chosen now.
+    What the address says is chosen goes before `first` of the points. `on_choice` is
+    called before the page runs after another choice.
     """
     chosen = (st.session_state.get(key) or {}).get("choice")
     memory_key = f"{key}_memory"
@@ -157,11 +143,7 @@ def point_map(
 def mark_points(key: str, of: int, state: int, points: Sequence[int]) -> None:
     """Marks the nearest points of a selected one on a map that was drawn before.
 
-    Args:
-        key: of the map.
-        of: the selected point; nothing is marked once another one is.
-        state: that the points are the nearest in; likewise.
-        points: nearest first.
+    Nothing is marked once another point or state is chosen than `of` and `state`.
     """
     sent = {"map": key, "of": of, "state": state, "points": [int(p) for p in points]}
     _marks(data=sent, key=f"{key}_marks")

@@ -27,15 +27,8 @@ def quality_sentence(
 ) -> str:
     """Plain text: the share of variance, the neighbours kept, the seed.
 
-    Args:
-        quality: `None` where there are too few points, or where all are one.
-        explained: share of the variance; `None` or NaN for a map without one.
-        seed: that the map follows from.
-        method: of `METHODS`.
-        neighbourhood: of other methods than PCA.
-        num_steps: likewise.
-        start: likewise, "pca" or "before", the map of the layer before.
-        are_one: whether the vectors differ by rounding alone.
+    `quality` is `None` where there are too few points or `are_one`: they differ by
+    rounding alone. `start` is "pca" or "before", the map of the layer before.
     """
     if are_one:
         return plain("embeddings.note_are_one")

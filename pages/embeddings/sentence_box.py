@@ -27,12 +27,8 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
 
     What is typed is part of the address as long as it fits.
 
-    Args:
-        model: its language chooses the sentences at first.
-        name: of the bundled set, and of the widget.
-
-    Returns:
-        The sentences; `None` while there are none, or too many.
+    What is typed is part of the address as long as it fits. `None` while there are no
+    sentences, or too many.
     """
     key = f"embeddings_{name}"
     language = language_of(model)

@@ -47,11 +47,7 @@ _Read = tuple[FileRows, tuple[Note, ...]]
 
 
 def offer_file(key: str) -> None:
-    """Draws the uploader and its choices; what is taken replaces the text of the box.
-
-    Args:
-        key: of the box.
-    """
+    """Draws the uploader and its choices; what is taken replaces the box's text."""
     with st.popover(t("embeddings.from_file"), icon=":material/upload_file:"):
         upload_box(
             t("embeddings.file"),
@@ -220,15 +216,11 @@ def _read_table(source: bytes | Path, **options: Any) -> _Read:
 def read_file(name: str, data: bytes) -> _Read:
     """Reads a table, or lines as a user would type them into the box.
 
-    Args:
-        name: of the file; ".txt" is a sentence a line.
-        data: what is in it.
-
-    Returns:
-        The rows, and what was guessed or left out.
-
     Raises:
         DatasetError: it is no text, or no such table.
+
+    A name that ends in ".txt" is that of a sentence a line. Returns the rows, and what
+    was guessed or left out.
     """
     if not name.lower().endswith(".txt"):
         return _read_table(data)

@@ -24,15 +24,7 @@ _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
 def show_similarity(
     model: str, lines: LabelledLines, found: SentenceMap, chosen: Choice, layer: str
 ) -> None:
-    """Draws the cosines once they are asked for.
-
-    Args:
-        model: its id.
-        lines: the sentences.
-        found: their map.
-        chosen: on the map: the layer, and which points may be asked for.
-        layer: its name.
-    """
+    """Draws the cosines once they are asked for."""
     if not switch_linked("embeddings.similarity", key="embeddings_similarity"):
         return
     rows = _choose_points(model, lines, found, chosen)

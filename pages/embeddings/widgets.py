@@ -38,13 +38,8 @@ def choose(
 ) -> str:
     """Draws a choice that is part of the address.
 
-    Args:
-        name: begins the keys of its texts: NAME, NAME_help, and NAME_OPTION.
-        options: the first one is the default.
-        widget: see `choose_linked`.
-        key: of the widget, unless that is "embeddings_NAME".
-        is_explained: whether there is a help.
-        arguments: passed on.
+    `name` begins the keys of its texts: NAME, NAME_help if it `is_explained`, and
+    NAME_OPTION; "embeddings_NAME" is its own.
     """
     return choose_linked(
         widget,
@@ -59,13 +54,7 @@ def choose(
 
 
 def choose_place(name: str, most: int, default: int = 1) -> int:
-    """Draws the choice of a whole number, counted from 1.
-
-    Args:
-        name: of the texts of the label and help, and of the widget.
-        most: the last one.
-        default: chosen at first.
-    """
+    """Draws the choice of a whole number, counted from 1."""
     return choose_number(
         st.number_input,
         t(f"embeddings.{name}"),
@@ -80,14 +69,7 @@ def choose_place(name: str, most: int, default: int = 1) -> int:
 def type_word(
     name: str, language: str, examples: dict[str, str], most: int = 60
 ) -> str:
-    """Draws a box for words.
-
-    Args:
-        name: of the label's text, and of the widget.
-        language: of the model, "en" or "zh".
-        examples: what stands in an untouched box, by language.
-        most: characters.
-    """
+    """Draws a box for words."""
     return type_linked(
         st.text_input,
         t(f"embeddings.{name}"),

@@ -176,13 +176,8 @@ def edit_rows(
 ) -> Mending:
     """Draws rows that can get another label, or be left out; returns what was changed.
 
-    Args:
-        table: cells by column, "leave_out" and "label" among them.
-        names: of the columns.
-        rows: the rows, in the same order.
-        labels: to choose from; `None` where a label is a number to be typed.
-        key: of the widget.
-        alt: what a screen reader says of it.
+    `table` has cells by column, "leave_out" and "label" among them, in the order of
+    `rows`; `labels` is `None` where one is a number to be typed.
     """
     kinds = st.column_config
     config: dict[str, Any] = dict(names)
@@ -208,9 +203,7 @@ def mending_of(
 ) -> Mending:
     """What was changed in the rows that are shown.
 
-    Args:
-        edited: new cells by column, by place of the row.
-        rows: as they were.
+    `edited` has new cells by column, by place of the row.
     """
     labels, dropped = [], []
     for place, cells in sorted(edited.items()):

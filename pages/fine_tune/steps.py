@@ -22,11 +22,7 @@ def peek_step() -> str:
 
 
 def choose_step(open_steps: Sequence[str]) -> str:
-    """Draws the row of steps.
-
-    Returns:
-        The chosen one of `STEPS`; it may be closed.
-    """
+    """Draws the row of steps."""
     names = {
         step: f"{'' if step in open_steps else ':material/lock: '}{number} "
         + plain(f"fine_tune.step_{step}")

@@ -36,8 +36,7 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     The box takes files of any kind, and more of them than we do: our refusals know
     more than its own. Only what is beyond that it refuses itself, before it is sent.
 
-    Returns:
-        Handle and name of the file that came in this run; `None` without one.
+    Returns handle and name of the file that came in this run; `None` without one.
     """
     # A new key empties the box.
     uploads, problem = f"ft_{place}_uploads", f"ft_{place}_refused"

@@ -55,13 +55,7 @@ def type_texts(
 ) -> Texts | None:
     """Draws a box for a text, and one for a second text if `labels` has two.
 
-    Args:
-        widget: `text_input` or `text_area`.
-        labels: by key of the box.
-        most: characters in a box.
-
-    Returns:
-        What was typed; `None` where a box is empty.
+    `labels` are by key of the box; `None` where a box is empty.
     """
     typed = [
         type_linked(widget, label, "", key=key, max_chars=most)

@@ -33,13 +33,9 @@ TRY_TABLE, _SOURCE = "ft_try_table", "ft_try_table_source"
 class Classifier:
     """A model that says something of a text.
 
-    Args:
-        model_id: opens it.
-        has_pairs: whether it is to read two texts at a time.
-        max_tokens: what texts are cut to; 0 for what its own files say.
-        text_column, pair_column: of the table that it learned from; "" where they
-            are not known, or there is no second text.
-        outcome: of its training, where that is still here.
+    `max_tokens` is 0 for what its own files say. The columns are those of the table
+    that it learned from, "" where none is known; `outcome` is that of its training, if
+    here.
     """
 
     model_id: str

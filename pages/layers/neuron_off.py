@@ -35,15 +35,8 @@ def switch_off_here(
 ) -> Watched | None:
     """Draws the choice of an answer, and the answer with and without the neuron.
 
-    Args:
-        model: its id.
-        texts: what it reads.
-        name: of the token whose word is guessed.
-        token: its index.
-        neuron: (layer, neuron), from 0.
-
-    Returns:
-        The answer that is watched; `None`, with a sentence, where there is none.
+    `token` is that whose word, `name`, is guessed; `neuron` a layer and a neuron, from
+    0. `None`, with a sentence, where no answer is watched.
     """
     st.subheader(t("layers.off_title"), anchor=False)
     layer, number = neuron[0] + 1, neuron[1] + 1

@@ -24,13 +24,7 @@ _MOST_WORDS = 20
 
 @dataclass(frozen=True, eq=False)
 class StepPicture:
-    """What is shown of a step's numbers.
-
-    Args:
-        drawing: the picture.
-        description: the same in words, as Markdown.
-        columns: gives all numbers, as a table.
-    """
+    """What is shown of a step's numbers."""
 
     drawing: NumberStrips | NamedBars
     description: str
@@ -44,15 +38,7 @@ def picture_of(
     numbers: PartNumbers,
     tokenized: TokenizedText,
 ) -> StepPicture:
-    """What a step computed for the token that is followed, as a picture.
-
-    Args:
-        model: its id.
-        steps: all of them.
-        step: the one to draw.
-        numbers: of its part of the network.
-        tokenized: what the model reads.
-    """
+    """What a step computed for the token that is followed, as a picture."""
     values = numbers.of(step.name)
     if values is None:
         raise ValueError(f"The numbers of {step.name} are not those of its part.")

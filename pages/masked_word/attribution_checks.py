@@ -36,11 +36,8 @@ _NUM_HEADS = 5
 class Reason:
     """What is to be explained.
 
-    Args:
-        question: whose mask is looked at.
-        word: id of the word.
-        contrast: id of the word that it is held against, or `None`.
-        baseline: what integrated gradients start from.
+    The `word` is explained, against the word `contrast`; integrated gradients start
+    from `baseline`.
     """
 
     question: Question

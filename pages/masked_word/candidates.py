@@ -28,12 +28,8 @@ _MASK = "masked_mask"
 class Mask:
     """One mask and what the model says about it.
 
-    Args:
-        index: which mask, left to right.
-        logits: float32 `[V]`, before softmax.
-        vocabulary: V word pieces, by id.
-        order: token ids, most likely first, int64 `[V]`.
-        probs: float64 `[V]`, at temperature 1.
+    `logits` are float32 `[V]`, before softmax; `probs` float64 `[V]`, at temperature 1;
+    `order` token ids, the most likely first, int64 `[V]`.
     """
 
     index: int

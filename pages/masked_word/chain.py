@@ -24,21 +24,10 @@ _LARGEST = 500  # all of them are in every report
 class Chain:
     """A chain of this session.
 
-    Args:
-        model: its id.
-        text: what it began with; "" if it began with masks.
-        num_masks: what it began with instead, if not 0.
-        settings: how it draws.
-        state: where it stands.
-        run: what it did; `None` before the first step.
-        goal: steps to do in all.
-        job_id: of the chunk under way; `None` while it rests.
-        chunk: steps of that chunk.
-        began: when it was started, seconds.
-        origin: the state that the chunk began with.
-        before: what the chain had done by then.
-        error: why it stopped.
-        version: of the model's files, see `version_of`.
+    It began with `text`, or, where that is "", with `num_masks`; it is to do `goal`
+    steps. Of the chunk under way are `job_id`, `chunk`, its number of steps, `began`,
+    in seconds, and `origin` and `before`: where the chain stood then, and what it had
+    done.
     """
 
     model: str

@@ -40,8 +40,7 @@ _SIZE = "masked_click_size"
 def edit_text(model: str) -> MaskedText:
     """Draws the text box and the words below it, both of one state.
 
-    Returns:
-        The text with `[MASK]`; it may be empty or hold no mask.
+    It may be empty or hold no mask.
     """
     texts = sentence_of_visit(model)
     draw_box(st.container())

@@ -22,11 +22,7 @@ NUM_OFFERED = 20  # likeliest words in a list; any other may be typed
 class Question:
     """What stands above the panels.
 
-    Args:
-        model: its id.
-        text: what the model reads of the text.
-        tokenized: the same, in tokens.
-        mask: the one that is looked at; `None` in a text without any.
+    `mask` is `None` in a text without any.
     """
 
     model: str
@@ -91,9 +87,6 @@ def choose_word(question: Question, label: str, key: str, first: int = 0) -> int
     """Draws the choice of a word: the likeliest ones, or any that is typed.
 
     At first the likeliest one but `first`.
-
-    Returns:
-        The id of the word.
     """
     return choose_piece(
         label,

@@ -21,11 +21,10 @@ _SOME = 8  # words in a sentence
 def show_reading(model: str, text: str) -> TokenizedText | None:
     """Draws the counter and the tokens; offers to cut a text that is too long.
 
-    Returns:
-        What the model reads, or `None` while the text is too long.
-
     Raises:
         TextError: nothing but characters that the tokenizer drops.
+
+    `None` while the text is too long.
     """
     tokenized = ask(Explorer.tokenize)(model, text, cut=True)
     limit = ask(Explorer.info)(model).config.max_position_embeddings

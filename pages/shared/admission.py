@@ -51,9 +51,6 @@ class Admission:
 
     A tab of a visitor is a socket. Visitors are told apart by their cookie; without
     one, each request is a new visitor.
-
-    Args:
-        app: what answers.
     """
 
     def __init__(self, app: ASGIApp) -> None:

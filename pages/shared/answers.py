@@ -104,11 +104,7 @@ def forget_models() -> None:
 
 
 def ask_anew_if_changed(model: str) -> None:
-    """Forgets the answers about a folder that holds another model now.
-
-    Args:
-        model: its id.
-    """
+    """Forgets the answers about a folder that holds another model now."""
     seen, version = _seen(model), version_of(model)
     if seen["version"] != version:
         seen["version"] = version

@@ -54,11 +54,8 @@ def fits_address(
 ) -> bool:
     """Whether a text can be part of a link.
 
-    Args:
-        text: as it was typed; a Chinese character takes nine bytes of an address.
-        beside: what stands in the address already, or goes there with the text, by
-            its name.
-        most: bytes of all of it together.
+    `beside` stands in the address already, by its name; `most` is for all of it, in
+    bytes: a Chinese character takes nine.
     """
     if len(text) > most:
         return False
@@ -74,15 +71,6 @@ def as_linked(
     most_plain: int = LONGEST_IN_ADDRESS,
 ) -> str | None:
     """A text as a link holds it, compressed where it would be too long.
-
-    Args:
-        text: as it was typed.
-        beside: see `fits_address`.
-        most: bytes of all of it together.
-        most_plain: bytes of a text that is not compressed.
-
-    Returns:
-        What `unpack` reads; `None` where there is no room.
 
     Source:
         zlib is RFC 1950, base64url RFC 4648, section 5.
@@ -121,14 +109,8 @@ def follow_default(
 ) -> Any:
     """Gives a widget its value before it is drawn.
 
-    Args:
-        key: of the widget, and of the value in the address.
-        default: of an untouched widget.
-        read: makes a value of what the address says; `None` passes it over.
-        is_of_visit: whether all pages share the value, which a step back leaves.
-
-    Returns:
-        The value: of the session, of the address, or the default.
+    `read` makes a value of what the address says; `None` passes it over. All pages
+    share what `is_of_visit`: a step back leaves it.
     """
     before = key + DEFAULT
     is_linked = is_arrival() and key in st.query_params
@@ -181,14 +163,8 @@ def put_into_address(wanted: Mapping[str, Sequence[str]]) -> None:
 def write_linked(key: str, value: str, default: str, is_main: bool = False) -> bool:
     """Puts a value into the address, unless it is the default or too long.
 
-    Args:
-        key: of the widget, and of the value in the address.
-        value: as it was chosen or typed.
-        default: of an untouched widget.
-        is_main: may take all the room that others leave: the main text of a page.
-
-    Returns:
-        Whether a link brings the value back.
+    Returns whether a link brings it back. What `is_main`, the main text of a page, may
+    take all the room that others leave.
     """
     if value == default:
         put_into_address({key: []})
@@ -221,18 +197,8 @@ def choose_linked(
 ) -> str:
     """Draws a choice that is part of the address.
 
-    Args:
-        widget: `selectbox`, `segmented_control` or `pills` of Streamlit, or of a
-            container.
-        label: of the widget.
-        options: in their order; what was chosen among others gives way to `default`.
-        default: the option of an untouched widget, which the address leaves out;
-            `None` for the first.
-        key: of the widget, and of the choice in the address.
-        arguments: passed on.
-
-    Returns:
-        The option that is chosen.
+    What was chosen among other options gives way to `default`, which the address leaves
+    out; `None` for the first.
     """
     default = options[0] if default is None else default
     if follow_default(key, default) not in options:
@@ -254,16 +220,8 @@ def choose_named(
 ) -> str:
     """The same for a row of buttons, one of which is always chosen.
 
-    Args:
-        label: key of the text of the widget.
-        options: in their order.
-        names: with "_" and an option, the key of its text, on the page of `label`.
-        key: of the widget, and of the choice in the address.
-        widget: `segmented_control` or `pills`.
-        arguments: passed on.
-
-    Returns:
-        The option that is chosen.
+    `label` is the key of its text, `names` with "_" and an option that of the option,
+    on the same page.
     """
     page = label.split(".", 1)[0]
     return choose_linked(
@@ -286,11 +244,7 @@ def choose_linked_or_none(
     key: str,
     **arguments: object,
 ) -> str | None:
-    """`choose_linked` where nothing is chosen at first, and nothing may be.
-
-    Returns:
-        The option that is chosen, or `None`.
-    """
+    """`choose_linked` where nothing is chosen at first, and nothing may be."""
     if follow_default(key, None) not in options:
         st.session_state[key] = None
     widget(label, options, key=key, persist_state="session", **arguments)
@@ -310,16 +264,8 @@ def choose_several(
 ) -> tuple[str, ...]:
     """Draws a choice of any number of options that is part of the address.
 
-    Args:
-        label: of the widget.
-        options: in their order; none has a comma, which is between them in the address.
-        default: the options of an untouched widget.
-        key: of the widget, and of the choice in the address.
-        widget: `pills` or `segmented_control` of Streamlit, or of a container.
-        arguments: passed on.
-
-    Returns:
-        The options that are chosen, in their order, however clicked.
+    Returns them in the order of `options`, however clicked. No option has a comma,
+    which is between them in the address.
     """
 
     def read(_: str) -> list[str]:
@@ -344,14 +290,7 @@ def switch_linked(
 ) -> bool:
     """Draws a switch that is part of the address.
 
-    Args:
-        label: key of the text of the widget.
-        key: of the widget, and of the switch in the address.
-        default: whether an untouched one is on.
-        is_of_visit: see `follow_default`.
-
-    Returns:
-        Whether it is on.
+    `label` is the key of its text; `is_of_visit`: see `follow_default`.
     """
     follow_default(
         key,
@@ -377,17 +316,8 @@ def type_linked(
 ) -> str:
     """Draws a text box whose text is part of the address.
 
-    Args:
-        widget: `text_input` or `text_area` of Streamlit, or of a container.
-        label: of the widget.
-        default: what an untouched box says.
-        key: of the widget, and of the text in the address.
-        is_main: see `write_linked`.
-        max_chars: that the box takes; a link with more is cut.
-        arguments: passed on.
-
-    Returns:
-        The text, without white space around it.
+    Returns it without white space around it. A link with more than `max_chars` is cut;
+    `is_main`: see `write_linked`.
     """
     linked = follow_default(key, default, unpack)
     if max_chars and len(linked or "") > max_chars:
@@ -427,17 +357,7 @@ def choose_number(
     key: str,
     **arguments: object,
 ) -> N:
-    """Draws a number that is part of the address; a value out of range moves in.
-
-    Args:
-        widget: `slider` or `number_input` of Streamlit, or of a container.
-        label: of the widget.
-        low: least value.
-        high: greatest value, above `low` for a slider.
-        default: of an untouched widget.
-        key: of the widget, and of the value in the address.
-        arguments: passed on.
-    """
+    """Draws a number that is part of the address; a value out of range moves in."""
     kind = type(default)
     wanted = follow_default(key, default, functools.partial(read_number, kind=kind))
     _put(key, min(max(kind(wanted), low), high))

@@ -21,9 +21,7 @@ TOOL_WIDTH = 640  # of what a tool opens, pixels; a narrow screen makes it narro
 def program(template: str, **values: object) -> Program:
     """A program of the core's public names, which is written when somebody wants it.
 
-    Args:
-        template: of `bertviz_core.snippets`.
-        values: what the reader chose, see `write_snippet`.
+    `template` is one of `bertviz_core.snippets`; `values`: see `write_snippet`.
     """
     return functools.partial(write_snippet, template, **values)
 
@@ -31,11 +29,7 @@ def program(template: str, **values: object) -> Program:
 def tool(name: str, kind: str, label: str, icon: str) -> PopoverContainer:
     """Draws one of the quiet buttons below a view; what it opens is made when open.
 
-    Args:
-        name: of the view; unique on the page.
-        kind: of the tool; unique below the view.
-        label: on the button.
-        icon: of Material's symbols.
+    `name` is that of the view, unique on the page, `kind` that of the tool below it.
     """
     return st.popover(
         label,
@@ -47,12 +41,7 @@ def tool(name: str, kind: str, label: str, icon: str) -> PopoverContainer:
 
 
 def offer_code(name: str, code: Program) -> None:
-    """Draws the button that opens a program.
-
-    Args:
-        name: see `tool`.
-        code: writes the program.
-    """
+    """Draws the button that opens a program."""
     box = tool(name, "code", t("app.show_code"), "code")
     if box.open:
         with box.container(width=TOOL_WIDTH):
@@ -61,12 +50,6 @@ def offer_code(name: str, code: Program) -> None:
 
 
 def show_code(template: str, *, name: str, **values: object) -> None:
-    """Draws the button of a program below a view that is no figure.
-
-    Args:
-        template: see `program`.
-        name: see `offer_code`.
-        values: see `program`.
-    """
+    """Draws the button of a program below a view that is no figure."""
     with st.container(horizontal=True):
         offer_code(name, program(template, **values))

@@ -16,12 +16,8 @@ _PLACE = "download"
 def offer_download(name: str) -> ModelEntry | None:
     """Draws a download: a button first, then how far it is, then how it ended.
 
-    Args:
-        name: on the hub, with an optional "@revision".
-
-    Returns:
-        The model, once it is at hand; its id holds the commit, also where a branch
-        or a tag was asked for.
+    `name` may end in "@revision"; the id of the model that is returned holds the
+    commit.
     """
     entry: ModelEntry | None = ask_job(
         _PLACE,

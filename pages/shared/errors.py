@@ -42,10 +42,8 @@ def shown_to_user(
     A `BertVizError` says what to do. Anything else is a bug: the log gets the
     traceback, the page one general sentence.
 
-    Args:
-        stop: ends the run after the sentence; false if the rest of the page does not
-            need what failed.
-        offer: draws a way out below the sentence.
+    `stop` ends the run after the sentence: not where the rest does without what failed.
+    `offer` draws a way out below it.
     """
     try:
         yield
@@ -63,12 +61,7 @@ def shown_to_user(
 
 
 def sentence(template: str, details: dict[str, object]) -> str:
-    """A message of the core in the visitor's language, as Markdown.
-
-    Args:
-        template: the English sentence, see `bertviz_core.errors`.
-        details: what fills its places.
-    """
+    """A message of the core in the visitor's language, as Markdown."""
     translated = translations(current_language()).get(template, template)
     tidied = {
         name: tidy(_known(name, place)) if isinstance(place, str) else place

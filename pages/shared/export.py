@@ -60,12 +60,8 @@ _MOST_ROWS = 1000  # of a table on a page; 512 tokens squared would be 262,144
 def table_csv(columns: Columns) -> bytes:
     """Writes a table that a spreadsheet opens without running any of its cells.
 
-    Args:
-        columns: name of each column, and its cells; all of one length. Text that
-            begins like a formula gets a leading apostrophe, numbers stay numbers.
-
-    Returns:
-        UTF-8 with a byte order mark, which Excel needs to read Chinese.
+    All columns are of one length. Text that begins like a formula gets a leading
+    apostrophe. UTF-8 with a byte order mark, which Excel needs to read Chinese.
     """
     file = io.StringIO(newline="")
     writer = csv.writer(file)
@@ -76,12 +72,7 @@ def table_csv(columns: Columns) -> bytes:
 
 
 def figure_html(figure: go.Figure, title: str) -> bytes:
-    """Writes a figure as one file that needs no network, plotly included.
-
-    Args:
-        figure: what is shown.
-        title: for the browser's tab.
-    """
+    """Writes a figure as one file that needs no network, plotly included."""
     html = figure.to_html(include_plotlyjs=True, full_html=True, config=_config("svg"))
     safe_title = title.replace("&", "&amp;").replace("<", "&lt;")
     head = f"<head>{_POLICY}<title>{safe_title}</title>"
@@ -93,9 +84,6 @@ def download_box(name: str) -> PopoverContainer:
 
     What stands in the box is made when it is open: its buttons cost as much as a small
     figure.
-
-    Args:
-        name: of the view; unique on the page.
     """
     return tool(name, "downloads", t("app.download"), "download")
 
@@ -111,14 +99,9 @@ def show_figure(
 ) -> None:
     """Draws a figure with its description in words, its numbers and its downloads.
 
-    Args:
-        figure: what to show.
-        name: of the files, and of the widgets; unique on the page.
-        description: what the figure shows, in a sentence or two, as Markdown.
-        columns: the numbers behind it, for the table and for the CSV file.
-        code: writes a program that gives these numbers again, see `code.program`.
-        on_select: called when a point is clicked; the key of the chart in the
-            session is `name` with "_figure".
+    `name` is unique on the page and begins files and keys; the chart's own key, for
+    `on_select`, is `name` with "_figure". `description` says it in words, as Markdown,
+    `columns` hold the numbers behind it, `code` writes a program that gives them again.
     """
     image = st.session_state.get(f"{name}_image") or "svg"
     set_titles_upright(figure)
@@ -165,15 +148,8 @@ def show_below(
 ) -> PopoverContainer:
     """Draws what stands below a picture: its description, and a row of tools.
 
-    Args:
-        name: see `show_figure`.
-        description: see `show_figure`.
-        columns: gives the numbers behind it; called when somebody wants them.
-        figure: gives what is saved as a file that shows itself.
-        code: see `show_figure`.
-
-    Returns:
-        The box of downloads, for more of them.
+    `columns` and `figure` are called when somebody wants them; see `show_figure`.
+    Returns the box of downloads, for more of them.
     """
     st.caption(description)
     with st.container(horizontal=True):
@@ -223,12 +199,7 @@ def _offer_link(name: str) -> None:
 
 
 def download_csv(columns: Columns, name: str) -> None:
-    """Draws the button that saves a table; the file is made when it is clicked.
-
-    Args:
-        columns: see `table_csv`.
-        name: of the file, and of the button; unique on the page.
-    """
+    """Draws the button that saves a table; the file is made when it is clicked."""
     st.download_button(
         t("app.download_csv"),
         lambda: table_csv(columns),

@@ -43,13 +43,7 @@ def file_link(
 
     Its address cannot be guessed, and is valid while the page is open.
 
-    Args:
-        label: on it, as Markdown.
-        path: of the file, which is read at the click.
-        name: that the browser saves it by; its ending says what it is.
-        key: of the widget; unique on the page.
-        icon: before the label.
-        help: behind a question mark, as Markdown.
+    The file is read at the click; the browser saves it by `name`.
     """
     offers: dict[str, _Offer] = st.session_state.setdefault(_OFFERS, {})
     offer = offers.get(key)

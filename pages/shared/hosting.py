@@ -129,11 +129,7 @@ def share_arenas() -> None:
 
 
 def show_uncaught(error: Exception) -> bool:
-    """Shows an error that no page caught, such as one of a widget's callback.
-
-    Returns:
-        True: Streamlit need not show it again.
-    """
+    """Shows an error that no page caught; Streamlit need not show it again."""
     with shown_to_user(stop=False):
         raise error
     return True

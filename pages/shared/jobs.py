@@ -38,12 +38,8 @@ _PATIENCE = 10  # so many times as long, with a bar and a button to stop it
 class _Job:
     """A job that was started, and how it ended.
 
-    Args:
-        question: what it answers.
-        version: of the model that it is about: the same name may mean other weights.
-        job_id: of the engine.
-        ended: `None` while it runs.
-        is_shared: others may wait for it, too: nobody stops it for all of them.
+    The same model may have other weights in another `version`. `ended` is `None` while
+    it runs. Nobody stops one that `is_shared` for all who wait.
     """
 
     question: Question[Any]
@@ -57,10 +53,8 @@ class _Job:
 class Wording:
     """What a job says, where the usual sentences do not do.
 
-    Args:
-        before: draws what stands above the button.
-        working: beside the bar; takes the share that is done.
-        stopped: after someone stopped it.
+    `before` draws what stands above the button, `working` is said beside the bar, with
+    the share that is done, `stopped` after someone stopped it.
     """
 
     before: Callable[[], object] = lambda: None
@@ -83,17 +77,10 @@ def ask_job(
 ) -> R | None:
     """Draws a job at whatever stage it is.
 
-    Args:
-        place: on the page; unique.
-        label: on the button that starts it.
-        question: see `answers.ask`.
-        at_once: starts without the button: the work is short.
-        wording: what it says on the way.
-        show: draws what the task has shown of its work so far, see `JobStatus`.
-        start: returns the id of a job that others may wait for, too.
-
-    Returns:
-        What the task returned; `None` until then.
+    Returns what the task returned, `None` until then. `place` is unique on the page;
+    work that is short starts `at_once`, without the button. `show` draws what the task
+    has shown so far, see `JobStatus`; `start` gives a job that others may wait for,
+    too.
     """
     key = _key(place)
     version = version_of(question.subject)
@@ -131,14 +118,8 @@ def ask_soon(
 ) -> R | None:
     """Asks what mostly takes a moment; where it takes longer, as a job.
 
-    Args:
-        place: on the page; unique.
-        question: about a model.
-        num_passes: of the network, about.
-        num_tokens: of each.
-
-    Returns:
-        The answer; `None` while it is worked on.
+    It takes about `num_passes` of the network, of `num_tokens` each. `None` while it is
+    worked on.
     """
     model = question.subject
     if num_passes == 1 or is_short(model, num_passes, num_tokens):
@@ -155,11 +136,7 @@ def has_job(place: str) -> bool:
 
 
 def forget_job(place: str) -> None:
-    """Drops an answer that was taken, or stops the work that nobody waits for.
-
-    Args:
-        place: see `ask_job`. The same question may be asked anew there.
-    """
+    """Drops an answer that was taken, or stops the work that nobody waits for."""
     key = _key(place)
     job: _Job | None = st.session_state.get(key)
     if job is not None:

@@ -25,11 +25,7 @@ W = TypeVar("W")
 
 
 def choose_language() -> str:
-    """Draws the language switch in the sidebar. Call it before any text.
-
-    Returns:
-        "en" or "zh".
-    """
+    """Draws the language switch in the sidebar. Call it before any text."""
     st.sidebar.segmented_control(
         text("app.language", "en"),
         list(LANGUAGES.values()),
@@ -54,10 +50,8 @@ def current_language() -> str:
 def t(key: str, **places: Any) -> str:
     """The text of a key in the visitor's language, as Markdown.
 
-    Args:
-        key: "<page>.<name>".
-        places: what fills the named places. A string is escaped, so it is
-            shown letter for letter; numbers take the place's format.
+    What fills a named place is escaped if it is a string, and so shown letter for
+    letter; numbers take the place's format.
     """
     safe = {
         name: escape(place) if isinstance(place, str) else place
@@ -85,11 +79,7 @@ def words_of(kind: type[W], page: str) -> W:
 
 
 def listed(items: Iterable[str]) -> str:
-    """Items one after the other, with the visitor's comma between them.
-
-    Args:
-        items: as they are to be shown; nothing is escaped.
-    """
+    """Items one after the other, with the visitor's comma between them."""
     return plain("app.list_comma").join(items)
 
 

@@ -40,9 +40,7 @@ class Markdown(str):
 def escape(text: str, max_characters: int = MAX_CHARACTERS) -> Markdown:
     """Makes a user's text safe to stand inside a Markdown sentence.
 
-    Args:
-        text: anything at all.
-        max_characters: what is longer ends in "…".
+    What is longer than `max_characters` ends in "…".
     """
     if isinstance(text, Markdown):
         return text

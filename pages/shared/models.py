@@ -74,9 +74,6 @@ def model_picker() -> str:
     Who has chosen none gets one that reads the language of the interface. The choice
     is part of the address. One that cannot be opened ends in a sentence and an offer of
     the default; the page stops there.
-
-    Returns:
-        The id of a model that is open.
     """
     with shown_to_user(), model_at_work(at_start_only=True):
         entries = known_models()
@@ -202,10 +199,8 @@ def may_bring_any_model() -> bool:
 def language_of(model: str, text: str = "") -> str:
     """The language of examples for a model, "en" or "zh".
 
-    Args:
-        model: its id.
-        text: that an example stands beside; where the model reads both languages, it
-            decides. One without letters leaves that to the interface.
+    Where the model reads both, the `text` that an example stands beside decides; one
+    without letters leaves that to the interface.
     """
     read = languages_read(model)
     here = language_written(text) or current_language()
@@ -234,10 +229,6 @@ def say_if_unread(model: str, tokenized: TokenizedText) -> None:
 
     Such a text is of another language than the model's, or most of it falls into
     [UNK] or into single letters of a script of which the vocabulary knows no words.
-
-    Args:
-        model: its id.
-        tokenized: the text as this model splits it.
     """
     written = language_written(f"{tokenized.text} {tokenized.pair or ''}")
     unread = tokenized.is_unknown | [*map(_is_foreign_letter, tokenized.tokens)]

@@ -110,11 +110,7 @@ def sentence_of_visit(model: str) -> Texts:
 
     Call it before the boxes are drawn, in each run.
 
-    Args:
-        model: its id.
-
-    Returns:
-        Both, masks written as `[MASK]`; the text may be empty.
+    Masks are written as `[MASK]`; the text may be empty.
     """
     language = language_of(model)
     _follow_model(languages_read(model), language)
@@ -129,11 +125,7 @@ def sentence_of_visit(model: str) -> Texts:
 
 
 def type_sentence(model: str) -> Texts:
-    """Draws the boxes of both texts, and the examples.
-
-    Returns:
-        See `sentence_of_visit`.
-    """
+    """Draws the boxes of both texts, and the examples."""
     texts = sentence_of_visit(model)
     boxes = st.columns([9, 5, 5], vertical_alignment="bottom")
     for box, key in zip(boxes, (TEXT, PAIR), strict=False):
@@ -193,11 +185,8 @@ def change_sentence(
 ) -> None:
     """Puts another text into the boxes; undo leads back. For callbacks.
 
-    Args:
-        text: with or without what its masks hide.
-        pair: the second text; `None` leaves it as it is.
-        edited: whether a word of the second text was, and its first character: its
-            piece stays the one that is looked at.
+    `edited` says whether a word of the second text was, and its first character: its
+    piece stays the one that is looked at.
     """
     read_text()  # what was typed in the same moment is a step, too
     before = st.session_state[_MEMORY]
@@ -366,8 +355,8 @@ def _add_step(step: tuple[MaskedText, str]) -> None:
 def _write_texts(masked: MaskedText, example: str) -> str:
     """Keeps the texts and the hidden words in the address.
 
-    Returns:
-        What there is no room for: "not", a text, "hidden_not", its hidden words, or "".
+    Returns what there is no room for: "not", a text, "hidden_not", its hidden words, or
+    "".
     """
     text, pair = (st.session_state.get(key) or "" for key in (TEXT, PAIR))
     hidden = masked.originals if any(masked.originals) else ()

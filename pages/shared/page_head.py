@@ -22,9 +22,6 @@ def page_head(page: str) -> None:
 
     Before the page's own script: that imports what its figures need, and the visitor
     reads meanwhile.
-
-    Args:
-        page: a name in `navigation.ICONS`; `<page>.title` and so on are the texts.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="page_head"):
         st.title(t(f"{page}.title"), anchor=False, width="content")
@@ -48,9 +45,8 @@ def _say_how_to_read(page: str) -> None:
 def model_at_work(at_start_only: bool = False) -> Iterator[None]:
     """Says that the model starts, or thinks, while the block runs.
 
-    Args:
-        at_start_only: the block is quick once the engine runs; then there is no
-            spinner, which costs a thread.
+    `at_start_only`: the block is quick once the engine runs, and a spinner costs a
+    thread.
     """
     if at_start_only and has_answered():
         yield

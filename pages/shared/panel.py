@@ -18,9 +18,6 @@ def panel(draw: Callable[P, None]) -> Callable[P, None]:
     """Makes a function a panel: it runs alone, and its errors end in a sentence.
 
     A widget inside draws the panel anew and leaves the rest of the page alone.
-
-    Args:
-        draw: draws the panel.
     """
 
     @st.fragment
@@ -37,10 +34,8 @@ def show_numbers(
 ) -> None:
     """Draws numbers side by side, each with its name and its explanation.
 
-    Args:
-        numbers: by the keys of their names: the number, or that and what stands
-            below it.
-        places: of the names and explanations, see `t`.
+    `numbers` are by the keys of their names: a number, or that and what stands below
+    it. `places` fill names and explanations.
     """
     for box, key in zip(st.columns(len(numbers)), numbers, strict=True):
         number = numbers[key]

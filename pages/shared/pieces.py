@@ -26,19 +26,9 @@ def choose_piece(
     While it is left alone, it follows what is likeliest; what was chosen stays, and
     is part of the address.
 
-    Args:
-        label: of the widget.
-        words: the vocabulary.
-        likely: ids of the likeliest pieces, best first; not empty.
-        first: which of them is chosen to begin with; the last one where there are
-            fewer.
-        key: of the widget, and of the piece in the address.
-        help: of the widget.
-        unknown: key of the sentence about a `word` that the vocabulary lacks, and
-            what is taken `instead`.
-
-    Returns:
-        The id of the piece.
+    Returns its id. `likely` are ids, best first, of which the one with number `first`
+    is chosen to begin with; `unknown` is the key of the sentence about a `word` that
+    the vocabulary lacks, and what is taken `instead`.
     """
     start_id = likely[min(first, len(likely) - 1)]
     start = words[start_id]

@@ -34,9 +34,7 @@ _HEADERS = {
 def security_headers(host: str, over_tls: bool) -> dict[str, str]:
     """The headers of a response.
 
-    Args:
-        host: that the browser asked; only its socket may be opened from the page.
-        over_tls: whether it asked so, perhaps through a proxy.
+    Only the socket of the `host` that the browser asked may be opened from the page.
     """
     frames = filter(_ORIGIN.fullmatch, os.environ.get(FRAMES, "").split())
     ancestors = ("frame-ancestors 'self'", *frames)
@@ -71,11 +69,7 @@ def is_secure(scope: Scope, asked: Headers) -> bool:
 
 
 class SecurityHeaders:
-    """Middleware that adds `security_headers` to every HTTP response.
-
-    Args:
-        app: what answers.
-    """
+    """Middleware that adds `security_headers` to every HTTP response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -104,9 +98,8 @@ class KnownHosts:
     from any site, and says from which. Streamlit looks at the host of sockets only,
     and trusts every server of this machine.
 
-    Args:
-        app: what answers. `server.allowedHosts` and `server.corsAllowedOrigins` of
-            Streamlit say who may ask besides.
+    `server.allowedHosts` and `server.corsAllowedOrigins` of Streamlit say who may
+    besides.
     """
 
     def __init__(self, app: ASGIApp) -> None:

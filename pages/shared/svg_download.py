@@ -39,11 +39,7 @@ def download_svg(
 
     Pictures may have megabytes, so one is sent once, in the run that answers a click.
 
-    Args:
-        label: of the button, plain text.
-        make: gives the text of the SVG; its errors are shown above the button.
-        file_name: under which the browser saves it.
-        key: unique on the page.
+    The errors of `make` are shown above the button.
     """
     asked = f"{key}_asked"
 

@@ -53,11 +53,7 @@ TERMS = {
 
 
 def terms_of(page: str) -> str:
-    """The terms of a page and their meaning.
-
-    Args:
-        page: a key of `TERMS`.
-    """
+    """The terms of a page and their meaning."""
     # One element: each costs the server as much as ten lines of text.
     return "\n\n".join(
         f"**{t(f'glossary.{name}')}** — {t(f'glossary.{name}_meaning')}"

@@ -24,10 +24,7 @@ def offer_text_file(
 ) -> None:
     """Draws the button that opens both: what saves the text, and what opens a file.
 
-    Args:
-        masked: the text with what its masks hide.
-        pair: the second text, or "".
-        show: puts both texts of a file into the boxes.
+    `show` puts both texts of a file into the boxes.
     """
     box = tool(_NAME, "file", t("app.sentence_file"), "folder_open")
     if not box.open:

@@ -56,22 +56,9 @@ def upload_box(
 ) -> Upload | None:
     """Draws the box.
 
-    Args:
-        label: above it, as Markdown.
-        key: of the widget; unique on the page.
-        limit: beside its button, as plain text: what it takes.
-        refusal: below it, as plain text, where a file is not taken: mostly by the box
-            itself, for its size or its ending. Where the server has no room for it,
-            see `uploads`, the box looks the same, so that this is said as well.
-        megabytes: of the largest file that the box lets through; the server's limit,
-            if that is less.
-        endings: of names that it lets through; `None` for all.
-        help: behind a question mark, as Markdown.
-        on_change: see Streamlit.
-        args: of `on_change`.
-
-    Returns:
-        The file; `None` without one.
+    `limit` says what it takes; `refusal`, below it, that a file was not taken: mostly
+    by the box itself, which lets `megabytes` and `endings` through. Where the server
+    has no room, see `uploads`, the box looks the same, so that this is said as well.
     """
     most = largest_megabytes()
     file = st.file_uploader(

@@ -58,8 +58,7 @@ def largest_megabytes() -> int:
 class Upload:
     """A file that a visitor has sent.
 
-    Args:
-        file: as Streamlit gives it, which has the name but not always the bytes.
+    `file`, as Streamlit gives it, has the name but not always the bytes.
     """
 
     def __init__(self, file: UploadedFile) -> None:
@@ -133,10 +132,6 @@ class _OnDisk(bytes):
 
 class _Body:
     """Writes the one file of a request's body, as the body comes.
-
-    Args:
-        content_type: of the body.
-        target: where the file goes.
 
     Raises:
         FormParserError: the body is no form, or holds no file or several; from its

@@ -28,11 +28,7 @@ BEAT_SECONDS = 60.0
 
 
 class VisitorCookie:
-    """Middleware that gives each browser its name.
-
-    Args:
-        app: what answers.
-    """
+    """Middleware that gives each browser its name."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -70,9 +66,7 @@ def owner() -> str:
 def hold(place: str, names: Iterable[str]) -> None:
     """Keeps what a place on a page needs, as long as this visitor has the app open.
 
-    Args:
-        place: what it held before is let go.
-        names: see `Engine.renew`; none where it needs nothing any more.
+    What the place held before is let go; `names`: see `Engine.renew`.
     """
     held = st.session_state.setdefault(_HELD, {})
     held[place] = frozenset(filter(None, names))

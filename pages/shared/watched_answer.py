@@ -16,10 +16,7 @@ from pages.shared.language import t
 class Watched:
     """A target with its name.
 
-    Args:
-        target: for the experiments.
-        name: what it is called on the page, plain text.
-        is_number: whether the model says a number there and no probability.
+    `is_number`: the model says a number there and no probability.
     """
 
     target: Target
@@ -40,10 +37,7 @@ class Watched:
 def show_numbers(before: Prediction, after: Prediction, titles: Sequence[str]) -> None:
     """Draws what a model says that says a number, twice, and the change, in its unit.
 
-    Args:
-        before: of the model as it is.
-        after: of the model with something changed.
-        titles: of the number before, of that after, and of the change.
+    `titles` are of the number before, of that after, and of the change.
     """
     shown = (
         t("attention.number", value=before.value),
