@@ -11,7 +11,7 @@ import pytest
 
 from bertviz_core import errors
 from pages.shared.navigation import ICONS
-from pages.shared.terms import TERMS
+from pages.shared.page_head import TERMS
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets" / "locales"

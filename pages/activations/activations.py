@@ -7,6 +7,7 @@ from pages.activations.gelu import explore_approximation, explore_normal
 from pages.activations.weaknesses import explore_weaknesses
 from pages.masked_word.panels import PANEL, choose_panel
 from pages.shared.language import t
+from pages.shared.panel import button
 
 st.header(t("activations.curves_title"), anchor=False)
 explore_curves()
@@ -25,9 +26,7 @@ explore_approximation()
 
 # What asks a model stands below this line, so that nothing above waits for one.
 st.markdown(t("activations.gelu_on_model_intro"))
-if st.button(
-    t("activations.gelu_on_model"), icon=":material/edit_note:", key="act_to_masked"
-):
+if button("activations.gelu_on_model", "act_to_masked", "edit_note"):
     choose_panel("gelu")
     # Without parameters, Streamlit refuses to leave an address with a choice in it.
     st.switch_page("pages/masked_word/masked_word.py", query_params={PANEL: "gelu"})

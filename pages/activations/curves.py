@@ -10,8 +10,13 @@ from bertviz_core.experiments.activation_times import NUM_NUMBERS, time_activati
 from bertviz_core.figures.activations import Curve, FigureWords, curves_figure
 from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import FORMULAS
-from pages.activations.widgets import choose_functions, slide
-from pages.activations.wording import LABELS, figure_words, number
+from pages.activations.widgets import (
+    LABELS,
+    choose_functions,
+    figure_words,
+    number,
+    slide,
+)
 from pages.shared.answers import ask
 from pages.shared.choices import switch_linked
 from pages.shared.code import program
@@ -74,7 +79,7 @@ def _offer_times() -> None:
     """Draws the button that times all functions, then what they take."""
     st.markdown(t("activations.times_intro", count=NUM_NUMBERS))
     found = ask_job(
-        "activation_times", t("activations.times_start"), ask(time_activations).about()
+        "activation_times", "activations.times_start", ask(time_activations).about()
     )
     if found is None:
         return
@@ -130,16 +135,12 @@ def _curve(name: str, read_at: float, parameter: float | None) -> Curve:
 
 def _card(curve: Curve, read_at: float) -> str:
     value, slope = FORMULAS[curve.name]
+    places = {"x": read_at, "value": number(curve.value, 4)}
     lines = (
         f"**{curve.label}**",
         f"$$\n{value}\n$$",
         f"$$\n{slope}\n$$",
-        t(
-            "activations.reading",
-            x=read_at,
-            value=number(curve.value, 4),
-            slope=number(curve.slope, 4),
-        ),
+        t("activations.reading", **places, slope=number(curve.slope, 4)),
         t(f"activations.about_{curve.name}"),
     )
     return "\n\n".join(lines)

@@ -8,14 +8,8 @@ FORMULAS = {
         r"\sigma(x)=\frac{1}{1+e^{-x}}",
         r"\sigma'(x)=\sigma(x)\,\bigl(1-\sigma(x)\bigr)",
     ),
-    "tanh": (
-        r"\tanh x=\frac{e^{x}-e^{-x}}{e^{x}+e^{-x}}",
-        r"\tanh' x=1-\tanh^2x",
-    ),
-    "relu": (
-        r"f(x)=\max(0,x)",
-        r"f'(x)=\begin{cases}1&x>0\\0&x\le0\end{cases}",
-    ),
+    "tanh": (r"\tanh x=\frac{e^{x}-e^{-x}}{e^{x}+e^{-x}}", r"\tanh' x=1-\tanh^2x"),
+    "relu": (r"f(x)=\max(0,x)", r"f'(x)=\begin{cases}1&x>0\\0&x\le0\end{cases}"),
     "leaky_relu": (
         r"f(x)=\begin{cases}x&x>0\\\lambda x&x\le0\end{cases}",
         r"f'(x)=\begin{cases}1&x>0\\\lambda&x\le0\end{cases}",

@@ -8,11 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.activations import (
-    erf,
-    normal_cumulative,
-    normal_density,
-)
+from bertviz_core.analysis.activations import erf, normal_cumulative, normal_density
 from bertviz_core.analysis.gelu_approximation import (
     MEASURES,
     PAPER_CONSTANT,
@@ -31,13 +27,19 @@ from bertviz_core.figures.gelu import (
 )
 from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import GELU_STEPS, TANH_STEPS
-from pages.activations.widgets import choose_one, choose_seed, slide
-from pages.activations.wording import derivation, figure_words, number
+from pages.activations.widgets import (
+    choose_one,
+    choose_seed,
+    derivation,
+    figure_words,
+    number,
+    slide,
+)
 from pages.shared.choices import choose_linked
 from pages.shared.code import program
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t
-from pages.shared.panel import panel
+from pages.shared.language import t
+from pages.shared.panel import button, panel
 
 _POINTS = np.linspace(-4, 4, 161)
 _GATES = np.linspace(-4, 4, 33)
@@ -68,10 +70,9 @@ def explore_normal() -> None:
     draws_box, seed_box = st.columns([3, 1])
     num_draws = int(
         choose_linked(
-            *(draws_box.segmented_control, t("activations.draws"), _DRAWS, _DRAWS[2]),
+            *(draws_box.segmented_control, "activations.draws", _DRAWS, _DRAWS[2]),
             key="act_draws",
             required=True,
-            help=t("activations.draws_help"),
         )
     )
     with seed_box:
@@ -144,22 +145,16 @@ def explore_approximation() -> None:
         name="activations_largest_error",
         description=t("activations.largest_described"),
         columns={
-            plain("activations.figure_constant"): _CONSTANTS.tolist(),
-            plain("activations.figure_largest_error"): largest.tolist(),
+            "activations.figure_constant": _CONSTANTS,
+            "activations.figure_largest_error": largest,
         },
     )
-    st.markdown(
-        t(
-            "activations.best_found",
-            gelu=best_constant("gelu"),
-            cumulative=best_constant("cumulative"),
-            paper=PAPER_CONSTANT,
-        )
-    )
+    places = {"gelu": best_constant("gelu"), "cumulative": best_constant("cumulative")}
+    st.markdown(t("activations.best_found", **places, paper=PAPER_CONSTANT))
 
 
 def _columns(x: np.ndarray, curves: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
-    named = {plain(f"activations.figure_{name}"): y for name, y in curves.items()}
+    named = {f"activations.figure_{name}": y for name, y in curves.items()}
     return {name: y.tolist() for name, y in {"x": x, **named}.items()}
 
 
@@ -207,10 +202,11 @@ def _choose_constant(measure: str) -> float:
             ("paper", PAPER_CONSTANT),
             ("best", best_constant(measure)),
         ):
-            st.button(
+            button(
                 t(f"activations.figure_{name}"),
-                key=f"act_take_{name}",
-                on_click=st.session_state.update,
+                f"act_take_{name}",
+                "",
+                st.session_state.update,
                 kwargs={"act_constant": round(value, _DIGITS)},
             )
     return constant

@@ -1,7 +1,9 @@
-"""A ReLU that dies while it trains, and a twin with another function that does not."""
+"""A ReLU that dies while it trains, its twin that does not, and a player of both."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -11,21 +13,193 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.analysis.activations import ACTIVATIONS
 from bertviz_core.analysis.dying_neurons import (
     LEARNED,
+    NUM_EXAMPLES,
     NUM_NEURONS,
     Training,
     train,
 )
 from bertviz_core.figures.small_networks import NetworkWords
-from bertviz_core.figures.small_trainings import leaks_figure
+from bertviz_core.figures.small_trainings import fit_figure, leaks_figure, neuron_figure
 from bertviz_core.snippets import activations as snippets
-from pages.activations.training_player import watch_training
-from pages.activations.widgets import choose_function, choose_seed, slide
-from pages.activations.wording import LABELS, figure_words, number
+from pages.activations.widgets import (
+    LABELS,
+    choose_function,
+    choose_seed,
+    figure_words,
+    number,
+    slide,
+)
 from pages.shared.choices import choose_linked_or_none
-from pages.shared.code import program
+from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
+
+_STEP = "act_step"
+_PLAYING = "act_playing"  # (when it began, the step that it began at), or `None`
+_ENDED = "act_ended"  # played to the end, which the slider may not show yet
+_STEPS_A_SECOND = 20
+_TICK_SECONDS = 0.4
+
+
+def watch_training(
+    trainings: Mapping[str, Training], neuron: int, code: Program
+) -> None:
+    """Draws the step slider with its play button, and both networks at that step."""
+    last = len(next(iter(trainings.values())).losses) - 1
+    if st.session_state.pop(_ENDED, False):
+        # Once more: a browser may miss what one run sets when another follows.
+        st.session_state[_STEP] = last
+    is_playing = st.session_state.get(_PLAYING) is not None
+    clicked = st.button(
+        t("activations.stop" if is_playing else "activations.play"),
+        icon=":material/stop:" if is_playing else ":material/play_arrow:",
+        key="act_play",
+        help=t("activations.play_help"),
+    )
+    if clicked:
+        _toggle(last)
+        # The whole page: only that starts or ends the clock of a fragment.
+        st.rerun()
+    watched = st.fragment(_watch, run_every=_TICK_SECONDS if is_playing else None)
+    watched(trainings, neuron, last, is_playing, code)
+
+
+def _watch(
+    trainings: Mapping[str, Training],
+    neuron: int,
+    last: int,
+    has_clock: bool,
+    code: Program,
+) -> None:
+    is_playing = _advance(last)
+    # A value that comes late from the browser would set the clock back.
+    step = slide(st, "step", 0, last, 0, key=_STEP, disabled=is_playing)
+    neuron_box, fit_box = st.columns(2)
+    with neuron_box:
+        _show_neuron(trainings, neuron, step, code)
+    with fit_box:
+        _show_fit(trainings, step)
+    show_steps_back(trainings, neuron, step)
+    if has_clock and not is_playing:
+        st.session_state[_ENDED] = True
+        st.rerun()
+
+
+def _toggle(last: int) -> None:
+    """Begins where the slider is, at its end from the start; or stops."""
+    state = st.session_state
+    step = state.get(_STEP) or 0
+    begin = (monotonic(), 0 if step >= last else step)
+    state[_PLAYING] = begin if state.get(_PLAYING) is None else None
+
+
+def _advance(last: int) -> bool:
+    """Moves the slider to where the clock is; whether it still runs."""
+    playing = st.session_state.get(_PLAYING)
+    if playing is None:
+        return False
+    began, first = playing
+    # By the clock and not by the number of runs, which a busy machine may skip.
+    step = min(first + int((monotonic() - began) * _STEPS_A_SECOND), last)
+    st.session_state[_STEP] = step
+    if step == last:
+        st.session_state[_PLAYING] = None
+    return step < last
+
+
+def _show_neuron(
+    trainings: Mapping[str, Training], neuron: int, step: int, code: Program
+) -> None:
+    first = next(iter(trainings.values()))
+    steps = list(range(len(first.losses)))
+    columns = {"activations.figure_step": steps}
+    for name, training in trainings.items():
+        for measure in ("activity", "gradients"):
+            column = plain(f"activations.column_{measure}", name=LABELS[name])
+            columns[column] = getattr(training, measure)[:, neuron].tolist()
+    show_figure(
+        neuron_figure(trainings, LABELS, neuron, step, figure_words(NetworkWords)),
+        name="activations_neuron",
+        description=t("activations.neuron_described", neuron=neuron + 1),
+        columns=columns,
+        code=code,
+    )
+
+
+def _show_fit(trainings: Mapping[str, Training], step: int) -> None:
+    first = next(iter(trainings.values()))
+    columns = {
+        "activations.figure_input": first.inputs,
+        "activations.figure_examples": first.targets,
+    }
+    for name, training in trainings.items():
+        columns[LABELS[name]] = training.outputs[step].tolist()
+    show_figure(
+        fit_figure(trainings, LABELS, step, figure_words(NetworkWords)),
+        name="activations_fit",
+        description=t("activations.fit_described", step=step),
+        columns=columns,
+    )
+
+
+def show_steps_back(trainings: Mapping[str, Training], neuron: int, step: int) -> None:
+    """Draws what folds out: an example, and its way back in both networks."""
+    box = st.expander(
+        t("activations.steps_back", neuron=neuron + 1),
+        icon=":material/undo:",
+        key="act_steps_back",
+        on_change="rerun",
+    )
+    if not box.open:
+        return
+    with box:
+        st.markdown(t("activations.steps_back_intro"))
+        example = slide(st, "example", 1, NUM_EXAMPLES, 30) - 1
+        columns = zip(st.columns(len(trainings)), trainings.items(), strict=True)
+        for column, (name, training) in columns:
+            lines = (f"**{LABELS[name]}**", *_steps(training, step, neuron, example))
+            column.markdown("\n\n".join(lines))
+
+
+def _steps(training: Training, step: int, neuron: int, example: int) -> tuple[str, ...]:
+    found = training.steps_back(step, neuron)
+    error, residual, slope, x, term = (
+        _tex(float(values[example]))
+        for values in (
+            *(found.errors, found.residuals, found.slopes),
+            *(found.inputs, found.terms),
+        )
+    )
+    loss, gradient = (
+        _tex(float(value)) for value in ((found.errors**2).mean(), found.terms.sum())
+    )
+    formulas = {
+        "loss": (r"L=\tfrac1P\sum_p(y_p-t_p)^2=" + loss, rf"(y_p-t_p)^2=({error})^2"),
+        "residual": (
+            r"\delta_p=\tfrac{\partial L}{\partial y_p}=\tfrac2P(y_p-t_p)",
+            rf"\tfrac{{2}}{{{NUM_EXAMPLES}}}\cdot({error})={residual}",
+        ),
+        "gradient": (
+            r"\tfrac{\partial L}{\partial w}=\sum_p\delta_p\,v\,f'(z_p)\,x_p="
+            + gradient,
+            rf"({residual})\cdot({_tex(found.out)})\cdot {slope}\cdot({x})={term}",
+        ),
+    }
+    told = [
+        f"{t(f'activations.steps_back_{name}')}\n\n$$\n{formula}\n$$\n\n"
+        + t("activations.steps_back_here", numbers=Markdown(f"${numbers}$"))
+        for name, (formula, numbers) in formulas.items()
+    ]
+    dead = int((found.slopes == 0).sum())
+    return (*told, t("activations.steps_back_dead", dead=dead, count=NUM_EXAMPLES))
+
+
+def _tex(value: float) -> str:
+    """A number inside a formula."""
+    mantissa, _, power = f"{value:.3g}".partition("e")
+    return mantissa + (rf"\cdot10^{{{int(power)}}}" if power else "")
+
 
 # A start from which one ReLU dies after a few steps and its twin comes back; tests
 # hold it to that.
@@ -67,12 +241,7 @@ def explore_training() -> None:
         )
     neuron = _choose_neuron(trainings["relu"])
     st.markdown(_story(trainings, twin, neuron))
-    code = program(
-        snippets.TRAINING,
-        functions=functions,
-        neuron=neuron,
-        **run,
-    )
+    code = program(snippets.TRAINING, functions=functions, neuron=neuron, **run)
     # Where both are alike, the one that dies shall be seen.
     watch_training(dict(reversed(trainings.items())), neuron, code)
     if twin == LEARNED:
@@ -102,10 +271,9 @@ def _choose_neuron(training: Training) -> int:
     """The chosen neuron, from 0; the one that died first where none is chosen."""
     chosen = choose_linked_or_none(
         st.segmented_control,
-        t("activations.neuron"),
+        "activations.neuron",
         [str(neuron + 1) for neuron in range(NUM_NEURONS)],
         key="act_neuron",
-        help=t("activations.neuron_help"),
     )
     if chosen is not None:
         return int(chosen) - 1
@@ -153,6 +321,6 @@ def _show_leaks(training: Training) -> None:
             low=float(leaks[-1].min()),
             high=float(leaks[-1].max()),
         ),
-        columns={plain("activations.figure_step"): list(range(len(leaks)))}
+        columns={"activations.figure_step": list(range(len(leaks)))}
         | {name: leaks[:, index].tolist() for index, name in enumerate(names)},
     )

@@ -4,38 +4,153 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS, largest_slope
 from bertviz_core.analysis.small_networks import (
     GradientPath,
+    LinearLayer,
+    collapse,
     gradient_through_layers,
     learn_two_weights,
+    linear_layers,
     output_signs,
+    run_layers,
 )
 from bertviz_core.figures.small_networks import (
     NetworkWords,
+    collapse_figure,
     gradients_figure,
     means_figure,
     path_figure,
 )
 from bertviz_core.snippets import activations as snippets
-from pages.activations.collapse import explore_collapse
+from pages.activations.formulas import column, matrix
 from pages.activations.training import explore_training
 from pages.activations.widgets import (
+    LABELS,
     choose_function,
     choose_functions,
     choose_one,
     choose_seed,
+    figure_words,
+    number,
     slide,
 )
-from pages.activations.wording import LABELS, figure_words, number
 from pages.shared.choices import choose_linked
-from pages.shared.code import program
+from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, table
 from pages.shared.panel import panel
+
+_ALONG = np.linspace(-3, 3, 121)
+
+
+def explore_collapse() -> None:
+    """Draws the layers with their numbers, the one layer, and both at work."""
+    depth_box, *input_boxes, function_box, seed_box = st.columns(5)
+    depth = slide(depth_box, "num_layers", 2, 6, 3, key="act_linear_depth", hint=None)
+    inputs = np.array(
+        [
+            slide(
+                box,
+                "input_number",
+                -3.0,
+                3.0,
+                default,
+                0.1,
+                key=f"act_linear_x{index}",
+                label=t("activations.input_number", index=index),
+                hint=None,
+            )
+            for box, index, default in zip(
+                input_boxes, (1, 2), (1.0, -0.5), strict=True
+            )
+        ]
+    )
+    functions = list(ACTIVATIONS)
+    name = choose_function(
+        function_box,
+        "in_between",
+        functions,
+        key="act_linear_function",
+        hint="in_between_help",
+        first=functions.index("relu"),
+    )
+    with seed_box:
+        seed = choose_seed("act_linear_seed", 26)
+    layers = linear_layers(depth, seed)
+    # Each formula in braces, so that a line breaks between them.
+    formulas = (
+        f"${{W_{index}={matrix(layer.kernel.tolist())}}}$ "
+        f"${{b_{index}={column(layer.bias.tolist())}}}$"
+        for index, layer in enumerate(layers, start=1)
+    )
+    st.markdown(" ".join(formulas))
+    one = collapse(layers)
+    product = "".join(f"W_{index}" for index in range(depth, 0, -1))
+    kernel = Markdown(f"$W={product}={matrix(one.kernel.tolist())}$")
+    bias = Markdown(f"$b={column(one.bias.tolist())}$")
+    st.markdown(t("activations.one_layer", kernel=kernel, bias=bias))
+    st.markdown(_walk_through(layers, one, inputs, name))
+    code = program(
+        snippets.COLLAPSE,
+        depth=depth,
+        seed=seed,
+        inputs=tuple(inputs.tolist()),
+        function=name,
+    )
+    _show_collapse(layers, one, inputs, name, code)
+
+
+def _walk_through(
+    layers: tuple[LinearLayer, ...], one: LinearLayer, inputs: np.ndarray, name: str
+) -> str:
+    """One input through all layers, through the one, and with the function."""
+    steps = [inputs, *(out[0] for out in run_layers(layers, inputs[None]))]
+    direct = one.kernel @ inputs + one.bias
+    bent = run_layers(layers, inputs[None], name)[-1][0]
+    arrow = r"\;\to\;"
+    return t(
+        "activations.walk",
+        steps=Markdown(f"${arrow.join(column(step.tolist()) for step in steps)}$"),
+        one=Markdown(f"${column(inputs.tolist())}{arrow}{column(direct.tolist())}$"),
+        difference=number(float(np.abs(steps[-1] - direct).max())),
+        name=LABELS[name],
+        bent=Markdown(f"${column(bent.tolist())}$"),
+    )
+
+
+def _show_collapse(
+    layers: tuple[LinearLayer, ...],
+    one: LinearLayer,
+    inputs: np.ndarray,
+    name: str,
+    code: Program,
+) -> None:
+    points = np.stack([_ALONG, np.full(len(_ALONG), inputs[1])], axis=1)  # [P, 2]
+    stack = run_layers(layers, points)[-1][:, 0]
+    collapsed = run_layers((one,), points)[-1][:, 0]
+    bent = run_layers(layers, points, name)[-1][:, 0]
+    label = LABELS[name]
+    words = figure_words(NetworkWords)
+    show_figure(
+        collapse_figure(
+            _ALONG, stack, collapsed, bent, len(layers), label, words=words
+        ),
+        name="activations_collapse",
+        description=t("activations.collapse_described", name=label),
+        columns={
+            "activations.figure_input": _ALONG,
+            words.stack.format(count=len(layers)): stack.tolist(),
+            words.collapsed: collapsed.tolist(),
+            words.with_function.format(name=label): bent.tolist(),
+        },
+        code=code,
+    )
+
 
 DEEPEST = 50
 _WIDTHS = ("1", "8", "32")
@@ -68,11 +183,10 @@ def _explore_vanishing() -> None:
     width = int(
         choose_linked(
             width_box.segmented_control,
-            t("activations.width"),
+            "activations.width",
             _WIDTHS,
             key="act_width",
             required=True,
-            help=t("activations.width_help"),
         )
     )
     # What goes in: one number, or for wider layers the seed of the inputs.
@@ -120,14 +234,8 @@ def _say_how_flat_elu_is(weight: float, start: float) -> None:
         gradient_through_layers(name, 1, weight, start=start).slopes[0, 0]
         for name in ("elu", "leaky_relu")
     )
-    st.caption(
-        t(
-            "activations.elu_flat",
-            z=weight * start,
-            elu=number(float(elu)),
-            leaky=number(float(leaky)),
-        )
-    )
+    places = {"z": weight * start, "elu": number(float(elu))}
+    st.caption(t("activations.elu_flat", **places, leaky=number(float(leaky))))
 
 
 def _product_table(
@@ -163,23 +271,15 @@ def _explore_centre() -> None:
         name="activations_means",
         description=t("activations.means_described"),
         columns={
-            plain("activations.column_function"): [LABELS[name] for name in signs],
-            plain("activations.column_mean"): [s.mean for s in signs.values()],
-            plain("activations.column_deviation"): [
-                s.deviation for s in signs.values()
-            ],
-            plain("activations.column_one_sided"): list(one_sided.values()),
+            "activations.column_function": [LABELS[name] for name in signs],
+            "activations.column_mean": [s.mean for s in signs.values()],
+            "activations.column_deviation": [s.deviation for s in signs.values()],
+            "activations.column_one_sided": list(one_sided.values()),
         },
         code=program(snippets.MEANS, num_inputs=_NUM_INPUTS),
     )
-    st.markdown(
-        t(
-            "activations.one_sided",
-            count=_NUM_INPUTS,
-            sigmoid=one_sided["sigmoid"],
-            tanh=one_sided["tanh"],
-        )
-    )
+    places = {"count": _NUM_INPUTS, "sigmoid": one_sided["sigmoid"]}
+    st.markdown(t("activations.one_sided", **places, tanh=one_sided["tanh"]))
     st.subheader(t("activations.zigzag_title"), anchor=False)
     st.markdown(t("activations.zigzag_intro"))
     _explore_zigzag()

@@ -1,16 +1,68 @@
-"""Choices that several parts of the page offer."""
+"""Choices, words and numbers that several parts of the page share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS
-from pages.activations.wording import LABELS
+from bertviz_core.figures.activations import FigureWords
+from bertviz_core.figures.gelu import GeluWords
+from bertviz_core.figures.small_networks import NetworkWords
 from pages.shared.choices import choose_linked, choose_number, choose_several
-from pages.shared.language import t
+from pages.shared.language import plain, t
+from pages.shared.markdown import Markdown
+
+Words = TypeVar("Words", FigureWords, GeluWords, NetworkWords)
+# Names, the same in both languages.
+LABELS = {
+    "sigmoid": "sigmoid",
+    "tanh": "tanh",
+    "relu": "ReLU",
+    "leaky_relu": "leaky ReLU",
+    "prelu": "PReLU",
+    "elu": "ELU",
+    "gelu": "GELU (erf)",
+    "gelu_tanh": "GELU (tanh)",
+    "swish": "swish",
+}
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def figure_words(kind: type[Words]) -> Words:
+    """What the figures of a kind say, in the visitor's language."""
+    return kind(
+        **{
+            field.name: plain(f"activations.figure_{field.name}")
+            for field in dataclasses.fields(kind)
+        }
+    )
+
+
+def derivation(steps: Mapping[str, str]) -> str:
+    """Sentences and formulas in turn, as Markdown: one element for all of them."""
+    return "\n\n".join(
+        f"{number}. {t(f'activations.{key}')}\n\n$$\n{formula}\n$$"
+        for number, (key, formula) in enumerate(steps.items(), start=1)
+    )
+
+
+def number(value: float, digits: int = 3) -> Markdown:
+    """Writes a number for a reader, very small and very large ones as powers of ten."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        rounded = 0.0 if value == 0 else float(f"{value:.{digits}g}")
+        return Markdown(f"{rounded:,.10g}".replace("-", "−"))
+    exponent = math.floor(math.log10(abs(value)))
+    mantissa = f"{value / 10**exponent:.{digits - 1}f}"
+    if abs(float(mantissa)) >= 10:
+        exponent, mantissa = exponent + 1, f"{value / 10 ** (exponent + 1):.1f}"
+    power = str(exponent).translate(_SUPERSCRIPTS)
+    return Markdown(f"{mantissa.replace('-', '−')} × 10{power}")
+
 
 N = TypeVar("N", int, float)
 _BIGGEST_SEED = 2**31 - 1
@@ -19,7 +71,7 @@ _BIGGEST_SEED = 2**31 - 1
 def choose_functions(key: str, default: list[str], explanation: str) -> list[str]:
     """Draws which of `ACTIVATIONS` are wanted, in their order, however clicked."""
     names = choose_several(
-        t("activations.functions"),
+        "activations.functions",
         list(ACTIVATIONS),
         default,
         key=key,
@@ -61,7 +113,7 @@ def choose_function(
 ) -> str:
     """Draws the choice of one of `ACTIVATIONS`; `name` and `hint` are of its texts."""
     return choose_linked(
-        *(box.selectbox, t(f"activations.{name}"), options, options[first]),
+        *(box.selectbox, f"activations.{name}", options, options[first]),
         key=key,
         format_func=LABELS.__getitem__,
         help=t(f"activations.{hint}"),
@@ -79,7 +131,7 @@ def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
         options,
         key=key,
         required=True,
-        format_func=lambda option: t(f"activations.{key}_{option}"),
+        format_func=lambda option: plain(f"activations.{key}_{option}"),
         label_visibility="visible" if label else "collapsed",
         help=t(f"activations.{key}_help") if label else None,
     )
@@ -88,7 +140,5 @@ def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
 def choose_seed(key: str, default: int) -> int:
     """Draws the box for a seed."""
     return choose_number(
-        *(st.number_input, t("activations.seed"), 0, _BIGGEST_SEED, default),
-        key=key,
-        help=t("activations.seed_help"),
+        *(st.number_input, "activations.seed", 0, _BIGGEST_SEED, default), key=key
     )

@@ -17,7 +17,7 @@ from pages.attention.maps import show_map
 from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
 from pages.shared.code import Program, program
-from pages.shared.export import download_csv
+from pages.shared.export import download_csv, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
@@ -35,36 +35,25 @@ def explore_arithmetic(
     st.markdown(t("attention.arithmetic_intro", layer=layer + 1, head=head + 1))
     row, column = choose_pair(tokenized, "edge_from", "looks_at")
     found = ask(pair_arithmetic)(model, texts, layer, head, row, column)
+    places = {"count": len(found.query), "total": float(found.running_sums[-1])}
     _show_rows(
         [found.query, found.key, found.products, found.running_sums],
         ("q", "k", "product", "sum"),
         "attention_arithmetic",
-        t(
-            "attention.vectors_described",
-            count=len(found.query),
-            total=float(found.running_sums[-1]),
-        ),
+        t("attention.vectors_described", **places),
     )
     _show_formula(found)
     _show_softmax(found, tokenized)
     # What the weight lets through: the other half of the head's work.
     token = tokenized.tokens[column]
     st.markdown(t("attention.value_intro", token=token, weight=found.prob))
+    chosen = {"layer": layer, "head": head, "query": row, "key": column}
     _show_rows(
         [found.value, found.weighted, found.output],
         ("v", "weighted", "output"),
         "attention_values",
         t("attention.values_described", count=len(found.value), norm=found.norm),
-        program(
-            programs.ARITHMETIC,
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            layer=layer,
-            head=head,
-            query=row,
-            key=column,
-        ),
+        program(programs.ARITHMETIC, model, texts, **chosen),
     )
 
 
@@ -113,13 +102,13 @@ def _show_formula(found: PairArithmetic) -> None:
 
 def _show_softmax(found: PairArithmetic, tokenized: TokenizedText) -> None:
     table = {
-        plain("attention.token"): list(tokenized.tokens),
-        plain("attention.score_s"): found.scores.tolist(),
-        plain("attention.mask_m"): found.mask_terms.tolist(),
-        plain("attention.weight_alpha"): found.probs.tolist(),
+        "attention.token": list(tokenized.tokens),
+        "attention.score_s": found.scores,
+        "attention.mask_m": found.mask_terms,
+        "attention.weight_alpha": found.probs,
     }
     with st.expander(t("attention.whole_row"), icon=":material/table:"):
-        st.dataframe(table, alt=t("attention.whole_row"))
+        show_table(table, t("attention.whole_row"), hide_index=False)
         numbers = list(range(1, tokenized.num_tokens + 1))
-        numbered = {plain("attention.column_number"): numbers, **table}
+        numbered = {"attention.column_number": numbers, **table}
         download_csv(numbered, "attention_softmax_row")

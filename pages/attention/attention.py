@@ -33,11 +33,7 @@ follow_lock(tokenized)
 st.header(t("attention.questions_title"), anchor=False)
 with shown_to_user():  # only the question that is asked is computed
     question = choose_named(
-        "attention.panel",
-        QUESTIONS,
-        "panel",
-        key="attention_panel",
-        widget=st.pills,
+        "attention.panel", QUESTIONS, "panel", key="attention_panel", widget=st.pills
     )
     if question == "profile":
         explore_profile(model, texts, view)

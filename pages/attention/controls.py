@@ -121,7 +121,7 @@ def choose_in_list(
     """
     return choose_linked(
         widget,
-        t(f"attention.{name}"),
+        f"attention.{name}",
         options,
         key=f"attention_{name}",
         format_func=lambda option: plain(f"attention.{names or name}_{option}"),

@@ -74,7 +74,7 @@ def _other_text(model: str) -> tuple[str, Texts] | None:
     typed = [
         type_linked(
             box.text_input,
-            t(f"attention.other_{name}"),
+            f"attention.other_{name}",
             "",
             key=f"attention_compared_{key}",
             max_chars=MOST_CHARACTERS,
@@ -97,7 +97,7 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
         return None
     chosen = choose_linked(
         st.selectbox,
-        t("attention.other_model"),
+        "attention.other_model",
         list(others),
         key="attention_compared_model",
         format_func=others.__getitem__,

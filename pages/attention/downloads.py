@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -26,16 +27,62 @@ from bertviz_core.figures.attention_pictures import (
 from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
+from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.trace import Texts, TokenizedText, Trace
 from pages.attention.controls import View
 from pages.attention.matrix import words_to_merge
 from pages.shared.answers import ask
 from pages.shared.code import Program, offer_code
 from pages.shared.engine import client
-from pages.shared.export import Columns, download_box, download_csv, table_csv
+from pages.shared.errors import shown_to_user
+from pages.shared.export import Columns, download, download_box, download_csv, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.markdown import spoken
-from pages.shared.svg_download import download_svg
+
+_MOUNT = """
+export default function ({ data, parentElement, setTriggerValue }) {
+  showSave(parentElement, data, (number) => setTriggerValue("asked", number))
+}
+"""
+_WORDS = ("making", "saved", "saved_as_text", "failed")
+
+# Registered once: pages import this module, they do not run it again.
+_component = st.components.v2.component(
+    "bert_explorer_svg_save",
+    html='<div\n class="svg-save"></div>',
+    css=component_style("svg_save"),
+    js=component_script("svg_save") + _MOUNT,
+)
+
+
+@st.fragment
+def download_svg(
+    label: str, make: Callable[[], str], *, file_name: str, key: str
+) -> None:
+    """Draws the button that saves a picture; it is made when it is clicked.
+
+    Pictures may have megabytes, so one is sent once, in the run that answers a click.
+
+    The errors of `make` are shown above the button.
+    """
+    asked = f"{key}_asked"
+
+    def remember() -> None:
+        st.session_state[asked] = st.session_state[key]["asked"]
+
+    data: dict[str, Any] = {
+        "words": {name: plain(f"app.svg_{name}") for name in _WORDS} | {"label": label},
+        "file": file_name,
+    }
+    number = st.session_state.get(asked)
+    if number is not None:
+        data["made"] = {"number": number, "svg": None}
+        with shown_to_user(stop=False):
+            data["made"]["svg"] = make()
+    _component(data=data, key=key, on_asked_change=remember)
+    # Only now: a run that ended early has not delivered the picture.
+    st.session_state.pop(asked, None)
+
 
 # What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
 # the words and filters of both.
@@ -124,13 +171,12 @@ def _offer(
                 key=f"{name}_save_{kind}",
             )
         for kind, (make, mime) in files.items():
-            st.download_button(
+            download(
                 t(f"attention.save_{kind}"),
                 make,
-                file_name=plain(f"attention.file_{kind}"),
-                mime=mime,
-                key=f"{name}_save_{kind}",
-                on_click="ignore",
+                plain(f"attention.file_{kind}"),
+                mime,
+                f"{name}_save_{kind}",
             )
         if not has_all:  # said beside the button and not only in the file
             st.caption(t("attention.html_holds_one"))
@@ -166,11 +212,10 @@ def offer_map(
             key=f"{name}_svg",
         )
         download_csv(columns, name)
-        st.download_button(
-            t("app.download_html"),
+        download(
+            "app.download_html",
             lambda: attention_html(head_map, title, language, description=told),
-            file_name=plain("app.html_file", name=name),
-            mime="text/html",
-            key=f"{name}_html",
-            on_click="ignore",
+            plain("app.html_file", name=name),
+            "text/html",
+            f"{name}_html",
         )

@@ -176,7 +176,7 @@ def explore_maps(
     with st.container():  # under the maps, which need not wait for it
         gradient = ask_job(
             "attention_estimate",
-            t("attention.compute_estimate"),
+            "attention.compute_estimate",
             ask(estimate_heads).about(*asked, cut=True),
             at_once=True,
         )
@@ -305,11 +305,10 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
     st.markdown(t("attention.patch_intro", word=watched.name))
     typed = type_linked(
         st.text_input,
-        t("attention.patch_other"),
+        "attention.patch_other",
         "",
         key="attention_other",
         max_chars=MOST_CHARACTERS,
-        help=t("attention.patch_other_help"),
     )
     other = normalise_masks(typed)[0].strip()
     contrast = choose_contrast(model, texts, watched)
@@ -320,7 +319,7 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
     minus = None if contrast is None else contrast.target.index
     result = ask_job(
         "attention_patch",
-        t("attention.patch_start"),
+        "attention.patch_start",
         ask(patch_hidden_states).about(
             model,
             clean=texts.text,

@@ -200,19 +200,6 @@ def picture_of(
     )
 
 
-_PROGRAMS = {
-    "head": programs.HEAD,
-    "layer": programs.LAYER,
-    "chosen": programs.CHOSEN,
-    "mean": programs.MEAN,
-    "max": programs.MAX,
-    "rollout": programs.ROLLOUT,
-    "flow": programs.FLOW,
-    "norms": programs.NORMS,
-    "value_zeroing": programs.VALUE_ZEROING,
-}
-
-
 def _program(model: str, texts: Texts, view: View) -> Program:
     """How the matrix is made; filters are left out."""
     asks_layer, asks_head = METHODS[view.method]
@@ -220,7 +207,7 @@ def _program(model: str, texts: Texts, view: View) -> Program:
     values |= {"layer": view.layer} if asks_layer else {}
     values |= {"head": view.head} if asks_head else {}
     values |= {"heads": view.heads} if view.method == "chosen" else {}
-    return program(_PROGRAMS[view.method], model=model, **values)
+    return program(getattr(programs, view.method.upper()), model, **values)
 
 
 def _linked_look(view: View, num_heads: int) -> Look:
@@ -273,7 +260,7 @@ def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, i
     )
     seen_number = choose_linked(
         boxes[1].selectbox,
-        t(f"attention.{seen}"),
+        f"attention.{seen}",
         options,
         options[-1],  # the sign at the end, which many heads look at
         key=_SEEN_TOKEN,

@@ -1,4 +1,4 @@
-"""What the heads do: measured on this text, named only with evidence."""
+"""What the heads do: measured on this text and on grammar, named with evidence."""
 
 from __future__ import annotations
 
@@ -8,28 +8,134 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.head_distances import order_by_likeness
+from bertviz_core.analysis.head_grammar import LEAST_ROWS as LEAST_CASES
+from bertviz_core.analysis.head_grammar import HeadGrammar
 from bertviz_core.analysis.head_profiles import (
     BROAD_THRESHOLD,
     LEAST_ROWS,
     SHARE_THRESHOLD,
 )
+from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_matrix import profile_heads
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.corpus_profiles import corpus_profile
+from bertviz_core.experiments.head_grammar import grammar_of_heads
 from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts
 from pages.attention.controls import View, choose_in_list, select_head
-from pages.attention.grammar import show_grammar
 from pages.attention.maps import place_of, show_head_map
 from pages.shared.answers import ask
-from pages.shared.choices import choose_named
+from pages.shared.choices import choose_linked, choose_named
 from pages.shared.code import program
-from pages.shared.export import download_csv, show_figure
+from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import current_language, plain, t
 from pages.shared.models import language_of
-from pages.shared.panel import panel
+from pages.shared.panel import button, panel
+from pages.shared.upload_box import upload_box
+
+_MEGABYTES = 1
+_COLUMNS = (
+    *("head_column", "relation", "found_column", "rule_column", "cases_column"),
+    *("part_of_speech", "score_column", "baseline_column"),
+)
+
+
+def show_grammar(model: str) -> None:
+    """Draws the box for a treebank, and what each head finds in it."""
+    st.markdown(t("attention.grammar_intro"))
+    conllu = _uploaded()
+    language = language_of(model) or current_language()
+    found = ask_job(
+        "attention_grammar",
+        "attention.grammar_start",
+        ask(grammar_of_heads).about(model, language, conllu),
+        at_once=True,
+    )
+    if found is not None:
+        _show_relation(model, language, found, is_own=conllu is not None)
+        _show_heads(found)
+
+
+def _uploaded() -> str | None:
+    """A visitor's treebank; `None` for the bundled one."""
+    with st.expander(t("attention.grammar_own"), icon=":material/upload_file:"):
+        file = upload_box(
+            t("attention.grammar_file"),
+            key="attention_treebank",
+            limit=plain("attention.grammar_limit", size=_MEGABYTES),
+            refusal=plain("attention.grammar_limit", size=_MEGABYTES),
+            megabytes=_MEGABYTES,
+            endings=("conllu", "conll", "txt"),
+        )
+    if file is None:
+        return None
+    try:
+        with file.opened() as source:
+            return source.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TextError(
+            "The file is not UTF-8 text. Received: {name}. Save it as UTF-8.",
+            name=file.name[:100],
+        ) from error
+
+
+def _show_relation(
+    model: str, language: str, found: HeadGrammar, *, is_own: bool
+) -> None:
+    often = [
+        name
+        for name, count in zip(found.relations, found.counts, strict=True)
+        if count >= LEAST_CASES
+    ]
+    if not often:
+        st.info(t("attention.grammar_too_few", count=LEAST_CASES))
+        return
+    name = choose_linked(
+        st.selectbox, "attention.relation", often, key="attention_relation"
+    )
+    index = found.relations.index(name)
+    values = found.accuracies[index]
+    show_head_map(
+        "attention_relation_map",
+        values,
+        plain("attention.relation_found", relation=name),
+        t(
+            "attention.relation_described",
+            relation=name,
+            count=int(found.counts[index]),
+            offset=int(found.offsets[index]),
+            rule=float(found.baselines[index]),
+            **place_of(values, int(values.argmax())),
+        ),
+        # A program cannot know where a visitor's file lies.
+        None if is_own else program(programs.GRAMMAR, model, language=language),
+    )
+
+
+def _show_heads(found: HeadGrammar) -> None:
+    st.subheader(t("attention.grammar_heads"), anchor=False)
+    rows = []
+    for layer, head in np.ndindex(found.accuracies.shape[1:]):
+        relation, part, lead = ("",) * 4, ("",) * 3, 0.0
+        if (one := found.best_relation(layer, head)) is not None:
+            share, rule = found.accuracies[one, layer, head], found.baselines[one]
+            lead = share - rule
+            shares = f"{share:.0%}", f"{rule:.0%}"
+            relation = (found.relations[one], *shares, str(found.counts[one]))
+        if (one := found.best_part(layer, head)) is not None:
+            share, even = found.part_shares[one, layer, head], found.part_baselines[one]
+            part = (found.parts_of_speech[one], f"{share:.0%}", f"{even:.0%}")
+        rows.append((lead, (f"{layer + 1}·{head + 1}", *relation, *part)))
+    rows.sort(key=lambda row: -row[0])
+    cells = zip(*(row for _, row in rows), strict=True)
+    table = dict(zip((f"attention.{name}" for name in _COLUMNS), cells, strict=True))
+    counts = {"sentences": found.num_sentences, "words": found.num_words}
+    said = t("attention.grammar_explained", **counts, least=LEAST_CASES)
+    told = t("attention.grammar_heads")
+    show_table(table, told, "attention_head_grammar", said)
+
 
 # Measures that have a map; the ones that begin with "to_" are shares of attention.
 SHOWN = (
@@ -51,21 +157,15 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
     if where == "grammar":
         show_grammar(model)
         return
-    st.markdown(
-        t(
-            "attention.profile_intro",
-            share=SHARE_THRESHOLD,
-            broad=BROAD_THRESHOLD,
-            rows=LEAST_ROWS,
-        )
-    )
+    places = {"share": SHARE_THRESHOLD, "broad": BROAD_THRESHOLD, "rows": LEAST_ROWS}
+    st.markdown(t("attention.profile_intro", **places))
     of: dict[str, Any] = {"model": model, "layer": view.layer, "head": view.head}
     if where == "corpus":
         template = programs.CORPUS_PROFILE
         of["language"] = language_of(model) or current_language()
         found = ask_job(
             "attention_profile",
-            t("attention.profile_start"),
+            "attention.profile_start",
             ask(corpus_profile).about(model, of["language"]),
         )
     else:
@@ -104,18 +204,18 @@ def _show_names(found: CorpusProfile, where: str) -> None:
         said = t(f"attention.no_names_{where}", rows=LEAST_ROWS)
         st.info(said, icon=":material/label_off:")
         return
-    cells: dict[str, list[Any]] = {
+    keys = [one.name.strip("[]").lower().replace(" ", "_") for one in named]
+    table: dict[str, list[Any]] = {
         "head": [f"{one.layer + 1}·{one.head + 1}" for one in named],
-        "name": [plain(f"attention.name_{_key(one.name)}") for one in named],
+        "name": [plain(f"attention.name_{key}") for key in keys],
         "score": [one.score for one in named],
         "threshold": [one.threshold for one in named],
         "baseline": [one.baseline for one in named],
         "rows": [one.num_rows for one in named],
     }
-    table = {plain(f"attention.{name}_column"): cells[name] for name in cells}
-    st.dataframe(table, hide_index=True, alt=t("attention.names_title"))
-    st.caption(t("attention.names_explained"))
-    download_csv(table, "attention_named_heads")
+    table = {f"attention.{name}_column": cells for name, cells in table.items()}
+    told, said = t("attention.names_title"), t("attention.names_explained")
+    show_table(table, told, "attention_named_heads", said)
 
 
 def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
@@ -131,11 +231,13 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
     with st.container(horizontal=True):
         for near in found.nearest(layer, head, _NUM_NEAR):
             places = {"layer": near.layer + 1, "head": near.head + 1}
-            is_chosen = st.button(
+            is_chosen = button(
                 t("attention.near_head", **places, distance=near.distance),
-                key=f"attention_near_{near.layer}_{near.head}",
-                on_click=select_head,
-                args=(near.layer, near.head),
+                f"attention_near_{near.layer}_{near.head}",
+                "",
+                select_head,
+                near.layer,
+                near.head,
             )
             if is_chosen:
                 st.rerun()  # a fragment runs alone: the pictures show another head now
@@ -172,12 +274,7 @@ def _show_likeness(found: CorpusProfile) -> None:
             ),
             columns={
                 side: [names[i] for i in first],
-                plain("attention.other_head"): [names[i] for i in second],
+                "attention.other_head": [names[i] for i in second],
                 title: between.tolist(),
             },
         )
-
-
-def _key(name: str) -> str:
-    """A name of a head as part of a text's key."""
-    return name.strip("[]").lower().replace(" ", "_")

@@ -69,9 +69,8 @@ def explore_switches(
     )
     code = program(
         programs.SWITCHED_OFF,
-        model=model,
-        text=texts.text,
-        pair=texts.pair,
+        model,
+        texts,
         heads=switches.heads,
         attention=switches.attention,
         feed_forward=switches.feed_forward,
@@ -95,7 +94,7 @@ def _choose_switches(model: str, tokenized: TokenizedText, view: View) -> Switch
     heads = choose_heads(model, "attention_off_heads", ((view.layer, view.head),))
     layers = [str(layer + 1) for layer in range(grid_of(model)[0])]
     chosen = (
-        choose_several(t(f"attention.{name}"), layers, key=key, widget=box.pills)
+        choose_several(f"attention.{name}", layers, key=key, widget=box.pills)
         for box, (name, key) in zip(
             st.columns(len(_PARTS)), _PARTS.items(), strict=True
         )
@@ -118,7 +117,7 @@ def _choose_edges(tokenized: TokenizedText, layer: int, head: int) -> tuple[Edge
     places = {"layer": layer + 1, "head": head + 1}
     place = choose_linked(
         st.segmented_control,
-        t("attention.edge_where"),
+        "attention.edge_where",
         ("everywhere", "layer", "head"),
         key="attention_cut_edge_where",
         format_func=lambda name: plain(f"attention.edge_{name}", **places),
@@ -212,11 +211,11 @@ def _show_before_and_after(
         description=t(f"attention.{kind[1]}_described", count=len(names)),
         columns={
             # A row for each answer before, then for each after.
-            plain("attention.table_when"): [
+            "attention.table_when": [
                 when for when in (estimated, measured) for _ in names
             ],
-            plain("attention.table_answer"): names * 2,
-            plain("attention.table_rank"): found.answers.ranks.ravel().tolist(),
+            "attention.table_answer": names * 2,
+            "attention.table_rank": found.answers.ranks.ravel(),
             value: found.answers.values.ravel().tolist(),
         },
         code=code,

@@ -32,11 +32,10 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
     what_box, word_box = st.columns(2)
     what = choose_linked(
         what_box.selectbox,
-        t("attention.target"),
+        "attention.target",
         [str(index) for index in range(len(choices))],
         key="attention_target",
         format_func=lambda index: choices[int(index)].name,
-        help=t("attention.target_help"),
     )
     chosen = choices[int(what)]
     if chosen.target.head != "mlm":

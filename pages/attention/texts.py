@@ -31,7 +31,7 @@ def own_words(tokenized: TokenizedText) -> TokenizedText:
     for box, key in zip(st.columns(len(asked)), asked, strict=True):
         words = type_linked(
             box.text_input,
-            t(f"attention.{key.removeprefix('attention_')}"),
+            f"attention.{key.removeprefix('attention_')}",
             "",
             key=key,
             max_chars=2 * MOST_CHARACTERS,

@@ -13,16 +13,16 @@ from bertviz_core.experiments.similar_contexts import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.points import layer_name
+from pages.embeddings.figures import layer_name
 from pages.shared.answers import answer, ask
 from pages.shared.choices import choose_linked
 from pages.shared.code import offer_code, program
 from pages.shared.export import download_csv
 from pages.shared.jobs import ask_job, forget_job, is_short
-from pages.shared.language import plain, t
+from pages.shared.language import t
 from pages.shared.markdown import Markdown, escape
-from pages.shared.models import language_of, say_if_unread
-from pages.shared.own_text import choose_piece_in_focus, type_sentence
+from pages.shared.models import language_of
+from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import panel
 
 KEY = "embeddings_contexts"
@@ -34,11 +34,7 @@ def explore_contexts(model: str) -> None:
     """Draws the sentence, the choice of its token and of a layer, and what is alike."""
     st.markdown(t("embeddings.contexts_intro"))
     texts = type_sentence(model)
-    if not texts.text.strip():
-        st.info(t("app.no_text"), icon=":material/edit:")
-        return
-    read = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
-    say_if_unread(model, read)
+    read = read_by(model, texts)
     token = choose_piece_in_focus(read)
     if read.is_added[token]:
         st.info(t("embeddings.contexts_added"), icon=":material/touch_app:")
@@ -47,7 +43,7 @@ def explore_contexts(model: str) -> None:
     layers = {str(layer): layer_name(layer) for layer in range(num_layers + 1)}
     layer = choose_linked(
         st.selectbox,
-        t("glossary.layer"),
+        "glossary.layer",
         list(layers),
         str(num_layers),
         key=f"{KEY}_layer",
@@ -60,14 +56,8 @@ def explore_contexts(model: str) -> None:
     if found is None:
         return
     _show(found, read.tokens[token])
-    code = program(
-        programs.CONTEXTS,
-        model=model,
-        text=text,
-        language=language,
-        layer=int(layer),
-        point=point,
-    )
+    where = {"text": text, "layer": int(layer), "point": point}
+    code = program(programs.CONTEXTS, model, language=language, **where)
     with st.container(horizontal=True, vertical_alignment="center"):
         download_csv(_columns(found), KEY)
         offer_code(KEY, code)
@@ -84,40 +74,30 @@ def _ask(
     if is_short(model, len(searched), _LENGTH):
         forget_job(KEY)
         return answer(question)
-    return ask_job(KEY, t("embeddings.search_contexts"), question, at_once=True)
+    return ask_job(KEY, "embeddings.search_contexts", question, at_once=True)
 
 
 def _show(found: SimilarContexts, token: str) -> None:
     layer = layer_name(found.layer)
     title = t("embeddings.contexts_title", token=token, layer=layer)
     st.subheader(title, anchor=False)
-    st.markdown(
-        "\n".join(
-            f"{rank}. {one.cosine:.3f} · {_marked(one)}"
-            for rank, one in enumerate(found.contexts, start=1)
-        )
-    )
-    st.caption(
-        t(
-            "embeddings.contexts_searched",
-            tokens=found.num_tokens,
-            sentences=found.num_sentences,
-            layer=layer,
-            mean=found.mean_cosine,
-        )
-    )
+    rows = [f"{one.cosine:.3f} · {_marked(one)}" for one in found.contexts]
+    st.markdown("\n".join(f"{rank}. {row}" for rank, row in enumerate(rows, start=1)))
+    counts = {"tokens": found.num_tokens, "sentences": found.num_sentences}
+    mean = found.mean_cosine
+    st.caption(t("embeddings.contexts_searched", **counts, layer=layer, mean=mean))
 
 
 def _columns(found: SimilarContexts) -> dict[str, Sequence[object]]:
     return {
-        plain("embeddings.rank_column"): list(range(1, len(found.contexts) + 1)),
-        plain("embeddings.layer_axis"): [layer_name(found.layer)] * len(found.contexts),
-        plain("embeddings.token"): [one.token for one in found.contexts],
-        plain("embeddings.text"): [
+        "embeddings.rank_column": list(range(1, len(found.contexts) + 1)),
+        "embeddings.layer_axis": [layer_name(found.layer)] * len(found.contexts),
+        "embeddings.token": [one.token for one in found.contexts],
+        "embeddings.text": [
             one.before + one.token + one.after for one in found.contexts
         ],
-        plain("embeddings.token_start"): [len(one.before) for one in found.contexts],
-        plain("embeddings.cosine"): [one.cosine for one in found.contexts],
+        "embeddings.token_start": [len(one.before) for one in found.contexts],
+        "embeddings.cosine": [one.cosine for one in found.contexts],
     }
 
 

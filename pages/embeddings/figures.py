@@ -1,22 +1,413 @@
-"""Figures and notes that several parts of the embeddings page draw."""
+"""Maps of points, their worth and their files; figures that several parts draw."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.analysis.nearest_words import Neighbours
+from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
+from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS, SentenceMap
 from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
+from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.point_map import (
+    Colour,
+    FirstChoice,
+    PointMap,
+    category_colour,
+    labels_id,
+    point_payload,
+    points_id,
+)
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.notes import excerpt
-from pages.embeddings.points import mark_points
+from pages.embeddings.widgets import SIZES
+from pages.shared.choices import put_into_address, whole_number
 from pages.shared.code import Program
-from pages.shared.export import show_figure
-from pages.shared.language import plain, t
+from pages.shared.export import download, download_csv, show_figure, titled
+from pages.shared.language import in_a_row, listed, plain, t
+from pages.shared.models import known_models
+
+# The bytes of the payload are all of the component's data.
+_MOUNT = """
+export default function ({ data, parentElement, setStateValue }) {
+  return showPoints(parentElement, data, (choice) => setStateValue("choice", choice))
+}
+"""
+
+# Tells the map of that name which points to mark, without sending the points again.
+_MARK = """
+export default function ({ data }) {
+  window.bertExplorerMarks = { ...window.bertExplorerMarks, [data.map]: data }
+  window.dispatchEvent(new CustomEvent("bert-explorer-marks", { detail: data }))
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_component = st.components.v2.component(
+    "bert_explorer_points",
+    html='<div\n class="points-host"></div>',
+    css=component_style("points"),
+    js=component_script("points") + _MOUNT,
+)
+
+_marks = st.components.v2.component("bert_explorer_point_marks", js=_MARK)
+
+_WORDS = (
+    *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
+    *("reset", "save_png", "save_svg", "as_table", "alt", "legend", "nothing"),
+    *("matches", "point", "shown", "axes_flat", "axes_space", "near", "far"),
+)
+_NAMES = ("state", "color", "search", "only", "near", "selected")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a visitor has chosen on a map."""
+
+    state: int
+    search: str
+    selected: int | None
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What a map was sent last.
+
+    What an address says was chosen among `labels`; `first` when these `points` were
+    sent.
+    """
+
+    labels: str
+    points: str
+    first: FirstChoice
+
+
+def layer_name(index: int) -> str:
+    """What a layer is called; 0 is what enters the first."""
+    if index == 0:
+        return plain("embeddings.layer_0")
+    return plain("embeddings.layer", number=index)
+
+
+def map_title(panel: str, method: str, model: str) -> str:
+    """What stands below a saved picture: the part, the method, the model.
+
+    The id is left out if it opens a visitor's own model.
+    """
+    entry = known_models().get(model)
+    own = plain("embeddings.own_model")
+    name = entry.title if entry else own if ":" in model else model
+    panel = plain(f"embeddings.panel_{panel}")
+    return " · ".join((panel, plain(f"embeddings.method_{method}"), name))
+
+
+def groups_colour(title: str, names: Sequence[str]) -> Colour:
+    """Colours points by a name each, see `category_colour`."""
+    return category_colour(title, names, plain("point_map.others"))
+
+
+def point_map(
+    points: PointMap, key: str, on_choice: Callable[[], None] = lambda: None
+) -> Choice:
+    """Draws a map.
+
+    What the address says is chosen goes before `first` of the points. `on_choice` is
+    called before the page runs after another choice.
+    """
+    chosen = (st.session_state.get(key) or {}).get("choice")
+    memory_key = f"{key}_memory"
+    before: _Memory | None = st.session_state.get(memory_key)
+    now = _from_address(key, points.first) if chosen is None else _checked(chosen)
+    labels = labels_id(points)
+    if labels != _labels_of(chosen, before, labels):
+        # The number now belongs to another point.
+        now = dataclasses.replace(now, selected=None, near=False)
+    shown = points_id(points, labels)
+    first = now
+    if before is not None and before.points == shown and chosen is not None:
+        first = before.first
+    st.session_state[memory_key] = _Memory(labels, shown, first)
+    words = {name: plain(f"point_map.{name}") for name in _WORDS}
+    sent = dataclasses.replace(points, first=first, name=key, words=words)
+    _component(data=point_payload(sent), key=key, on_choice_change=on_choice)
+    if chosen is not None or (before is not None and before.labels != labels):
+        _to_address(key, now)
+    num_states, num_points, _ = points.coordinates.shape
+    is_there = now.selected is not None and now.selected < num_points
+    return Choice(
+        min(now.state, num_states - 1), now.search, now.selected if is_there else None
+    )
+
+
+def mark_points(key: str, of: int, state: int, points: Sequence[int]) -> None:
+    """Marks the nearest points of a selected one on a map that was drawn before.
+
+    Nothing is marked once another point or state is chosen than `of` and `state`.
+    """
+    sent = {"map": key, "of": of, "state": state, "points": [int(p) for p in points]}
+    _marks(data=sent, key=f"{key}_marks")
+
+
+def _labels_of(
+    chosen: dict[str, Any] | None, before: _Memory | None, labels: str
+) -> object:
+    """The labels that a choice was made among; those of now for a link just opened."""
+    if chosen is not None:
+        return chosen.get("labels")
+    return labels if before is None else before.labels
+
+
+def _checked(raw: dict[str, Any]) -> FirstChoice:
+    """A choice from the browser or the address, with bad values removed."""
+
+    def number(name: str) -> int | None:
+        value = raw.get(name)
+        if isinstance(value, str):
+            value = whole_number(value, None)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return max(0, int(value)) if is_number and value is not None else None
+
+    return FirstChoice(
+        state=number("state") or 0,
+        colour=number("color") or 0,
+        search=str(raw.get("search") or "")[:60],
+        only=raw.get("only") in (True, "true"),
+        near=raw.get("near") in (True, "true"),
+        selected=number("selected"),
+    )
+
+
+def _from_address(key: str, default: FirstChoice) -> FirstChoice:
+    said = {name: st.query_params.get(f"{key}_{name}") for name in _NAMES}
+    if all(value is None for value in said.values()):
+        return default
+    return _checked(said)
+
+
+def _to_address(key: str, now: FirstChoice) -> None:
+    values = {
+        "state": str(now.state),
+        "color": str(now.colour) if now.colour else "",
+        "search": now.search,
+        "only": "true" if now.only else "",
+        "near": "true" if now.near else "",
+        "selected": "" if now.selected is None else str(now.selected),
+    }
+    put_into_address(
+        {f"{key}_{name}": [value] * bool(value) for name, value in values.items()}
+    )
+
+
+# As text.
+_BYTES_A_NUMBER = 12
+# As the projector's own documents name them.
+_VECTORS, _METADATA = "vectors.tsv", "metadata.tsv"
+
+
+@dataclass(frozen=True)
+class MapFiles:
+    """What can be taken away of a map of M points.
+
+    `explained` is Markdown; `table` has columns of M values in the words of the reader,
+    `metadata` the same for the projector, whose files are alike in all languages, the
+    name of a point first; `coordinates` are float `[M, k]`. `worth` says what the map
+    is worth, and its seed; `vectors`, `[M, size]`, are of the full space and need none.
+    """
+
+    explained: str
+    table: Mapping[str, Sequence[object]]
+    metadata: Mapping[str, Sequence[object]]
+    coordinates: np.ndarray
+    worth: Mapping[str, object]
+    size: int
+    vectors: Callable[[], np.ndarray]
+
+
+def offer_files(key: str, collect: Callable[[], MapFiles]) -> None:
+    """Draws the files of a map in a popover; they are made once it is opened."""
+    files = st.popover(
+        t("embeddings.files"),
+        icon=":material/download:",
+        key=f"{key}_files",
+        on_change="rerun",
+    )
+    if not files.open:
+        return
+    found = collect()
+    count = len(found.coordinates)
+    with files:
+        st.caption(found.explained)
+        axes = {
+            plain("embeddings.axis_column", number=number): places
+            for number, places in enumerate(found.coordinates.T.tolist(), start=1)
+        }
+        worth = {name: [value] * count for name, value in found.worth.items()}
+        download_csv({**found.table, **axes, **worth}, key)
+        offer_tsv(key, found.size, found.vectors, found.metadata)
+
+
+def offer_tsv(
+    key: str,
+    size: int,
+    vectors: Callable[[], np.ndarray],
+    metadata: Mapping[str, Sequence[object]],
+) -> None:
+    """Draws the buttons for both files of the projector; made when clicked.
+
+    `vectors` gives `[M, size]`; `metadata` has columns of M values, the name first.
+    """
+    count = len(next(iter(metadata.values())))
+    if count > (limit := MAX_EXPORTED_NUMBERS // size):
+        told = t("embeddings.too_many_for_file", limit=limit, count=count)
+        st.info(told, icon=":material/info:")
+        return
+    if not count:
+        st.info(t("embeddings.nothing_left"), icon=":material/filter_alt_off:")
+        return
+    download(
+        t("embeddings.vectors_tsv", size=count * size * _BYTES_A_NUMBER / 1e6),
+        lambda: vectors_tsv(vectors()).encode("utf-8"),
+        _VECTORS,
+        "text/tab-separated-values",
+        f"{key}_vectors",
+    )
+    download(
+        "embeddings.metadata_tsv",
+        lambda: metadata_tsv(metadata).encode("utf-8"),
+        _METADATA,
+        "text/tab-separated-values",
+        f"{key}_metadata",
+    )
+
+
+def quality_sentence(
+    quality: MapQuality | None,
+    explained: float | None,
+    seed: int,
+    method: str = "pca",
+    neighbourhood: float | None = None,
+    num_steps: int | None = None,
+    start: str = "pca",
+    are_one: bool = False,
+) -> str:
+    """Plain text: the share of variance, the neighbours kept, the seed.
+
+    `quality` is `None` where there are too few points or `are_one`: they differ by
+    rounding alone. `start` is "pca" or "before", the map of the layer before.
+    """
+    if are_one:
+        return plain("embeddings.note_are_one")
+    parts = []
+    if method != "pca":
+        places = {"size": neighbourhood, "steps": num_steps, "seed": seed}
+        parts += [
+            plain(f"embeddings.note_{method}", **places),
+            plain(f"embeddings.note_seed_{start}"),
+        ]
+    if explained is not None and not math.isnan(explained):
+        parts.append(plain("embeddings.note_explained", share=explained))
+    if quality is None:
+        parts.append(plain("embeddings.note_no_quality"))
+    else:
+        parts.append(
+            plain(
+                "embeddings.note_quality",
+                trust=quality.trustworthiness,
+                kept=quality.neighbours_kept,
+                k=quality.num_neighbours,
+            )
+        )
+        is_whole = quality.num_checked == quality.num_points
+        parts.append(
+            plain("embeddings.note_all_checked", count=quality.num_points)
+            if is_whole
+            else plain(
+                "embeddings.note_some_checked",
+                checked=quality.num_checked,
+                count=quality.num_points,
+                seed=seed,
+            )
+        )
+        if is_whole and method == "pca":
+            parts.append(plain("embeddings.note_no_chance"))
+    return in_a_row(parts)
+
+
+def quality_columns(
+    quality: MapQuality | None,
+    explained: float | None,
+    seed: int,
+    method: str = "pca",
+    neighbourhood: float | None = None,
+) -> dict[str, object]:
+    """The same for the columns of a table, alike in every row; see there."""
+    columns: dict[str, object] = {
+        "embeddings.method": plain(f"embeddings.method_{method}"),
+        "embeddings.seed": seed,
+    }
+    if method != "pca":
+        columns[f"embeddings.{SIZES[method]}"] = neighbourhood
+    if explained is not None and not math.isnan(explained):
+        columns["embeddings.explained"] = explained
+    if quality is not None:
+        kept = plain("embeddings.neighbours_kept_of", k=quality.num_neighbours)
+        columns["embeddings.trustworthiness"] = quality.trustworthiness
+        columns[kept] = quality.neighbours_kept
+        columns["embeddings.points_checked"] = quality.num_checked
+    return columns
+
+
+def layer_notes(found: SentenceMap) -> tuple[str, ...]:
+    """A note for the map of each layer, plain text."""
+    return tuple(
+        quality_sentence(
+            quality,
+            float(found.explained[layer]),
+            found.seed,
+            found.method,
+            found.neighbourhood,
+            found.num_steps,
+            start="before" if layer and not found.are_one[layer - 1] else "pca",
+            are_one=found.are_one[layer],
+        )
+        for layer, quality in enumerate(found.qualities)
+    )
+
+
+def show_layer_quality(found: SentenceMap) -> None:
+    """Draws a curve of each measure over the layers, with a gap where none is."""
+    curves = {
+        f"embeddings.{name}": np.array(
+            [getattr(quality, name, math.nan) for quality in found.qualities]
+        )
+        for name in ("trustworthiness", "neighbours_kept")
+    }
+    curves["embeddings.explained"] = found.explained
+    known = {name: c for name, c in curves.items() if not np.isnan(c).all()}
+    if not known:
+        return
+    st.subheader(t("embeddings.quality_title"), anchor=False)
+    told = [t("embeddings.quality_described")]
+    ones = [layer_name(layer) for layer in np.flatnonzero(found.are_one).tolist()]
+    if ones:
+        told.append(t("embeddings.quality_of_one", layers=listed(ones)))
+    show_curves(
+        known,
+        name="embeddings_quality",
+        description=in_a_row(told),
+        bounds=(-0.02, 1.05),
+    )
+
 
 MOST_SHOWN = 40  # points in a map of cosines
 MOST_IN_FILE = 500
@@ -34,21 +425,19 @@ def show_curves(
 ) -> None:
     """Draws named curves, float `[M]` each, `over` layers or places from `first` on."""
     x_title = plain(f"embeddings.{over}")
-    titles = list(curves)
-    places = np.arange(first, first + len(curves[titles[0]]))
+    named = titled(curves)
+    titles = list(named)
+    places = np.arange(first, first + len(named[titles[0]]))
     show_figure(
         curves_by_place_figure(
-            [(title, places, values) for title, values in curves.items()],
+            [(title, places, values) for title, values in named.items()],
             x_title=x_title,
             y_title="" if len(titles) > 1 else titles[0],
             bounds=bounds,
         ),
         name=name,
         description=description,
-        columns={
-            x_title: places.tolist(),
-            **{title: values.tolist() for title, values in curves.items()},
-        },
+        columns={x_title: places, **named},
         code=code,
     )
 
@@ -107,10 +496,7 @@ def show_neighbours(
     if not found.words:
         st.info(t("embeddings.nothing_left"), icon=":material/filter_alt_off:")
         return
-    columns = {
-        plain("embeddings.word"): found.words,
-        plain("embeddings.entry"): found.found.ids.tolist(),
-    }
+    columns = {"embeddings.word": found.words, "embeddings.entry": found.found.ids}
     _show_nearest(found.words[0], columns, found.found.scores, metric, name, code)
 
 
@@ -137,8 +523,8 @@ def show_nearest_points(
     ids = near.ids.tolist()
     columns = {
         # Two points may have one name, as a word that stands in two sentences.
-        plain("point_map.point"): [f"{i + 1} {labels[i]}" for i in ids],
-        plain("embeddings.text"): [contexts[i] for i in ids],
+        "point_map.point": [f"{i + 1} {labels[i]}" for i in ids],
+        "embeddings.text": [contexts[i] for i in ids],
     }
     _show_nearest(labels[ids[0]], columns, near.scores, "cosine", f"{key}_nearest")
     mark_points(key, point, state, ids)
@@ -146,7 +532,7 @@ def show_nearest_points(
 
 def _show_nearest(
     nearest: str,
-    columns: Mapping[str, Sequence[object]],
+    columns: Mapping[str, Any],
     scores: np.ndarray,
     metric: str,
     name: str,
@@ -155,15 +541,11 @@ def _show_nearest(
     """Bars with the names of the first column."""
     title = plain(f"embeddings.metric_{metric}")
     names = [str(one) for one in next(iter(columns.values()))]
+    places = {"word": nearest, "metric": title, "score": float(scores[0])}
     show_figure(
         signed_bars_figure(names, scores, title, digits=3),
         name=name,
-        description=t(
-            "embeddings.neighbours_described",
-            word=nearest,
-            metric=title,
-            score=float(scores[0]),
-        ),
+        description=t("embeddings.neighbours_described", **places),
         columns={**columns, title: scores.tolist()},
         code=code,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -9,14 +11,13 @@ from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.experiments.sentence_maps import layer_facts
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.figures import show_curves
-from pages.embeddings.points import layer_name
+from pages.embeddings.figures import layer_name, show_curves
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import choose_seed
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_number
 from pages.shared.code import Program, program
-from pages.shared.export import download_csv, show_figure
+from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.panel import panel
@@ -31,36 +32,25 @@ def explore_geometry(model: str) -> None:
     lines = edit_sentences(model, "topics")
     boxes = st.columns(2)
     num_deviations = choose_number(
-        *(boxes[0].slider, t("embeddings.deviations"), 2.0, 6.0, 3.0),
+        *(boxes[0].slider, "embeddings.deviations", 2.0, 6.0, 3.0),
         key="embeddings_deviations",
         step=0.5,
-        help=t("embeddings.deviations_help"),
     )
     with boxes[1]:
         seed = choose_seed("embeddings_geometry")
     if lines is None:
         return
     sentences = lines.sentences
-    found = ask_job(
-        "embeddings_geometry",
-        t("embeddings.measure"),
-        ask(layer_facts).about(
-            model, sentences, "token", num_deviations=num_deviations, seed=seed
-        ),
-        at_once=True,
-    )
+    how: dict[str, Any] = {"num_deviations": num_deviations, "seed": seed}
+    question = ask(layer_facts).about(model, sentences, "token", **how)
+    place = "embeddings_geometry"
+    found = ask_job(place, "embeddings.measure", question, at_once=True)
     if found is None:
         return
     say_cut(model, found.num_cut, found.num_sentences)
     _show_anisotropy(found)
     _show_lengths(found)
-    code = program(
-        programs.GEOMETRY,
-        model=model,
-        sentences=sentences,
-        num_deviations=num_deviations,
-        seed=seed,
-    )
+    code = program(programs.GEOMETRY, model, sentences=sentences, **how)
     _show_outliers(found, code)
 
 
@@ -69,10 +59,10 @@ def _show_anisotropy(found: LayerFacts) -> None:
     layer = int(np.argmax(found.mean_cosines))
     show_curves(
         {
-            plain("embeddings.mean_cosine"): found.mean_cosines,
-            plain("embeddings.mean_cosine_without"): found.mean_cosines_without,
-            plain("embeddings.lower_quartile"): found.pair_quartiles[:, 0],
-            plain("embeddings.upper_quartile"): found.pair_quartiles[:, 2],
+            "embeddings.mean_cosine": found.mean_cosines,
+            "embeddings.mean_cosine_without": found.mean_cosines_without,
+            "embeddings.lower_quartile": found.pair_quartiles[:, 0],
+            "embeddings.upper_quartile": found.pair_quartiles[:, 2],
         },
         name="embeddings_anisotropy",
         description=t(
@@ -91,19 +81,16 @@ def _show_anisotropy(found: LayerFacts) -> None:
 
 def _show_lengths(found: LayerFacts) -> None:
     st.subheader(t("embeddings.lengths_title"), anchor=False)
+    places = {"first": float(found.mean_norms[0]), "last": float(found.mean_norms[-1])}
     show_curves(
         {
-            plain("embeddings.mean_length"): found.mean_norms,
-            plain("embeddings.length_5"): found.norm_ranges[:, 0],
-            plain("embeddings.length_95"): found.norm_ranges[:, 1],
-            plain("embeddings.mean_length_without"): found.mean_norms_without,
+            "embeddings.mean_length": found.mean_norms,
+            "embeddings.length_5": found.norm_ranges[:, 0],
+            "embeddings.length_95": found.norm_ranges[:, 1],
+            "embeddings.mean_length_without": found.mean_norms_without,
         },
         name="embeddings_lengths",
-        description=t(
-            "embeddings.lengths_described",
-            first=float(found.mean_norms[0]),
-            last=float(found.mean_norms[-1]),
-        ),
+        description=t("embeddings.lengths_described", **places),
         bounds=None,
     )
 
@@ -112,24 +99,23 @@ def _show_outliers(found: LayerFacts, code: Program) -> None:
     st.subheader(t("embeddings.outliers_title"), anchor=False)
     names = [layer_name(i) for i in range(len(found.outliers))]
     columns = {
-        plain("embeddings.layer_axis"): names,
-        plain("embeddings.outlier_dimensions"): [
+        "embeddings.layer_axis": names,
+        "embeddings.outlier_dimensions": [
             listed(str(index + 1) for index in dimensions) or "–"
             for dimensions in found.outliers
         ],
-        plain("embeddings.mean_cosine"): found.mean_cosines.tolist(),
-        plain("embeddings.mean_cosine_without"): found.mean_cosines_without.tolist(),
-        plain("embeddings.mean_length"): found.mean_norms.tolist(),
-        plain("embeddings.mean_length_without"): found.mean_norms_without.tolist(),
-        plain("embeddings.same_neighbours"): found.neighbours_kept.tolist(),
+        "embeddings.mean_cosine": found.mean_cosines,
+        "embeddings.mean_cosine_without": found.mean_cosines_without,
+        "embeddings.mean_length": found.mean_norms,
+        "embeddings.mean_length_without": found.mean_norms_without,
+        "embeddings.same_neighbours": found.neighbours_kept,
     }
-    st.dataframe(columns, hide_index=True, alt=t("embeddings.outliers_title"))
-    download_csv(columns, "embeddings_outliers")
-    st.caption(_explained(found))
+    told = t("embeddings.outliers_title")
+    show_table(columns, told, "embeddings_outliers", _explained(found))
     layers = [str(layer) for layer in range(len(names))]
     shown = choose_linked(
         st.selectbox,
-        t("embeddings.layer_axis"),
+        "embeddings.layer_axis",
         layers,
         layers[-1],
         key="embeddings_geometry_layer",
@@ -140,14 +126,8 @@ def _show_outliers(found: LayerFacts, code: Program) -> None:
 
 def _explained(found: LayerFacts) -> str:
     """The rule for outliers, and what was measured on a part of the tokens."""
-    told = [
-        t(
-            "embeddings.outliers_explained",
-            deviations=found.num_deviations,
-            size=found.scores.shape[1],
-            k=found.num_neighbours,
-        )
-    ]
+    places = {"deviations": found.num_deviations, "size": found.scores.shape[1]}
+    told = [t("embeddings.outliers_explained", **places, k=found.num_neighbours)]
     if found.num_checked < found.num_tokens:
         told.append(
             t(
@@ -177,9 +157,9 @@ def _show_dimensions(found: LayerFacts, layer: int, code: Program) -> None:
             total=float(found.mean_cosines[layer]),
         ),
         columns={
-            plain("embeddings.dimension"): (order + 1).tolist(),
-            title: parts[order].tolist(),
-            plain("embeddings.deviation"): found.scores[layer][order].tolist(),
+            "embeddings.dimension": (order + 1),
+            title: parts[order],
+            "embeddings.deviation": found.scores[layer][order],
         },
         code=code,
     )

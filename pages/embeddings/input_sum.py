@@ -13,10 +13,9 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.widgets import choose_place
 from pages.shared.answers import ask
 from pages.shared.code import Program, program
-from pages.shared.export import show_figure
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
-from pages.shared.models import say_if_unread
-from pages.shared.own_text import choose_piece_in_focus, type_sentence
+from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import panel
 
 # Strips: the three parts and their sum on one scale, what the norm makes of it alone.
@@ -31,29 +30,14 @@ def explore_input(model: str) -> None:
     """Draws the text, the strips, the lengths and the arithmetic of one number."""
     st.markdown(t("embeddings.input_intro"))
     texts = type_sentence(model)
-    if not texts.text.strip():
-        st.info(t("app.no_text"), icon=":material/edit:")
-        return
+    read = read_by(model, texts)
     found = ask(take_input_apart)(model, texts.text, texts.pair, cut=True)
-    read = found.tokenized
-    if read.was_cut:
-        count, limit = read.num_tokens_uncut, read.num_tokens
-        told = t("embeddings.too_long", count=count, limit=limit)
-        st.warning(told, icon=":material/content_cut:")
-    say_if_unread(model, read)
     boxes = st.columns(2)
     with boxes[0]:
         token = choose_piece_in_focus(read)
     with boxes[1]:
         dimension = choose_place("dimension", found.summed.shape[1]) - 1
-    code = program(
-        programs.INPUT_SUM,
-        model=model,
-        text=texts.text,
-        pair=texts.pair,
-        token=token,
-        dimension=dimension,
-    )
+    code = program(programs.INPUT_SUM, model, texts, token=token, dimension=dimension)
     _show_strips(found, token, dimension)
     _show_shares(found, token, code)
     _show_arithmetic(found, token, dimension)
@@ -89,7 +73,7 @@ def _show_strips(found: InputSum, token: int, dimension: int) -> None:
             normed=float(found.normed_norms[token]),
         ),
         columns={
-            plain("embeddings.dimension"): list(range(1, values.shape[1] + 1)),
+            "embeddings.dimension": list(range(1, values.shape[1] + 1)),
             **{name: row.tolist() for name, row in zip(names, values, strict=True)},
         },
     )
@@ -110,28 +94,16 @@ def _show_shares(found: InputSum, token: int, code: Program) -> None:
     st.subheader(t("embeddings.shares_title"), anchor=False)
     names = _names()[: len(PARTS)]
     shares = found.shares[:, token]
-    st.dataframe(
-        {
-            plain("embeddings.part"): names,
-            plain("embeddings.length"): found.part_norms[:, token],
-            plain("embeddings.cosine_with_sum"): found.cosines[:, token],
-            plain("embeddings.share_of_sum"): shares,
-        },
-        hide_index=True,
-        alt=t("embeddings.shares_title"),
-    )
+    part, share = {"embeddings.part": names}, {"embeddings.share_of_sum": shares}
+    length, cosine = found.part_norms[:, token], found.cosines[:, token]
+    more = {"embeddings.length": length, "embeddings.cosine_with_sum": cosine}
+    show_table(part | more | share, t("embeddings.shares_title"))
+    places = {"largest": names[int(np.argmax(shares))], "share": float(shares.max())}
     show_figure(
         signed_bars_figure(names, shares, plain("embeddings.share_of_sum")),
         name="embeddings_shares",
-        description=t(
-            "embeddings.shares_described",
-            largest=names[int(np.argmax(shares))],
-            share=float(shares.max()),
-        ),
-        columns={
-            plain("embeddings.part"): names,
-            plain("embeddings.share_of_sum"): shares.tolist(),
-        },
+        description=t("embeddings.shares_described", **places),
+        columns=part | share,
         code=code,
     )
 

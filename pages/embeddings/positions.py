@@ -11,13 +11,12 @@ from bertviz_core.analysis.position_geometry import OUTLIER_SCORE, PositionGeome
 from bertviz_core.experiments.embedding_tables import measure_positions
 from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.figures import show_curves
-from pages.embeddings.quality import quality_sentence
+from pages.embeddings.figures import quality_sentence, show_curves
 from pages.embeddings.widgets import choose, choose_place
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
 from pages.shared.code import Program, program
-from pages.shared.export import show_figure
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import escape
 from pages.shared.panel import panel
@@ -31,7 +30,7 @@ def explore_positions(model: str) -> None:
     st.markdown(t("embeddings.positions_intro"))
     found = ask(measure_positions)(model)
     views = {"matrix": _show_matrix, "chain": _show_chain, "curve": _show_curve}
-    code = program(programs.POSITIONS, model=model)
+    code = program(programs.POSITIONS, model)
     views[choose("positions_view", list(views))](found, code)
     _show_apart(found)
 
@@ -55,7 +54,7 @@ def _show_matrix(found: PositionGeometry, code: Program) -> None:
         },
     )
     show_curves(
-        {plain("embeddings.cosine"): found.cosines[row].astype(np.float64)},
+        {"embeddings.cosine": found.cosines[row].astype(np.float64)},
         name="embeddings_position_row",
         description=t("embeddings.row_described", number=row + 1),
         over="position",
@@ -69,7 +68,7 @@ def _show_chain(found: PositionGeometry, code: Program) -> None:
     options = [name for name, axes in _AXES.items() if max(axes) < len(found.explained)]
     chosen = choose_linked(
         st.segmented_control,
-        t("embeddings.axes"),
+        "embeddings.axes",
         options or ["1-2"],
         key="embeddings_position_axes",
         required=True,
@@ -91,7 +90,7 @@ def _show_chain(found: PositionGeometry, code: Program) -> None:
         name="embeddings_position_chain",
         description=t("embeddings.chain_described", size=len(points), share=share),
         columns={
-            plain("embeddings.position"): list(range(1, len(points) + 1)),
+            "embeddings.position": list(range(1, len(points) + 1)),
             titles[0]: points[:, 0].tolist(),
             titles[1]: points[:, 1].tolist(),
         },
@@ -135,16 +134,15 @@ def _show_apart(found: PositionGeometry) -> None:
     if not len(apart):
         st.info(t("embeddings.none_apart", limit=OUTLIER_SCORE), icon=":material/info:")
         return
-    st.dataframe(
+    show_table(
         {
-            plain("embeddings.position"): apart + 1,
-            plain("embeddings.length"): found.norms[apart],
-            plain("embeddings.length_score"): found.norm_scores[apart],
-            plain("embeddings.near_cosine"): found.near_cosines[apart],
-            plain("embeddings.near_score"): found.near_scores[apart],
+            "embeddings.position": apart + 1,
+            "embeddings.length": found.norms[apart],
+            "embeddings.length_score": found.norm_scores[apart],
+            "embeddings.near_cosine": found.near_cosines[apart],
+            "embeddings.near_score": found.near_scores[apart],
         },
-        hide_index=True,
-        alt=t("embeddings.apart_title"),
+        t("embeddings.apart_title"),
     )
     st.caption(
         t(

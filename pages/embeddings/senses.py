@@ -18,13 +18,18 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
+    MapFiles,
+    groups_colour,
+    layer_name,
+    map_title,
+    offer_files,
+    point_map,
+    quality_columns,
+    quality_sentence,
     show_cosines,
     show_curves,
     show_nearest_points,
 )
-from pages.embeddings.files import MapFiles, offer_files
-from pages.embeddings.points import groups_colour, layer_name, map_title, point_map
-from pages.embeddings.quality import quality_columns, quality_sentence
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import type_word
 from pages.shared.answers import ask
@@ -54,7 +59,7 @@ def explore_senses(model: str) -> None:
     sentences, labels = lines.sentences, lines.labels
     found = ask_job(
         "embeddings_senses",
-        t("embeddings.follow_word"),
+        "embeddings.follow_word",
         ask(word_senses).about(model, sentences, word, labels, cut=True),
         at_once=True,
     )
@@ -64,7 +69,7 @@ def explore_senses(model: str) -> None:
     _show_curves(found)
     state = _show_map(model, sentences, found)
     code = program(
-        programs.SENSES, model=model, sentences=sentences, word=word, senses=labels
+        programs.SENSES, model, sentences=sentences, word=word, senses=labels
     )
     _show_cosines(found, state, code)
 
@@ -76,7 +81,7 @@ def _show_curves(found: WordSenses) -> None:
         "score": [one.score for one in found.separations],
     }
     curves = {
-        plain(f"embeddings.sense_{name}"): np.array(values, np.float64)
+        f"embeddings.sense_{name}": np.array(values, np.float64)
         for name, values in columns.items()
         if None not in values
     }
@@ -102,11 +107,8 @@ def _compared(found: WordSenses) -> str:
     if last.within_cosine is None or last.between_cosine is None:
         return t("embeddings.senses_not_compared", count=len(found.senses))
     if last.score is None or last.largest_share is None:
-        return t(
-            "embeddings.senses_not_scored",
-            within=last.within_cosine,
-            between=last.between_cosine,
-        )
+        places = {"within": last.within_cosine, "between": last.between_cosine}
+        return t("embeddings.senses_not_scored", **places)
     scores = [one.score for one in found.separations if one.score is not None]
     best = int(np.argmax(scores))
     return t(
@@ -163,9 +165,9 @@ def _show_map(model: str, sentences: tuple[str, ...], found: WordSenses) -> int:
 
     def collect() -> MapFiles:
         table = {
-            plain("embeddings.text"): list(labels),
-            plain("embeddings.sense"): list(found.senses),
-            plain("embeddings.first_token_index"): found.spans[:, 0].tolist(),
+            "embeddings.text": list(labels),
+            "embeddings.sense": list(found.senses),
+            "embeddings.first_token_index": found.spans[:, 0].tolist(),
         }
         headers = ("sentence", "sense", "first_token_index")
         return MapFiles(

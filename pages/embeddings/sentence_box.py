@@ -1,6 +1,11 @@
-"""The box of sentences that several parts of the page read."""
+"""The box of sentences that several parts of the page read, and files for it."""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -8,18 +13,245 @@ from bertviz_core.analysis.labelled_lines import (
     LabelledLines,
     bundled_lines,
     read_lines,
+    take_lines,
+    without_pair,
 )
+from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.explorer import Explorer
-from pages.embeddings.sentence_file import (
-    MOST_CHARACTERS,
-    forget_taken,
-    offer_file,
-)
+from bertviz_core.finetune.columns import guess_columns
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.request import SAMPLES
+from bertviz_core.finetune.table import Limits, Table, read_table
+from bertviz_core.finetune.table_encoding import find_encoding
+from bertviz_core.finetune.visitor_tables import table_path
+from pages.embeddings.widgets import choose_seed
+from pages.fine_tune.state import STATE
+from pages.fine_tune.widgets import show_notes
 from pages.shared.answers import ask
 from pages.shared.choices import type_linked
-from pages.shared.language import LANGUAGES, t
+from pages.shared.errors import shown_to_user
+from pages.shared.language import LANGUAGES, plain, t
 from pages.shared.models import language_of, say_if_unread
+from pages.shared.panel import button
+from pages.shared.upload_box import upload_box
+from pages.shared.uploads import Upload
+
+_DATASETS = Path(__file__).parents[2] / "assets" / "datasets"
+MOST_CHARACTERS = 60_000  # of the box
+_MEGABYTES = 5
+_ENDINGS = ["csv", "tsv", "txt"]
+# A table stays in the memory of the visit as long as one can choose from it.
+_LIMITS = Limits(max_bytes=_MEGABYTES * 2**20, max_rows=20_000)
+_NO_GROUP = ""
+# With more values than the map has markers, a column names rows, not groups.
+_MOST_GUESSED_GROUPS = 36
+_WAYS = ("drawn", "first")
+
+FileRows = Table | LabelledLines
+_Read = tuple[FileRows, tuple[Note, ...]]
+
+
+def offer_file(key: str) -> None:
+    """Draws the uploader and its choices; what is taken replaces the box's text."""
+    with st.popover(t("embeddings.from_file"), icon=":material/upload_file:"):
+        upload_box(
+            t("embeddings.file"),
+            key=f"{key}_upload",
+            limit=plain("embeddings.upload_limit", limit=_MEGABYTES),
+            refusal=plain("embeddings.upload_refused", limit=_MEGABYTES),
+            megabytes=_MEGABYTES,
+            endings=_ENDINGS,
+            help=t("embeddings.file_help", limit=MAX_SENTENCES),
+            on_change=_open_upload,
+            args=(key,),
+        )
+        with st.container(horizontal=True):
+            for language, name in SAMPLES.items():
+                path = _DATASETS / f"{name.removeprefix('sample:')}.csv"
+                button(
+                    f"fine_tune.take_sample_{language}",
+                    f"{key}_sample_{language}",
+                    "table",
+                    _open,
+                    key,
+                    functools.partial(_read_table, path),
+                    help=t(f"fine_tune.sample_{language}_help"),
+                )
+            _offer_trained_on(key)
+        _show_choices(key)
+    _say_taken(key)
+
+
+def _offer_trained_on(key: str) -> None:
+    """The visitor's own table of the fine-tuning page, where there is one."""
+    state = st.session_state.get(STATE)
+    if state is None:
+        return
+    source = state.source
+    if source is None or source.table in SAMPLES.values():
+        return
+
+    def read() -> _Read:
+        return _read_table(
+            table_path(source.table),
+            encoding=source.encoding,
+            separator=source.separator,
+            has_header=source.has_header,
+        )
+
+    button(
+        t("embeddings.take_trained_on", name=state.name),
+        f"{key}_trained_on",
+        "model_training",
+        _open,
+        key,
+        read,
+        help=t("embeddings.take_trained_on_help"),
+    )
+
+
+def forget_taken(key: str) -> None:
+    """Drops the note about a file: the box holds another text now."""
+    st.session_state.pop(f"{key}_taken", None)
+
+
+def _show_choices(key: str) -> None:
+    found: FileRows | None = st.session_state.get(f"{key}_rows")
+    if found is None:
+        return
+    again: dict[str, Any] = {"on_change": _take, "args": (key,)}
+    show_notes(st.session_state.get(f"{key}_notes", ()))
+    if isinstance(found, Table):
+        st.selectbox(
+            t("embeddings.text_column"),
+            found.columns,
+            key=f"{key}_text_column",
+            persist_state="session",
+            **again,
+        )
+        st.selectbox(
+            t("embeddings.group_column"),
+            (_NO_GROUP, *found.columns),
+            key=f"{key}_group_column",
+            format_func=lambda name: name or plain("embeddings.no_group"),
+            persist_state="session",
+            **again,
+        )
+    num_rows = found.num_rows if isinstance(found, Table) else len(found.sentences)
+    if num_rows <= MAX_SENTENCES:
+        return
+    way = st.segmented_control(
+        t("embeddings.rows_taken"),
+        _WAYS,
+        key=f"{key}_way",
+        required=True,
+        help=t("embeddings.rows_taken_help"),
+        format_func=lambda way: plain(f"embeddings.rows_{way}"),
+        persist_state="session",
+        **again,
+    )
+    if way == "drawn":
+        choose_seed(f"{key}_file", **again)
+
+
+def _say_taken(key: str) -> None:
+    taken = st.session_state.get(f"{key}_taken")
+    if isinstance(taken, BertVizError):
+        with shown_to_user(stop=False):
+            raise taken
+    elif taken is not None and st.session_state.get(key) == taken.text:
+        told = t("embeddings.file_taken", count=taken.num_taken, all=taken.num_all)
+        if taken.is_full:
+            full = t("embeddings.file_full", limit=MOST_CHARACTERS)
+            st.warning(f"{told} {full}", icon=":material/content_cut:")
+        else:
+            st.caption(told)
+
+
+def _open_upload(key: str) -> None:
+    file = st.session_state.get(f"{key}_upload")
+    if file is None:
+        _forget(key)
+    else:
+        with Upload(file).opened() as source:
+            data = source.read()
+        _open(key, lambda: read_file(file.name, data))
+
+
+def _open(key: str, read: Callable[[], _Read]) -> None:
+    """Reads a file, guesses its columns and takes what fits."""
+    _forget(key)
+    state = st.session_state
+    try:
+        found, state[f"{key}_notes"] = read()
+    except BertVizError as error:
+        state[f"{key}_taken"] = error
+        return
+    state[f"{key}_rows"] = found
+    if isinstance(found, Table):
+        state[f"{key}_text_column"], state[f"{key}_group_column"] = guess_roles(found)
+    state[f"{key}_way"] = "drawn"
+    _take(key)
+
+
+def _forget(key: str) -> None:
+    for name in ("rows", "notes", "taken", "text_column", "group_column", "way"):
+        st.session_state.pop(f"{key}_{name}", None)
+
+
+def _take(key: str) -> None:
+    """Puts sentences of the file into the box, by what is chosen now."""
+    state = st.session_state
+    found: FileRows = state[f"{key}_rows"]
+    if isinstance(found, Table):
+        text, group = state[f"{key}_text_column"], state[f"{key}_group_column"]
+        found = lines_of(found, text, group)
+    seed = int(state.get(f"{key}_file_seed") or 0)
+    is_drawn = state[f"{key}_way"] == "drawn"
+    taken = take_lines(
+        found, MAX_SENTENCES, MOST_CHARACTERS, seed if is_drawn else None
+    )
+    state[f"{key}_taken"] = taken
+    state[key] = taken.text
+
+
+def _read_table(source: bytes | Path, **options: Any) -> _Read:
+    table = read_table(source, limits=_LIMITS, **options)
+    return table, table.notes
+
+
+def read_file(name: str, data: bytes) -> _Read:
+    """Reads a table, or lines as a user would type them into the box.
+
+    Raises:
+        DatasetError: it is no text, or no such table.
+
+    A name that ends in ".txt" is that of a sentence a line. Returns the rows, and what
+    was guessed or left out.
+    """
+    if not name.lower().endswith(".txt"):
+        return _read_table(data)
+    codec, notes = find_encoding(data, None)
+    return read_lines(data.decode(codec)), notes
+
+
+def guess_roles(table: Table) -> tuple[str, str]:
+    """The columns of the text and of the group; "" for no group."""
+    try:
+        choice = guess_columns(table)
+    except BertVizError:  # one column, or nothing that looks like a text
+        return table.columns[0], _NO_GROUP
+    num_groups = len(set(table.column(choice.label).tolist()))
+    is_group = num_groups <= min(_MOST_GUESSED_GROUPS, max(2, table.num_rows // 2))
+    return choice.text, choice.label if is_group else _NO_GROUP
+
+
+def lines_of(table: Table, text: str, group: str) -> LabelledLines:
+    """Sentences of a column, and their groups of another; "" for none."""
+    texts = [without_pair(cell) for cell in table.column(text).tolist()]
+    labels = table.column(group).tolist() if group else [""] * len(texts)
+    return LabelledLines(tuple(texts), tuple(labels))
 
 
 def edit_sentences(model: str, name: str) -> LabelledLines | None:
@@ -35,7 +267,7 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
     examples = {one: bundled_lines(name, one) for one in LANGUAGES}
     text = type_linked(
         st.text_area,
-        t(f"embeddings.{name}_box"),
+        f"embeddings.{name}_box",
         examples[language],
         key=key,
         is_main=True,
@@ -46,12 +278,13 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
     lines = read_lines(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(t("embeddings.sentences_counted", count=len(lines.sentences)))
-        st.button(
-            t("embeddings.sentences_reset"),
-            icon=":material/restart_alt:",
-            key=f"{key}_reset",
-            on_click=_reset,
-            args=(key, examples[language]),
+        button(
+            "embeddings.sentences_reset",
+            f"{key}_reset",
+            "restart_alt",
+            _reset,
+            key,
+            examples[language],
             type="tertiary",
         )
         offer_file(key)

@@ -17,21 +17,18 @@ from bertviz_core.experiments.word_vectors import nearest_words, word_norms
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.figures import show_neighbours
-from pages.embeddings.files import MapFiles, offer_files
-from pages.embeddings.points import (
+from pages.embeddings.figures import (
     Choice,
+    MapFiles,
     map_title,
     mark_points,
+    offer_files,
     point_map,
+    quality_columns,
+    quality_sentence,
+    show_neighbours,
 )
-from pages.embeddings.quality import quality_columns, quality_sentence
-from pages.embeddings.widgets import (
-    DRAWING,
-    choose,
-    choose_neighbourhood,
-    choose_seed,
-)
+from pages.embeddings.widgets import DRAWING, choose, choose_neighbourhood, choose_seed
 from pages.shared.answers import ask
 from pages.shared.code import show_code
 from pages.shared.engine import client
@@ -103,7 +100,7 @@ def _draw(
 ) -> VocabularyMap | None:
     return ask_job(
         KEY,
-        t(f"embeddings.draw_{method}"),
+        f"embeddings.draw_{method}",
         ask(draw_vocabulary_map).about(
             model, method, num_axes=num_axes, seed=seed, neighbourhood=size
         ),
@@ -165,11 +162,11 @@ def _offer_files(
         return MapFiles(
             t("embeddings.files_explained", count=len(rows)),
             {
-                plain("embeddings.word"): words,
-                plain("embeddings.kind"): [
+                "embeddings.word": words,
+                "embeddings.kind": [
                     plain(f"embeddings.kind_{kind}") for kind in kind_of
                 ],
-                plain("embeddings.length"): lengths,
+                "embeddings.length": lengths,
             },
             {"word": words, "kind": kind_of, "length": lengths},
             found.coordinates[list(rows)],

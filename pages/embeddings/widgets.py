@@ -43,7 +43,7 @@ def choose(
     """
     return choose_linked(
         widget,
-        t(f"embeddings.{name}"),
+        f"embeddings.{name}",
         options,
         key=key or f"embeddings_{name}",
         required=True,
@@ -57,12 +57,11 @@ def choose_place(name: str, most: int, default: int = 1) -> int:
     """Draws the choice of a whole number, counted from 1."""
     return choose_number(
         st.number_input,
-        t(f"embeddings.{name}"),
+        f"embeddings.{name}",
         1,
         most,
         min(default, most),
         key=f"embeddings_{name}",
-        help=t(f"embeddings.{name}_help"),
     )
 
 
@@ -72,7 +71,7 @@ def type_word(
     """Draws a box for words."""
     return type_linked(
         st.text_input,
-        t(f"embeddings.{name}"),
+        f"embeddings.{name}",
         examples[language],
         key=f"embeddings_{name}",
         max_chars=most,
@@ -85,7 +84,7 @@ def choose_comparison() -> tuple[str, int, tuple[str, ...]]:
     with first:
         metric = choose("metric", METRICS, is_explained=True)
     count = choose_number(
-        second.number_input, t("embeddings.count"), 1, 100, 10, key="embeddings_count"
+        second.number_input, "embeddings.count", 1, 100, 10, key="embeddings_count"
     )
     return metric, count, choose_left_out()
 
@@ -93,11 +92,10 @@ def choose_comparison() -> tuple[str, int, tuple[str, ...]]:
 def choose_left_out() -> tuple[str, ...]:
     """Draws which kinds of entries are no answer; some of `KINDS`, in their order."""
     return choose_several(
-        t("embeddings.left_out"),
+        "embeddings.left_out",
         LEFT_OUT,
         ("piece", "unused", "special"),
         key="embeddings_left_out",
-        help=t("embeddings.left_out_help"),
         format_func=lambda kind: plain(f"embeddings.kind_{kind}"),
     )
 
@@ -106,27 +104,23 @@ def choose_neighbourhood(key: str, method: str) -> tuple[int, float]:
     """Draws the seed and the size of a neighbourhood, of one of `NEIGHBOURHOODS`."""
     boxes = st.columns(2)
     size = choose_number(
-        *(boxes[0].slider, t(f"embeddings.{SIZES[method]}")),
+        *(boxes[0].slider, f"embeddings.{SIZES[method]}"),
         *(5.0, 60.0, NEIGHBOURHOODS[method]),
         key=f"{key}_{SIZES[method]}",
         step=5.0,
         format="%g",
-        help=t(f"embeddings.{SIZES[method]}_help"),
     )
     with boxes[1]:
         return choose_seed(key), size
 
 
 def choose_seed(
-    key: str,
-    on_change: Callable[..., None] | None = None,
-    args: tuple[Any, ...] = (),
+    key: str, on_change: Callable[..., None] | None = None, args: tuple[Any, ...] = ()
 ) -> int:
     """Draws the seed, from which all that is drawn at random follows."""
     return choose_number(
-        *(st.number_input, t("embeddings.seed"), 0, 9999, 0),
+        *(st.number_input, "embeddings.seed", 0, 9999, 0),
         key=f"{key}_seed",
-        help=t("embeddings.seed_help"),
         on_change=on_change,
         args=args,
     )

@@ -2,19 +2,129 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.word_vector_results import WordAnalogy
+from bertviz_core.experiments.word_axis import project_words, remove_axis
+from bertviz_core.experiments.word_vector_results import WordAnalogy, WordAxis
 from bertviz_core.experiments.word_vectors import nearest_words, solve_analogy
+from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.axis import show_axis
 from pages.embeddings.figures import say_pieces, show_neighbours
-from pages.embeddings.widgets import choose, choose_comparison, type_word
+from pages.embeddings.widgets import (
+    choose,
+    choose_comparison,
+    choose_left_out,
+    type_word,
+)
 from pages.shared.answers import ask
-from pages.shared.code import program
-from pages.shared.language import t
+from pages.shared.choices import choose_linked
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure, show_table
+from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
-from pages.shared.panel import panel
+from pages.shared.panel import panel, show_numbers
+
+_FIRST, _SECOND = {"en": "he", "zh": "男"}, {"en": "she", "zh": "女"}
+_WORDS = {
+    "en": "nurse, doctor, king, queen, teacher, soldier, mother, boss",
+    "zh": "医, 护, 兵, 师, 母, 父, 王",
+}
+_MOST_CHARACTERS, _MOST_AT_END = 1000, 200
+_BETWEEN = re.compile(r"[\s,，、;；]+")
+
+
+def show_axis(model: str, language: str) -> None:
+    """Draws the boxes, the words on the line, and both ends of the vocabulary."""
+    boxes = zip(
+        st.columns([1, 1, 3]),
+        ("axis_first", "axis_second", "axis_words"),
+        (_FIRST, _SECOND, _WORDS),
+        (_MOST_AT_END, _MOST_AT_END, _MOST_CHARACTERS),
+        strict=True,
+    )
+    typed = []
+    for box, name, examples, most in boxes:
+        with box:
+            words = _BETWEEN.split(type_word(name, language, examples, most))
+        typed.append(tuple(filter(None, words)))
+    st.caption(t("embeddings.axis_of_several"))
+    without = choose_left_out()
+    if not all(typed):
+        st.info(t("embeddings.no_word"), icon=":material/edit:")
+        return
+    first, second, laid_out = typed
+    found = ask(project_words)(model, first, second, laid_out, without)
+    say_pieces(found.in_pieces)
+    ends = {"first": first, "second": second}
+    code = program(programs.AXIS, model, **ends, words=laid_out, without=without)
+    names = (listed(found.first), listed(found.second))
+    _show_line(found, *names, code)
+    found_ends = found.first_end, found.second_end
+    for box, word, end in zip(st.columns(2), names, found_ends, strict=True):
+        said = t("embeddings.axis_end", word=word, words=listed(end.words))
+        box.markdown(said if end.words else t("embeddings.nothing_left"))
+    _show_removed(model, first, second, found, without)
+
+
+def _show_removed(
+    model: str,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    found: WordAxis,
+    without: tuple[str, ...],
+) -> None:
+    names = {"first": listed(found.first), "second": listed(found.second)}
+    st.subheader(t("embeddings.axis_removed", **names), anchor=False)
+    st.caption(t("embeddings.axis_removed_explained"))
+    label, key = "embeddings.neighbours_of", "embeddings_axis_removed"
+    word = choose_linked(st.selectbox, label, found.words, key=key)
+    removed = ask(remove_axis)(model, word, first, second, without=without)
+    sides = {"before": removed.before, "after": removed.after}
+    for box, (name, near) in zip(st.columns(2), sides.items(), strict=True):
+        with box:
+            st.markdown(f"**{t(f'embeddings.axis_{name}')}**")
+            show_neighbours(near, "cosine", f"embeddings_axis_{name}")
+    before, gone = (
+        removed.before.words,
+        {*removed.before.words} - {*removed.after.words},
+    )
+    counts = {"gone": len(gone), "count": len(before), "share": removed.share}
+    st.caption(t("embeddings.axis_removed_described", word=removed.word, **counts))
+
+
+def _show_line(found: WordAxis, first: str, second: str, code: Program) -> None:
+    order = np.argsort(found.cosines, kind="stable")
+    names = [found.words[i] for i in order]
+    ends = {"first": first, "second": second}
+    title = t("embeddings.axis_title", **ends)
+    st.subheader(title, anchor=False)
+    columns = {
+        "embeddings.word": names,
+        "embeddings.cosine": found.cosines[order],
+        "embeddings.percentile": found.percentiles[order],
+        "embeddings.place_on_line": found.positions[order],
+        "embeddings.distance_from_line": found.distances[order],
+    }
+    show_figure(
+        signed_bars_figure(
+            names,
+            found.cosines[order],
+            plain("embeddings.axis_cosine", **ends),
+            digits=3,
+        ),
+        name="embeddings_axis",
+        description=t(
+            "embeddings.axis_described", **ends, low=names[0], high=names[-1]
+        ),
+        columns=columns,
+        code=code,
+    )
+    said = t("embeddings.percentile_explained", count=found.num_compared)
+    show_table(columns, title, caption=said)
+
 
 # Words of one entry in a vocabulary of that language.
 _WORD = {"en": "river", "zh": "水"}
@@ -43,24 +153,11 @@ def _neighbours(model: str, language: str) -> None:
     found = ask(nearest_words)(model, word, count, metric, without)
     say_pieces(found.in_pieces)
     if found.token_id is not None:
-        st.caption(
-            t(
-                "embeddings.entry_described",
-                word=found.word,
-                number=found.token_id,
-                norm=found.norm,
-                rank=found.norm_rank,
-                count=found.num_entries,
-            )
-        )
-    code = program(
-        programs.NEIGHBOURS,
-        model=model,
-        word=word,
-        count=count,
-        metric=metric,
-        without=without,
-    )
+        said = {"word": found.word, "number": found.token_id, "norm": found.norm}
+        rank = {"rank": found.norm_rank, "count": found.num_entries}
+        st.caption(t("embeddings.entry_described", **said, **rank))
+    how = {"count": count, "metric": metric, "without": without}
+    code = program(programs.NEIGHBOURS, model, word=word, **how)
     show_neighbours(found.neighbours, metric, "embeddings_neighbours", code)
     st.caption(t("embeddings.compared", count=found.num_compared))
 
@@ -82,15 +179,8 @@ def _analogy(model: str, language: str) -> None:
     _show_ranks(found)
     a, b, c = found.inputs
     st.subheader(t("embeddings.analogy_title", a=a, b=b, c=c), anchor=False)
-    code = program(
-        programs.ANALOGY,
-        model=model,
-        inputs=inputs,
-        expected=expected,
-        count=count,
-        metric=metric,
-        without=without,
-    )
+    how = {"count": count, "metric": metric, "without": without}
+    code = program(programs.ANALOGY, model, inputs=inputs, expected=expected, **how)
     all_words, others = st.columns(2)
     with all_words:
         st.markdown(f"**{t('embeddings.analogy_all')}**")
@@ -108,15 +198,13 @@ def _show_ranks(found: WordAnalogy) -> None:
     rank, without = found.answer.rank, found.answer.rank_without_inputs
     if rank is None:
         return
-    boxes = st.columns(2)
-    boxes[0].metric(
-        t("embeddings.rank_honest", word=found.expected),
-        t("embeddings.rank", rank=rank, count=found.num_compared),
-        help=t("embeddings.rank_honest_help"),
-    )
-    if without is not None:
-        boxes[1].metric(
-            t("embeddings.rank_told", word=found.expected),
-            t("embeddings.rank", rank=without, count=found.num_without_inputs),
-            help=t("embeddings.rank_told_help"),
-        )
+    said = {
+        "embeddings.rank_honest": (rank, found.num_compared),
+        "embeddings.rank_told": (without, found.num_without_inputs),
+    }
+    numbers = {
+        key: t("embeddings.rank", rank=one, count=count)
+        for key, (one, count) in said.items()
+        if one is not None
+    }
+    show_numbers(numbers, word=found.expected)

@@ -13,8 +13,8 @@ from bertviz_core.finetune.evaluation import ClassificationReport, RegressionRep
 from bertviz_core.finetune.metrics import Comparison
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.run_history import chosen_text
-from pages.fine_tune.result_rows import interval_text
-from pages.fine_tune.widgets import draw_figure, show_table
+from pages.fine_tune.widgets import interval_text
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 
@@ -40,7 +40,7 @@ def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
     accuracy, macro, right = _scores([report, *others.values()])
     dots = macro if criterion == "macro_f1" else accuracy
     best = int(np.argmax(dots.values))
-    draw_figure(
+    show_figure(
         intervals_figure(names, [accuracy, macro]),
         name="ft_eval_baselines",
         description=t(
@@ -114,7 +114,8 @@ def show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None
         "fine_tune_results.rmse": [one.rmse for one in found.values()],
     }
     key = "fine_tune_results.number_baselines_described"
-    show_table(columns, t(key, name=_name(best), value=value), "ft_eval_baselines")
+    said = t(key, name=_name(best), value=value)
+    show_table(columns, said, "ft_eval_baselines", said)
     del found["model"]
     for (name, other), pair in zip(found.items(), outcome.comparisons, strict=True):
         kind = _kind(report.mae < other.mae, pair)

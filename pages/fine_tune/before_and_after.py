@@ -1,12 +1,23 @@
-"""Step 5, second part: the model before and after it was trained."""
+"""Step 5, second part: the model, and its heads, before and after it was trained."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.finetune_tasks import report_rows, training_outcome
-from bertviz_core.engine.finetuned_tasks import compare_layers, weight_change
+from bertviz_core.engine.finetuned_tasks import (
+    compare_layers,
+    head_change,
+    weight_change,
+)
+from bertviz_core.experiments.attention_matrix import attention_matrix
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_pictures import difference_thumbnails
+from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.before_after import (
     ChangeWords,
     class_points_figure,
@@ -19,16 +30,154 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.layer_comparison import LayerComparison
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.weight_change import WeightChange
-from pages.fine_tune.compare_heads import show_heads
-from pages.fine_tune.state import FineTuneState
-from pages.fine_tune.steps import offer_step
-from pages.fine_tune.widgets import Columns, choose_panel, draw_figure
+from bertviz_core.trace import Texts
+from pages.attention.difference import show_difference
+from pages.fine_tune.state import FineTuneState, offer_step
+from pages.fine_tune.widgets import begin_boxes, choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.errors import shown_to_user
+from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown
+
+_PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
+_MOST_CHARACTERS = 1000
+
+
+def show_heads(base: str, outcome: RunOutcome) -> None:
+    """Draws the change of every head, and the difference of the one that is chosen."""
+    texts = _edit(outcome)
+    if texts is None:
+        st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
+        return
+    changes = ask(head_change)(outcome.run_id, texts.text, texts.pair).distances
+    if not changes.any():
+        st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
+        return
+    _draw_all(changes)
+    layer, head = _choose_head(changes)
+    _show_one(base, outcome.model_id, texts, layer, head)
+
+
+def _edit(outcome: RunOutcome) -> Texts | None:
+    """Draws the boxes; at first they hold a row that was set aside."""
+
+    def first_row() -> dict[str, str]:
+        return row_texts(outcome, 0, _BOX, _MOST_CHARACTERS)
+
+    begin_boxes(_PLACE, _BOX, outcome.run_id, first_row)
+    labels = {_BOX[0]: t("fine_tune_results.heads_text")}
+    if outcome.has_pairs:
+        labels[_BOX[1]] = t("fine_tune_results.try_pair")
+    return type_texts(st.text_input, labels, _MOST_CHARACTERS)
+
+
+def _draw_all(changes: np.ndarray) -> None:
+    """The map of all heads; `changes` is `[L, N]`."""
+    num_layers, num_heads = changes.shape
+    layers, heads = range(1, num_layers + 1), range(1, num_heads + 1)
+    layer, head = _most_changed(changes)
+    show_figure(
+        value_map_figure(
+            changes,
+            [str(number) for number in layers],
+            [str(number) for number in heads],
+            title=plain("fine_tune_results.figure_gone"),
+            row_title=plain("fine_tune_results.figure_layer"),
+            column_title=plain("fine_tune_results.head"),
+            is_signed=False,
+        ),
+        name="ft_compare_heads",
+        description=t(
+            "fine_tune_results.heads_described",
+            layer=layer + 1,
+            head=head + 1,
+            share=float(changes[layer, head]),
+        ),
+        columns={
+            "fine_tune_results.figure_layer": np.repeat(layers, num_heads),
+            "fine_tune_results.head": [*heads] * num_layers,
+            "fine_tune_results.figure_gone": changes.ravel(),
+        },
+    )
+
+
+def _most_changed(changes: np.ndarray) -> tuple[int, int]:
+    layer, head = np.unravel_index(int(changes.argmax()), changes.shape)
+    return int(layer), int(head)
+
+
+def _choose_head(changes: np.ndarray) -> tuple[int, int]:
+    """The layer and the head that are shown in full; at first the most changed one."""
+    names = (t("fine_tune_results.figure_layer"), t("fine_tune_results.head"))
+    chosen = [
+        box.selectbox(
+            name,
+            range(count),
+            index=first,
+            format_func=lambda number: str(number + 1),
+            key=key,
+        )
+        for box, name, count, first, key in zip(
+            st.columns(2),
+            names,
+            changes.shape,
+            _most_changed(changes),
+            _head_keys(changes),
+            strict=True,
+        )
+    ]
+    return chosen[0] or 0, chosen[1] or 0
+
+
+def _head_keys(heads: np.ndarray) -> tuple[str, str]:
+    """Of the boxes that choose a layer and a head; `heads` is `[L, N, ...]`."""
+    num_layers, num_heads = heads.shape[:2]
+    return f"ft_compare_head_layer_{num_layers}", f"ft_compare_head_{num_heads}"
+
+
+def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> None:
+    tokenized = ask(Explorer.tokenize)(base, texts.text, texts.pair, cut=True)
+    first, second = (
+        ask(attention_matrix)(model, texts, "head", layer, head)
+        for model in (base, trained)
+    )
+    measure = Measure(
+        plain("attention_view.shown_head"), plain("attention_view.unit_weight")
+    )
+    title = plain("fine_tune_results.after_less_before")
+    options = AttentionOptions()
+    sides = (base, texts, trained, texts, (None, None), options)
+    thumbnails = ask(difference_thumbnails)(*sides)
+    shown = show_attention(second, tokenized, options)
+
+    def choose(layer: int, head: int) -> None:
+        for key, index in zip(_head_keys(thumbnails), (layer, head), strict=True):
+            st.session_state[key] = index
+
+    show_difference(
+        second - first,
+        shown.places,
+        thumbnails,
+        sides,
+        measure,
+        layer=layer,
+        head=head,
+        title=title,
+        name="ft_compare_attention",
+        on_head=choose,
+        describe=lambda row, column, value: t(
+            "fine_tune_results.attention_described",
+            layer=layer + 1,
+            head=head + 1,
+            row=row,
+            column=column,
+            value=value,
+        ),
+    )
+
 
 PANELS = ("weights", "probes", "points", "heads")
 READINGS = ("cls", "mean")
@@ -79,7 +228,7 @@ def _show_weights(found: WeightChange) -> None:
             still=int((totals == 0).sum()),
             count=len(totals),
         )
-    draw_figure(
+    show_figure(
         moved_figure(names, found.totals, words_of(ChangeWords, "fine_tune_results")),
         name="ft_compare_weights",
         description=described,
@@ -102,7 +251,7 @@ def _show_parts(found: WeightChange, names: list[str]) -> None:
     parts = [plain(f"fine_tune_results.part_{part}") for part in found.parts]
     known = np.nan_to_num(found.shares)
     row, column = np.unravel_index(int(known.argmax()), known.shape)
-    draw_figure(
+    show_figure(
         value_map_figure(
             found.shares,
             names,
@@ -119,8 +268,8 @@ def _show_parts(found: WeightChange, names: list[str]) -> None:
             part=parts[int(column)],
             share=Markdown(percent(float(known[row, column]))),
         ),
-        columns={"fine_tune_results.part_of_model": names},
-        more=dict(zip(parts, found.shares.T.tolist(), strict=True)),
+        columns={"fine_tune_results.part_of_model": names}
+        | dict(zip(parts, found.shares.T, strict=True)),
     )
 
 
@@ -130,7 +279,7 @@ def _ask_layers(outcome: RunOutcome) -> LayerComparison | None:
     )
     return ask_job(
         "ft_compare_layers",
-        t("fine_tune_results.compare_rows"),
+        "fine_tune_results.compare_rows",
         ask(compare_layers).about(outcome.run_id, reading),
         at_once=is_short(outcome.model_id, _USUAL_ROWS, _USUAL_TOKENS),
     )
@@ -140,7 +289,7 @@ def _show_probes(found: LayerComparison) -> None:
     before, after = found.scores[:, -1].tolist()
     name = "probe_r2" if found.is_regression else "probe_accuracy"
     words = words_of(ChangeWords, "fine_tune_results")
-    draw_figure(
+    show_figure(
         layer_scores_figure(
             found.scores,
             found.score_intervals,
@@ -156,13 +305,13 @@ def _show_probes(found: LayerComparison) -> None:
             fitted=found.num_fitted,
             judged=len(found.rows),
         ),
-        **_probe_columns(found),
+        columns=_probe_columns(found),
     )
     if np.isnan(found.separations).all():
         return
     st.markdown(t("fine_tune_results.separation_intro"))
     before, after = np.nan_to_num(found.separations[:, -1]).tolist()
-    draw_figure(
+    show_figure(
         layer_scores_figure(
             found.separations,
             np.full((*found.separations.shape, 2), np.nan),
@@ -174,20 +323,19 @@ def _show_probes(found: LayerComparison) -> None:
         description=t(
             "fine_tune_results.separation_described", before=before, after=after
         ),
-        **_probe_columns(found),
+        columns=_probe_columns(found),
     )
 
 
-def _probe_columns(found: LayerComparison) -> dict[str, Columns]:
-    columns: Columns = {}
+def _probe_columns(found: LayerComparison) -> dict[str, Any]:
+    states = [_state_name(state) for state in range(found.scores.shape[1])]
+    columns: dict[str, Any] = {"fine_tune_results.figure_layer": states}
     for turn, name in enumerate(_TURNS):
         when = plain(f"fine_tune_results.figure_{name}")
         probe = plain("fine_tune_results.probe_when", when=when)
         separation = plain("fine_tune_results.separation_when", when=when)
-        columns[probe] = found.scores[turn].tolist()
-        columns[separation] = found.separations[turn].tolist()
-    states = [_state_name(state) for state in range(found.scores.shape[1])]
-    return {"columns": {"fine_tune_results.figure_layer": states}, "more": columns}
+        columns |= {probe: found.scores[turn], separation: found.separations[turn]}
+    return columns
 
 
 def _show_points(found: LayerComparison, run: str) -> None:
@@ -225,7 +373,7 @@ def _draw_points(
         labels = [found.labels[int(target)] for target in found.targets]
     separation = found.separations[turn, layer]
     key = "points_described" if np.isnan(separation) else "points_separation"
-    draw_figure(
+    show_figure(
         figure,
         name=f"ft_compare_points_{_TURNS[turn]}",
         description=t(
@@ -235,8 +383,8 @@ def _draw_points(
             explained=float(found.explained[turn, layer]),
             separation=float(np.nan_to_num(separation)),
         ),
-        columns={"fine_tune_results.text": hints, "fine_tune_results.label": labels},
-        more=dict(zip("xy", points.T.tolist(), strict=True)),
+        columns={"fine_tune_results.text": hints, "fine_tune_results.label": labels}
+        | dict(zip("xy", points.T, strict=True)),
     )
 
 

@@ -24,18 +24,16 @@ from bertviz_core.finetune.evaluation import (
 from bertviz_core.finetune.metrics import coverage_at
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.temperature import with_temperature
-from pages.fine_tune.result_rows import interval_text, share_text, show_rows
-from pages.fine_tune.text_boxes import is_of_another
-from pages.fine_tune.widgets import Columns, button, draw_figure, named
+from pages.fine_tune.widgets import interval_text, is_of_another, share_text, show_rows
 from pages.shared.answers import ask, forget_models
 from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import show_figure
+from pages.shared.export import Columns, show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.page_head import model_at_work
-from pages.shared.panel import show_numbers
+from pages.shared.panel import button, show_numbers
 
 # With more classes the picture shows those that do worst.
 _MOST_DRAWN = 20
@@ -83,18 +81,16 @@ def show_classes(_: RunOutcome, report: ClassificationReport) -> None:
         precision=float(np.nan_to_num(report.precision[weakest])),
         rows=int(true[weakest]),
     )
-    columns = named(
-        {
-            "fine_tune_results.class": report.labels,
-            "fine_tune_results.rows": true,
-            "fine_tune_results.rows_called": called,
-            "fine_tune_results.precision": report.precision.round(4),
-            "fine_tune_results.precision_95": _edges(report.precision_intervals),
-            "fine_tune_results.recall": report.recall.round(4),
-            "fine_tune_results.recall_95": _edges(report.recall_intervals),
-            "fine_tune_results.f1": report.f1.round(4),
-        }
-    )
+    columns = {
+        "fine_tune_results.class": report.labels,
+        "fine_tune_results.rows": true,
+        "fine_tune_results.rows_called": called,
+        "fine_tune_results.precision": report.precision.round(4),
+        "fine_tune_results.precision_95": _edges(report.precision_intervals),
+        "fine_tune_results.recall": report.recall.round(4),
+        "fine_tune_results.recall_95": _edges(report.recall_intervals),
+        "fine_tune_results.f1": report.f1.round(4),
+    }
     show_figure(
         intervals_figure([report.labels[i] for i in drawn.tolist()], dots),
         name="ft_eval_classes",
@@ -103,7 +99,7 @@ def show_classes(_: RunOutcome, report: ClassificationReport) -> None:
     )
     if len(order) > len(drawn):
         st.caption(t("fine_tune_results.weakest_drawn", count=len(drawn)))
-    st.dataframe(columns, hide_index=True, alt=described)
+    show_table(columns, described)
 
 
 def _edges(intervals: np.ndarray) -> list[str]:
@@ -159,7 +155,7 @@ def _choose_cell(
             st.session_state[key] = str(start)
         answer = choose_linked(
             box.selectbox,
-            t(f"fine_tune_results.{name}"),
+            f"fine_tune_results.{name}",
             [str(index) for index in range(len(report.labels))],
             key=key,
             format_func=lambda option: report.labels[int(option)],
@@ -187,7 +183,7 @@ def _worst(report: ClassificationReport) -> tuple[int, int] | None:
 
 
 def _matrix(report: ClassificationReport) -> Columns:
-    table = named({"fine_tune_results.true_class": report.labels})
+    table: dict[str, Any] = {"fine_tune_results.true_class": report.labels}
     for name, counts in zip(report.labels, report.confusion.T, strict=True):
         column = plain("fine_tune_results.said_as", label=name)
         table[column] = counts.tolist()
@@ -219,7 +215,7 @@ def _draw_calibration(report: ClassificationReport, name: str) -> str:
     verdict = _verdict(sure - right, found.error)
     edges = np.linspace(0, 1, NUM_BINS + 1)
     words = words_of(ScoreWords, "fine_tune_results")
-    draw_figure(
+    show_figure(
         calibration_figure(found.counts, found.confidence, found.accuracy, words),
         name=name,
         description=t(
@@ -303,7 +299,7 @@ def show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     curve = coverage_at(sure, is_right, np.linspace(0, 1, _STEPS), report.texts)
     shares = curve.thresholds, curve.coverage, curve.accuracy
     places = {"least": least, "answered": answered, "all": report.accuracy}
-    draw_figure(
+    show_figure(
         coverage_figure(*shares, least, words_of(ScoreWords, "fine_tune_results")),
         name="ft_eval_coverage",
         description=t("fine_tune_results.threshold_described", **places),
@@ -322,12 +318,11 @@ def _choose_threshold(run: str, sure: np.ndarray) -> float:
         st.session_state[_THRESHOLD] = usual
     percent = choose_number(
         st.slider,
-        t("fine_tune_results.threshold"),
+        "fine_tune_results.threshold",
         0,
         100,
         usual,
         format="%d%%",
         key=_THRESHOLD,
-        help=t("fine_tune_results.threshold_help"),
     )
     return percent / 100

@@ -15,14 +15,15 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.evaluation import ClassificationReport, Report, compare
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TrainingStatus
-from pages.fine_tune.result_rows import interval_text, share_text
 from pages.fine_tune.running import setting_value
 from pages.fine_tune.state import MAX_SEED, earlier_runs, note_run
-from pages.fine_tune.widgets import button, draw_figure, show_table
+from pages.fine_tune.widgets import interval_text, share_text
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t, words_of
+from pages.shared.panel import button
 from pages.shared.visitor import hold, owner
 
 _MOST_SEEDS = 5
@@ -88,6 +89,7 @@ def _compare(runs: list[_Run], report: Report) -> None:
             for name in _SHOWN
         },
         t("fine_tune_results.runs_settings"),
+        caption=t("fine_tune_results.runs_settings"),
     )
     _draw_curves(runs)
     is_classes = isinstance(report, ClassificationReport)
@@ -103,7 +105,8 @@ def _compare(runs: list[_Run], report: Report) -> None:
         columns["fine_tune_results.runs_only_other"] = [p[1] for p in pairs]
     columns["fine_tune_results.runs_chance"] = [p[2] for p in pairs]
     key = "runs_described" if is_classes else "runs_described_number"
-    show_table(columns, t(f"fine_tune_results.{key}"), "ft_eval_runs")
+    said = t(f"fine_tune_results.{key}")
+    show_table(columns, said, "ft_eval_runs", said)
     _say_spread(runs)
 
 
@@ -169,12 +172,11 @@ def _draw_curves(runs: list[_Run]) -> None:
         for run, values in curves.items()
     }
     best = max(curves, key=lambda run: float(np.nanmax(curves[run])))
-    draw_figure(
+    show_figure(
         runs_figure(curves, name, words_of(ProgressWords, "fine_tune")),
         name="ft_eval_curves",
         description=t("fine_tune_results.runs_curves", name=name, run=best),
-        columns={"fine_tune.figure_epoch": range(1, longest + 1)},
-        more=padded,
+        columns={"fine_tune.figure_epoch": range(1, longest + 1), **padded},
     )
 
 

@@ -14,12 +14,18 @@ from pages.fine_tune import (
     step_take_away,
     step_train,
     step_try,
-    try_chosen,
 )
-from pages.fine_tune.answers import look, look_at_run
 from pages.fine_tune.running import lead_on_after_stop
-from pages.fine_tune.state import FineTuneState, read_state, take_over
-from pages.fine_tune.steps import choose_step, explain_closed, peek_step
+from pages.fine_tune.state import (
+    FineTuneState,
+    choose_step,
+    explain_closed,
+    look,
+    look_at_run,
+    peek_step,
+    read_state,
+    take_over,
+)
 from pages.shared.errors import shown_to_user
 from pages.shared.models import choose_next, model_picker
 
@@ -41,17 +47,17 @@ lead_on_after_stop(state)
 if peek_step() in ("data", "check") or not state.run_id:
     state = look(state)
 open_steps = state.open_steps
-if try_chosen.can_try(state.model):
+if step_try.can_try(state.model):
     open_steps = (*open_steps, "try")
 step = choose_step(open_steps)
-if step == "try" and try_chosen.is_tried(state):
+if step == "try" and step_try.is_tried(state):
     with shown_to_user(stop=False):
-        try_chosen.show(state.model)
+        step_try.show_chosen(state.model)
     st.stop()
 if step not in open_steps:
     explain_closed(step, state)
     if step == "try":
-        try_chosen.explain_classes()
+        step_try.explain_classes()
     st.stop()
 for show in SHOWN[step]:
     with shown_to_user(stop=False):

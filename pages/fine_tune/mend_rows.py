@@ -1,16 +1,19 @@
-"""Rows of the visitor's table: read whole, and mended before they are trained on."""
+"""Rows of a table: read whole, mended before a training, corrected after one."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import mend_table, rows_to_mend
+from bertviz_core.engine.finetune_tasks import mend_table, report_rows, rows_to_mend
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.checks import DataRow, Finding
+from bertviz_core.finetune.evaluation import RegressionReport, Report
 from bertviz_core.finetune.mending import (
     PAGE_ROWS,
     Mending,
@@ -18,17 +21,124 @@ from bertviz_core.finetune.mending import (
     Wanted,
     tables_before,
 )
-from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.request import DataChoice, TableSource
 from bertviz_core.finetune.visitor_tables import table_path
-from pages.fine_tune.state import FineTuneState, layout_of, remember
+from bertviz_core.numbers import number_text
+from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember
 from pages.fine_tune.table_files import table_name
-from pages.fine_tune.widgets import button
+from pages.fine_tune.widgets import share_text, show_rows
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.file_download import file_link
 from pages.shared.language import plain, t
+from pages.shared.panel import button
 from pages.shared.visitor import hold, owner
+
+_MOST = 50
+_UNCORRECTED = "ft_relabel_problem"
+
+
+def show_rows_to_correct(
+    outcome: RunOutcome, report: Report, order: np.ndarray, name: str
+) -> None:
+    """Draws rows in an order, and takes other labels for them.
+
+    `order` are indices of the report, int `[M]`; who reads by a link sees the rows.
+    """
+    status = client().trainings.status(outcome.run_id)
+    if not status.is_own:
+        show_rows(outcome, report, order, name)
+        return
+    with shown_to_user(stop=False):
+        if (problem := st.session_state.pop(_UNCORRECTED, None)) is not None:
+            raise problem
+    st.markdown(t("fine_tune_results.relabel_intro"))
+    chosen = order[:_MOST]
+    rows = _labelled(outcome, report, chosen)
+    table = _table(report, rows, chosen)
+    names = {key: plain(f"fine_tune_results.relabel_{key}") for key in table}
+    changes = edit_rows(
+        table,
+        names,
+        rows,
+        None if isinstance(report, RegressionReport) else report.labels,
+        key=f"ft_relabel_{outcome.run_id}",
+        alt=plain("fine_tune_results.relabel_alt"),
+    )
+    counts = {"shown": len(chosen), "count": len(order)}
+    st.caption(t("fine_tune_results.rows_shown", **counts))
+    count = len(changes.labels) + len(changes.dropped)
+    button(
+        t("fine_tune_results.relabel_take", count=count),
+        "ft_relabel_take",
+        "model_training",
+        correct,
+        status.request.data,
+        changes,
+        disabled=not count,
+        help=t("fine_tune_results.relabel_take_help"),
+    )
+
+
+def correct(data: DataChoice, changes: Mending) -> None:
+    """Makes a corrected table and opens the training step with it. A callback."""
+    columns, other = data.columns, data.validation
+    source = other or data.source  # where the test rows are of
+    try:
+        mended = client().ask(mend_table)(source, columns.label, changes, owner())
+    except BertVizError as error:
+        st.session_state[_UNCORRECTED] = error
+        return
+    prefix = "validation_" if other else ""
+    remember(
+        run_id="",
+        text=columns.text,
+        label=columns.label,
+        pair=columns.pair or "-",
+        **{"validation" if other else "table": mended.table},
+        **layout_of(mended, prefix),
+    )
+    go_to("train")
+
+
+def _labelled(
+    outcome: RunOutcome, report: Report, chosen: np.ndarray
+) -> tuple[DataRow, ...]:
+    """The rows with their labels as the table has them."""
+    rows = ask(report_rows)(outcome.run_id, tuple(chosen.tolist()))
+    labels = [
+        number_text(float(target))
+        if isinstance(report, RegressionReport)
+        else report.labels[int(target)]
+        for target in report.targets[chosen]
+    ]
+    return tuple(
+        dataclasses.replace(row, label=label)
+        for row, label in zip(rows, labels, strict=True)
+    )
+
+
+def _table(
+    report: Report, rows: tuple[DataRow, ...], chosen: np.ndarray
+) -> dict[str, list[Any]]:
+    table: dict[str, list[Any]] = {
+        "leave_out": [False] * len(rows),
+        "row": [row.row for row in rows],
+        "label": [row.label for row in rows],
+    }
+    if isinstance(report, RegressionReport):
+        table["said"] = [number_text(float(v)) for v in report.predicted[chosen]]
+    else:
+        table["said"] = [report.labels[int(i)] for i in report.predicted[chosen]]
+        sure = report.probabilities.max(axis=1)[chosen]
+        table["sure"] = [share_text(one) for one in sure]
+    table["text"] = [row.text for row in rows]
+    if rows and rows[0].pair is not None:
+        table["pair"] = [row.pair for row in rows]
+    return table
+
 
 # Keys of the session: what could not be mended; whether the panel is open; its rows.
 _PROBLEM, _IS_OPEN = "ft_mend_problem", "ft_mend_is_open"
@@ -59,7 +169,8 @@ def show_mending(state: FineTuneState) -> None:
     if before:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(t("fine_tune.mended", count=len(before)))
-            _offer_undo(state, before[0])
+            label = t("fine_tune.mend_undo")
+            button(label, "ft_mend_undo", "undo", _take, state, before[0])
             file_link(
                 t("fine_tune.mend_download"),
                 table_path(state.table),
@@ -68,11 +179,6 @@ def show_mending(state: FineTuneState) -> None:
                 icon=":material/download:",
                 help=t("fine_tune.mend_download_help"),
             )
-
-
-def _offer_undo(state: FineTuneState, before: TableSource) -> None:
-    label = t("fine_tune.mend_undo")
-    button(label, "ft_mend_undo", "undo", _take, state, before)
 
 
 def _show_rows(state: FineTuneState) -> None:

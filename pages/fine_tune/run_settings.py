@@ -20,7 +20,7 @@ from bertviz_core.finetune.checks import DataCheck
 from bertviz_core.finetune.estimate import TrainingEstimate
 from bertviz_core.finetune.settings import FinetuneSettings, count_steps
 from pages.fine_tune.state import FineTuneState
-from pages.fine_tune.wording import duration, memory
+from pages.fine_tune.widgets import duration, memory
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.jobs import Wording, ask_job, has_job

@@ -23,15 +23,15 @@ from bertviz_core.finetune.settings import (
     steps_per_epoch,
 )
 from bertviz_core.visitor_files import reading_name
-from pages.fine_tune.state import FineTuneState, change, go_to
-from pages.fine_tune.steps import offer_step, peek_step
-from pages.fine_tune.widgets import button, draw_figure
-from pages.fine_tune.wording import choice_name, duration, lease, say
+from pages.fine_tune.state import FineTuneState, change, go_to, offer_step, peek_step
+from pages.fine_tune.widgets import choice_name, duration, lease, say
 from pages.shared.engine import client
 from pages.shared.errors import sentence, shown_to_user
+from pages.shared.export import show_figure
 from pages.shared.file_download import file_link
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.markdown import table
+from pages.shared.panel import button
 
 _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
@@ -156,13 +156,8 @@ def _show_place(status: TrainingStatus) -> None:
         return
     text = t(f"fine_tune.phase_{status.phase or 'read'}")
     if status.phase == "train":
-        text = t(
-            "fine_tune.training_now",
-            step=status.step,
-            steps=status.num_steps,
-            epoch=status.epoch,
-            epochs=status.num_epochs,
-        )
+        places = {"step": status.step, "steps": status.num_steps, "epoch": status.epoch}
+        text = t("fine_tune.training_now", **places, epochs=status.num_epochs)
     st.progress(min(1.0, max(0.0, status.fraction)), text)
 
 
@@ -250,15 +245,11 @@ def _show_loss(status: TrainingStatus) -> None:
     steps, smooth = numbers.astype(int), running_mean(losses)
     judged = status.judged[:, 0].astype(int), status.judged[:, 2]
     words = words_of(ProgressWords, "fine_tune")
-    draw_figure(
+    places = {"step": int(steps[-1]), "first": float(losses[0])}
+    show_figure(
         loss_figure(steps, losses, *judged, words),
         name="fine_tune_loss",
-        description=t(
-            "fine_tune.loss_described",
-            step=int(steps[-1]),
-            first=float(losses[0]),
-            last=float(smooth[-1]),
-        ),
+        description=t("fine_tune.loss_described", **places, last=float(smooth[-1])),
         columns={
             "fine_tune.figure_step": steps,
             "fine_tune.figure_loss": losses,
@@ -274,7 +265,7 @@ def _show_metric(status: TrainingStatus) -> None:
     best = max(status.best_epoch, 1)
     value = float(metrics[best - 1])
     words = words_of(ProgressWords, "fine_tune")
-    draw_figure(
+    show_figure(
         metric_figure(metrics, best, name, words),
         name="fine_tune_metric",
         description=t("fine_tune.metric_described", name=name, epoch=best, value=value),
@@ -312,7 +303,7 @@ def show_schedule(
     rates = learning_rates(settings, num_rows, drawn)
     in_epoch = steps_per_epoch(num_rows, settings.batch_size)
     words = words_of(ProgressWords, "fine_tune")
-    draw_figure(
+    show_figure(
         schedule_figure(rates, in_epoch, step, words, drawn + 1),
         name="fine_tune_schedule",
         description=said,

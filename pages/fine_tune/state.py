@@ -1,4 +1,4 @@
-"""What the steps of the fine-tuning page share, in one object.
+"""What the steps of the fine-tuning page share, in one object, and their row.
 
 Everything that a visitor chose is part of the address, so that a reload, a closed tab
 or a link finds it again; the session holds the same while other pages are looked at.
@@ -14,14 +14,15 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import check_data, read_table
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.checks import DataCheck
-from bertviz_core.finetune.columns import ColumnChoice, TableView
+from bertviz_core.finetune.columns import ColumnChoice, TableView, kind_of_column
 from bertviz_core.finetune.request import (
     DataChoice,
     TableSource,
@@ -32,9 +33,107 @@ from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
 from bertviz_core.finetune.split import REMEDIES
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
-from pages.shared.choices import put_into_address
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked, put_into_address
+from pages.shared.engine import client
 from pages.shared.errors import sentence
+from pages.shared.language import plain, t
+from pages.shared.navigation import is_way_back
+from pages.shared.page_head import model_at_work
+from pages.shared.panel import button
 from pages.shared.visitor import hold
+
+
+def peek_step() -> str:
+    """The step that `choose_step` is going to return; call it before."""
+    wanted = st.session_state.get(STEP)
+    if wanted is None or is_way_back():
+        wanted = st.query_params.get(STEP)
+    return wanted if wanted in STEPS else STEPS[0]
+
+
+def choose_step(open_steps: Sequence[str]) -> str:
+    """Draws the row of steps."""
+    names = {
+        step: f"{'' if step in open_steps else ':material/lock: '}{number} "
+        + plain(f"fine_tune.step_{step}")
+        for number, step in enumerate(STEPS, 1)
+    }
+    return choose_linked(
+        st.segmented_control,
+        "fine_tune.steps",
+        STEPS,
+        key=STEP,
+        required=True,
+        format_func=names.__getitem__,
+        label_visibility="collapsed",
+    )
+
+
+def explain_closed(step: str, state: FineTuneState) -> None:
+    """Says what a closed step waits for, and offers the way there."""
+    needed = "data" if "train" not in state.open_steps else "train"
+    st.info(t(f"fine_tune.needs_{needed}"), icon=":material/lock:")
+    offer_step(needed, f"closed_{step}")
+
+
+def offer_step(step: str, key: str) -> None:
+    """Draws a button that opens another step."""
+    name = plain(f"fine_tune.step_{step}")
+    label = t("fine_tune.go_to", number=STEPS.index(step) + 1, step=name)
+    button(label, f"ft_go_{key}", "arrow_forward", go_to, step)
+
+
+def look(state: FineTuneState) -> FineTuneState:
+    """Finds out what can be done: the table, its columns, its rows, or the problem."""
+    if state.source is None:
+        return state
+    try:
+        with model_at_work():
+            view = ask(read_table)(state.source)
+            state = replace(state, view=view)
+            state = replace(state, columns=choose_columns(view, state))
+            if state.data is not None:
+                state = replace(state, check=ask(check_data)(state.model, state.data))
+    except BertVizError as error:
+        return replace(state, problem=error)
+    return state
+
+
+def look_at_run(state: FineTuneState) -> FineTuneState:
+    """Finds out how far the training is, or the problem."""
+    if not state.run_id:
+        return state
+    try:
+        return replace(state, status=client().trainings.status(state.run_id))
+    except BertVizError as error:
+        return replace(state, run_problem=error)
+
+
+def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:
+    """The columns that the visitor chose, and the guess for the others.
+
+    Raises:
+        DatasetError: there is no guess, and no choice that would do without.
+    """
+    text, label = (
+        name if name in view.columns else "" for name in (state.text, state.label)
+    )
+    guess = view.guess
+    if guess is None:
+        if view.guess_problem is not None and not (text and label):
+            raise view.guess_problem
+        guess = ColumnChoice(text, label)
+    text, label = text or guess.text, label or guess.label
+    pair = guess.pair if guess.pair not in (text, label) else None
+    if state.pair:
+        pair = state.pair if state.pair in view.columns else None
+    kind = kind_of_column(view.profiles, label, view.num_rows)
+    is_regression = kind is not None and kind.is_regression
+    if state.kind:
+        is_regression = state.kind == "number"
+    return ColumnChoice(text, label, pair, is_regression, guess.reasons)
+
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
 # Key of the session: the `FineTuneState`.
@@ -135,10 +234,7 @@ class FineTuneState:
             # Both files name their columns, or neither does.
             header = "yes" if self.view.has_header else "no"
         return source_of(
-            self.validation,
-            self.validation_encoding,
-            self.validation_separator,
-            header,
+            self.validation, self.validation_encoding, self.validation_separator, header
         )
 
     @property

@@ -33,15 +33,14 @@ from pages.fine_tune.state import (
     MAX_SEED,
     MIN_RATE,
     FineTuneState,
+    offer_step,
     remember,
 )
 from pages.fine_tune.step_data import choose_field, show_left_out
-from pages.fine_tune.steps import offer_step
-from pages.fine_tune.widgets import draw_figure, named
-from pages.fine_tune.wording import say, show_notes
+from pages.fine_tune.widgets import say, show_notes
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
-from pages.shared.export import download_csv
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t, words_of
 from pages.shared.panel import show_numbers
 
@@ -132,9 +131,8 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
         }
         if data.columns.pair is not None:
             columns["fine_tune.pair_column"] = [row.pair or "" for row in rows]
-        table = named(columns)
-        st.dataframe(table, hide_index=True, alt=plain("fine_tune.look_at_rows"))
-        download_csv(table, f"fine_tune_{finding.kind}")
+        told, name = plain("fine_tune.look_at_rows"), f"fine_tune_{finding.kind}"
+        show_table(columns, told, name)
 
 
 def _choose_split(state: FineTuneState) -> None:
@@ -174,7 +172,7 @@ def _show_classes(check: DataCheck) -> None:
         st.caption(t("fine_tune.largest_classes", shown=MAX_BARS, count=len(names)))
     most, least = int(by_size[0]), int(by_size[-1])
     words = words_of(DataWords, "fine_tune")
-    draw_figure(
+    show_figure(
         balance_figure(
             [names[i] for i in shown], [part[shown] for part in counts], words
         ),
@@ -218,7 +216,7 @@ def _show_target_numbers(check: DataCheck) -> None:
     edges, name = check.label_edges, check.label_names[0]
     counts = (check.train_counts, check.validation_counts, check.test_counts)
     low, high = float(edges[0]), float(edges[-1])
-    draw_figure(
+    show_figure(
         numbers_figure(edges, counts, name, words_of(DataWords, "fine_tune")),
         name="fine_tune_numbers",
         description=t("fine_tune.numbers_described", name=name, low=low, high=high),
@@ -273,7 +271,7 @@ def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
         said = t("fine_tune.much_is_cut", share=share)
         st.warning(said, icon=":material/content_cut:")
     bars = bars_of_lengths(lengths.num_tokens, lengths.num_rows, max_tokens, top)
-    draw_figure(
+    show_figure(
         lengths_figure(bars, max_tokens, words_of(DataWords, "fine_tune")),
         name="fine_tune_lengths",
         description=t(

@@ -17,8 +17,13 @@ from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.visitor_tables import forget_table
 from pages.fine_tune.mend_rows import show_mending
-from pages.fine_tune.state import FineTuneState, choose_table, layout_of, remember
-from pages.fine_tune.steps import offer_step
+from pages.fine_tune.state import (
+    FineTuneState,
+    choose_table,
+    layout_of,
+    offer_step,
+    remember,
+)
 from pages.fine_tune.table_files import (
     MAX_MEGABYTES,
     show_layout,
@@ -26,12 +31,12 @@ from pages.fine_tune.table_files import (
     table_name,
     upload_table,
 )
-from pages.fine_tune.widgets import button, draw_field
-from pages.fine_tune.wording import lease, say, show_notes, show_warnings
+from pages.fine_tune.widgets import draw_field, lease, say, show_notes, show_warnings
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import choose, known_models, language_of
+from pages.shared.panel import button
 from pages.shared.visitor import owner
 
 _BEFORE = "ft_table_before"

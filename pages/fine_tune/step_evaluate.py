@@ -28,13 +28,12 @@ from pages.fine_tune.class_scores import (
     show_threshold,
 )
 from pages.fine_tune.compare_runs import show_runs
-from pages.fine_tune.relabel import show_rows_to_correct
-from pages.fine_tune.result_rows import interval_text, share_text
-from pages.fine_tune.state import FineTuneState
-from pages.fine_tune.steps import offer_step
-from pages.fine_tune.widgets import choose_panel, draw_figure
+from pages.fine_tune.mend_rows import show_rows_to_correct
+from pages.fine_tune.state import FineTuneState, offer_step
+from pages.fine_tune.widgets import choose_panel, interval_text, share_text
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
+from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import panel, show_numbers
@@ -148,7 +147,7 @@ def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
     words = words_of(NumberWords, "fine_tune_results")
     hints = [plain("fine_tune_results.row_number", row=row) for row in report.rows]
     value = {"value": report.r2, "name": report.name}
-    draw_figure(
+    show_figure(
         predicted_figure(report.targets, report.predicted, hints, words),
         name="ft_eval_predicted",
         description=t("fine_tune_results.predicted_described", **value),
@@ -156,7 +155,7 @@ def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
     )
     mean = float(np.mean(report.residuals))
     key = "residuals_high" if mean > 0 else "residuals_low"
-    draw_figure(
+    show_figure(
         residuals_figure(report.residuals, words),
         name="ft_eval_residuals",
         description=t(f"fine_tune_results.{key}", value=abs(mean), typical=report.mae),

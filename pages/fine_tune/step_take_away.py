@@ -13,16 +13,17 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.request import TrainingStatus
 from bertviz_core.trace import ModelEntry
 from pages.fine_tune.state import FineTuneState
-from pages.fine_tune.widgets import button, named
-from pages.fine_tune.wording import lease
+from pages.fine_tune.widgets import lease
 from pages.shared.answers import forget_lists
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
+from pages.shared.export import download, show_table
 from pages.shared.file_download import file_link
 from pages.shared.language import current_language, plain, t
 from pages.shared.models import OPEN, add_uploaded, may_bring_any_model
 from pages.shared.navigation import ICONS
 from pages.shared.page_head import model_at_work
+from pages.shared.panel import button
 from pages.shared.visitor import owner
 
 # Pages that look into one model, in the order of their links.
@@ -72,15 +73,13 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
             key="ft_take_zip",
             icon=":material/folder_zip:",
         )
-        st.download_button(
-            t("fine_tune_results.download_rows"),
+        download(
+            "fine_tune_results.download_rows",
             lambda: _inside(path, "predictions.csv"),
-            file_name=plain("fine_tune_results.predictions_file", name=name),
-            mime="text/csv",
-            key="ft_take_rows",
-            icon=":material/table:",
-            on_click="ignore",
-            help=t("fine_tune_results.download_rows_help"),
+            plain("fine_tune_results.predictions_file", name=name),
+            "text/csv",
+            "ft_take_rows",
+            "table",
         )
         if status.has_log:
             with shown_to_user(stop=False):
@@ -108,7 +107,7 @@ def _show_contents(path: Path) -> None:
         "fine_tune_results.kilobytes": [round(sizes[name] / 1e3, 2) for name in names],
     }
     alt = plain("fine_tune_results.contents_described")
-    st.dataframe(named(columns), hide_index=True, alt=alt)
+    show_table(columns, alt)
     with st.expander(t("fine_tune_results.script_title"), icon=":material/code:"):
         st.markdown(t("fine_tune_results.script_intro"))
         st.code(_inside(path, "predict.py").decode(), language="python")

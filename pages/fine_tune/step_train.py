@@ -12,12 +12,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.checks import DataCheck
 from bertviz_core.finetune.estimate import TrainingEstimate
 from bertviz_core.finetune.request import TrainingRequest
-from bertviz_core.finetune.settings import (
-    DECAYS,
-    LEVELS,
-    PRECISIONS,
-    FinetuneSettings,
-)
+from bertviz_core.finetune.settings import DECAYS, LEVELS, PRECISIONS, FinetuneSettings
 from pages.fine_tune.run_settings import (
     FIRST_LEVEL,
     ask_estimate,
@@ -37,13 +32,13 @@ from pages.fine_tune.state import (
     remember,
 )
 from pages.fine_tune.table_files import table_name
-from pages.fine_tune.widgets import button, draw_field
-from pages.fine_tune.wording import choice_name, lease, memory
+from pages.fine_tune.widgets import choice_name, draw_field, lease, memory
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape
+from pages.shared.panel import button
 from pages.shared.visitor import owner
 
 _MOST_CHARACTERS = 60

@@ -1,15 +1,17 @@
-"""Step 5, first part: the model on texts of one's own, and why it says so."""
+"""Step 5, first part: a model on texts of one's own, why it says so, and on a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.word_scores import word_scores
-from bertviz_core.engine.finetune_tasks import training_outcome
-from bertviz_core.engine.finetuned_tasks import nearest_training_rows
+from bertviz_core.engine.finetune_tasks import read_table, training_outcome
+from bertviz_core.engine.finetuned_tasks import nearest_training_rows, predict_table
 from bertviz_core.experiments.attribution import AttributionSettings, attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
@@ -17,25 +19,279 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.finetune.columns import TableView
 from bertviz_core.finetune.nearest_rows import NearTrainingRows
 from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.row_prediction import ReadText, read_text
-from bertviz_core.trace import Texts
+from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.row_prediction import ReadText, TablePredictions, read_text
+from bertviz_core.finetune.visitor_tables import forget_table
+from bertviz_core.trace import ModelInfo, Texts
 from pages.fine_tune.running import share
-from pages.fine_tune.state import FineTuneState
-from pages.fine_tune.text_boxes import begin_boxes, fill_boxes, row_texts, type_texts
-from pages.fine_tune.try_table import Classifier, predict_file
-from pages.fine_tune.widgets import button, choose_panel, draw_figure, show_table
-from pages.fine_tune.wording import lease
+from pages.fine_tune.state import STEP, FineTuneState
+from pages.fine_tune.table_files import show_layout, upload_table
+from pages.fine_tune.widgets import (
+    begin_boxes,
+    choose_panel,
+    fill_boxes,
+    lease,
+    row_texts,
+    share_text,
+    show_warnings,
+    type_texts,
+)
 from pages.shared.answers import ask
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
-from pages.shared.choices import choose_named
+from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.errors import shown_to_user
+from pages.shared.export import show_figure, show_table
+from pages.shared.file_download import file_link
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
-from pages.shared.models import say_if_unread
+from pages.shared.models import OPEN, language_of, say_if_unread, title_of
 from pages.shared.page_head import model_at_work
+from pages.shared.panel import button
+from pages.shared.visitor import hold, owner
+
+_WHICH, _RUN, _CHOSEN = "ft_try_which", "run", "chosen"
+# By the language of the model: a text, and a second one for a model that reads two.
+EXAMPLES = {
+    "en": ("The room was clean, but breakfast was cold.", "The guest liked the room."),
+    "zh": ("房间很干净，就是早餐凉了。", "客人对房间满意。"),
+}
+
+
+def can_try(model: str) -> bool:
+    """Whether a model says something of a text as a whole."""
+    return "classifier" in ask(Explorer.info)(model).heads
+
+
+def is_tried(state: FineTuneState) -> bool:
+    """Whether the chosen model is tried, and not the one that was trained here.
+
+    Where both are there, a choice of the two is drawn.
+    """
+    if not can_try(state.model) or state.status is None or not state.is_trained:
+        return can_try(state.model)
+    trained = state.status.model
+    if trained is not None and trained.model_id == state.model:
+        return False
+    names = {
+        _RUN: plain("fine_tune_results.try_trained"),
+        _CHOSEN: plain("fine_tune_results.try_other", model=title_of(state.model)),
+    }
+    which = choose_linked(
+        st.segmented_control,
+        "fine_tune_results.try_which",
+        (_RUN, _CHOSEN),
+        key=_WHICH,
+        required=True,
+        format_func=names.__getitem__,
+    )
+    return which == _CHOSEN
+
+
+def show_chosen(model: str) -> None:
+    """Draws the step for a model without its training."""
+    info = ask(Explorer.info)(model)
+    st.header(t("fine_tune_results.try_title"), anchor=False)
+    st.markdown(t("fine_tune_results.try_chosen_intro", model=title_of(model)))
+    learned = info.trained_inputs
+    if learned.max_tokens:
+        st.caption(t("fine_tune_results.try_length", limit=learned.max_tokens))
+    classifier = Classifier(
+        model_id=model,
+        has_pairs=_reads_pairs(info),
+        text_column=learned.text_column,
+        pair_column=learned.pair_column,
+    )
+    begin_with(EXAMPLES, language_of(model))
+    try_all(classifier)
+
+
+def explain_classes() -> None:
+    """Says which models could be tried without a training, and where they are."""
+    st.markdown(t("fine_tune_results.try_needs_classes"))
+    label = t("fine_tune_results.load_back")
+    st.page_link("pages/models/models.py", label=label, icon=":material/upload:")
+
+
+def offer_to_try(model: str) -> None:
+    """Draws a button on another page that opens this step for a model."""
+    if button(t("fine_tune_results.try_this"), "ft_to_try", "labs"):
+        st.session_state[STEP] = "try"
+        st.session_state[_WHICH] = _CHOSEN
+        # Without parameters, Streamlit refuses to leave an address with a choice.
+        parameters = {OPEN: model, STEP: "try"}
+        st.switch_page("pages/fine_tune/fine_tune.py", query_params=parameters)
+
+
+def _reads_pairs(info: ModelInfo) -> bool:
+    """Whether the model reads two texts; a question where its files do not say."""
+    if info.config.type_vocab_size < 2:
+        return False
+    if info.trained_inputs.has_pairs is not None:
+        return info.trained_inputs.has_pairs
+    return switch_linked("fine_tune_results.try_two_texts", key="ft_try_pairs")
+
+
+# Keys of the session: handle and name of the table, and how it is laid out.
+TRY_TABLE, _SOURCE = "ft_try_table", "ft_try_table_source"
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A model that says something of a text.
+
+    `max_tokens` is 0 for what its own files say. The columns are those of the table
+    that it learned from, "" where none is known; `outcome` is that of its training, if
+    here.
+    """
+
+    model_id: str
+    has_pairs: bool
+    max_tokens: int = 0
+    text_column: str = ""
+    pair_column: str = ""
+    outcome: RunOutcome | None = None
+
+
+def predict_file(classifier: Classifier) -> None:
+    """Draws the whole way from a file to the file with predictions."""
+    st.markdown(t("fine_tune_results.table_intro"))
+    with shown_to_user(stop=False):
+        _upload()
+        chosen: tuple[str, str] | None = st.session_state.get(TRY_TABLE)
+        if chosen is None:
+            return
+        handle, name = chosen
+        st.markdown(t("fine_tune_results.table_chosen", name=name))
+        source = st.session_state.get(_SOURCE) or TableSource(handle)
+        view = _read(source)
+        if view is None:
+            return
+        text, pair = _choose_columns(view, classifier)
+        found = ask_job(
+            "ft_try_table",
+            t("fine_tune_results.predict_all", count=view.num_rows),
+            ask(predict_table).about(
+                classifier.model_id,
+                source=source,
+                text_column=text,
+                pair_column=pair,
+                max_tokens=classifier.max_tokens,
+            ),
+        )
+        if found is None:
+            return
+        if Path(found.path).is_file():
+            _show_predictions(found, name)
+        else:
+            st.info(t("fine_tune_results.predictions_gone"), icon=":material/timer:")
+
+
+def _upload() -> None:
+    found = upload_table("try_table", t("fine_tune_results.table_upload"))
+    if found is None:
+        return
+    before = st.session_state.get(TRY_TABLE)
+    st.session_state[TRY_TABLE] = found
+    hold(TRY_TABLE, [found[0]])
+    st.session_state.pop(_SOURCE, None)
+    if before is not None:
+        forget_table(before[0], owner())
+    st.rerun()
+
+
+def _read(source: TableSource) -> TableView | None:
+    """Reads the file, says what is lost of it, and lets it be read differently."""
+    view = None
+    with shown_to_user(stop=False):
+        view = ask(read_table)(source)
+        show_warnings(view.warnings)
+
+    def take(changed: TableSource) -> None:
+        st.session_state[_SOURCE] = changed
+
+    show_layout(source, view, "try_table", take)
+    return view
+
+
+def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:
+    """The text and, where two are read, the second; at first those that it learned."""
+    names, guess = list(view.columns), view.guess
+    first = guess.text if guess is not None else _longest(view)
+    if classifier.text_column in names:
+        first = classifier.text_column
+    others = [name for name in names if name != first] or names
+    wanted = (classifier.pair_column, guess.pair if guess is not None else None)
+    second = next((name for name in wanted if name in others), others[0])
+    starts = {"text": first} | ({"pair": second} if classifier.has_pairs else {})
+    chosen = [
+        box.selectbox(
+            t(f"fine_tune_results.{name}_column"),
+            names,
+            index=names.index(start),
+            key=f"{TRY_TABLE}_{name}",
+        )
+        or start
+        for box, (name, start) in zip(st.columns(2), starts.items(), strict=False)
+    ]
+    rows = [dict(zip(names, row, strict=True)) for row in view.preview[:3]]
+    st.dataframe(rows, hide_index=True, alt=plain("fine_tune_results.first_rows"))
+    return chosen[0], chosen[1] if classifier.has_pairs else None
+
+
+def _longest(view: TableView) -> str:
+    """The column with the longest cells in the preview."""
+    sizes = {
+        name: sum(len(str(row[index])) for row in view.preview)
+        for index, name in enumerate(view.columns)
+    }
+    return max(sizes, key=sizes.__getitem__)
+
+
+def _show_predictions(found: TablePredictions, name: str) -> None:
+    count = found.num_rows - found.num_empty
+    counts = {"empty": found.num_empty, "cut": found.num_cut}
+    said = t("fine_tune_results.table_done", count=count, **counts)
+    st.success(said, icon=":material/check_circle:")
+    stem = Path(name).stem[:60] or "table"
+    file_link(
+        t("fine_tune_results.download_predictions"),
+        Path(found.path),
+        name=plain("fine_tune_results.predictions_file", name=stem),
+        key=f"{TRY_TABLE}_download",
+        icon=":material/download:",
+        help=t("fine_tune_results.safe_cells"),
+    )
+    file_link(
+        t("fine_tune_results.download_exact"),
+        Path(found.path).with_suffix(".jsonl"),
+        name=plain("fine_tune_results.exact_file", name=stem),
+        key=f"{TRY_TABLE}_exact",
+        icon=":material/data_object:",
+        help=t("fine_tune_results.exact_help"),
+    )
+    first = {
+        "fine_tune_results.row": [row.row for row in found.first],
+        "fine_tune_results.text": [row.text for row in found.first],
+    }
+    values = [row.value for row in found.first]
+    if found.is_regression:
+        first["fine_tune_results.said_number"] = values
+    else:
+        first["fine_tune_results.said_class"] = [row.label for row in found.first]
+        first["fine_tune_results.sure"] = [share_text(value) for value in values]
+        counted = {
+            "fine_tune_results.class": found.labels,
+            "fine_tune_results.rows": found.counts,
+        }
+        alt = t("fine_tune_results.class_counts")
+        show_table(counted, alt)
+    said = t("fine_tune_results.first_predictions", count=len(found.first))
+    show_table(first, said, caption=said)
+
 
 PANELS = ("words", "nearest")
 _PLACE, _BOX = "ft_try", ("ft_try_text", "ft_try_pair")
@@ -165,7 +421,7 @@ def _show_answer(read: ReadText) -> None:
         return
     title, label = plain("fine_tune_results.probability"), read.labels[read.best]
     share = Markdown(percent(float(read.outputs[read.best])))
-    draw_figure(
+    show_figure(
         class_bars_figure(read.labels, read.outputs, title),
         name="ft_try_classes",
         description=t("fine_tune_results.says_class", label=label, share=share),
@@ -189,7 +445,7 @@ def _show_words(read: ReadText) -> None:
         )
     found = ask_job(
         "ft_try_words",
-        t("fine_tune_results.compute"),
+        "fine_tune_results.compute",
         ask(attribute).about(
             read.model_id,
             read.text,
@@ -247,15 +503,11 @@ def _draw_words(found: Attribution, method: str, read: ReadText, index: int) -> 
     digits = 2 if abs(value) >= _LARGE else 4
     title = plain(f"fine_tune_results.why_{does}")
     scores = zip(found.methods, found.scores, strict=True)
-    draw_figure(
+    places = {"label": read.labels[index], "word": words.words[strongest]}
+    show_figure(
         signed_bars_figure(names, words.values[chosen], title, digits=digits),
         name="ft_try_words",
-        description=t(
-            "fine_tune_results.why_described",
-            label=read.labels[index],
-            word=words.words[strongest],
-            value=value,
-        ),
+        description=t("fine_tune_results.why_described", **places, value=value),
         columns={
             "fine_tune_results.token": found.tokenized.tokens,
             **{f"fine_tune_results.why_{one}": row for one, row in scores},
@@ -291,7 +543,8 @@ def _show_nearest(outcome: RunOutcome, read: ReadText) -> None:
     if outcome.has_pairs:
         columns["fine_tune_results.second_text"] = [r.pair or "" for r in found.rows]
     columns["fine_tune_results.row"] = [row.row for row in found.rows]
-    show_table(columns, _say_nearest(found, read), "ft_try_nearest")
+    said = _say_nearest(found, read)
+    show_table(columns, said, "ft_try_nearest", said)
 
 
 def _say_nearest(found: NearTrainingRows, read: ReadText) -> str:

@@ -14,8 +14,7 @@ from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
 from bertviz_core.finetune.visitor_tables import keep_table
 from pages.fine_tune.state import HEADERS, FineTuneState, layout_of, source_of
-from pages.fine_tune.widgets import draw_field
-from pages.fine_tune.wording import show_notes, show_warnings
+from pages.fine_tune.widgets import draw_field, show_notes, show_warnings
 from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
 from pages.shared.upload_box import upload_box

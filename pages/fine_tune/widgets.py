@@ -1,34 +1,184 @@
-"""What the steps of the fine-tuning page draw alike: buttons, fields, tables."""
+"""What the steps of the fine-tuning page draw and say alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from pages.shared.choices import choose_named
-from pages.shared.export import download_csv, show_figure
+from bertviz_core.engine.finetune_tasks import report_rows
+from bertviz_core.finetune.evaluation import RegressionReport, Report
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.numbers import number_text
+from bertviz_core.trace import Texts
+from bertviz_core.visitor_files import lease_seconds
+from pages.shared.answers import ask
+from pages.shared.choices import choose_named, type_linked
+from pages.shared.errors import sentence
+from pages.shared.export import show_table
 from pages.shared.language import help_of, plain, t
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
-Columns = dict[str, list[Any]]
+def share_text(share: float) -> str:
+    """A share in percent."""
+    return plain("fine_tune_results.share", share=float(share))
 
 
-def button(
-    label: str,
-    key: str,
-    icon: str,
-    call: Callable[..., None] | None = None,
-    *args: object,
-    **options: Any,
-) -> bool:
-    """Draws a button; a click calls `call`, before the page is drawn again."""
-    sign = f":material/{icon}:" if icon else None
-    return st.button(label, key=key, icon=sign, on_click=call, args=args, **options)
+def interval_text(ends: Sequence[float] | np.ndarray, key: str = "interval") -> str:
+    """An interval of 95 %; `key` is that of its text."""
+    low, high = map(float, ends)
+    return plain(f"fine_tune_results.{key}", low=low, high=high)
+
+
+def show_rows(
+    outcome: RunOutcome, report: Report, indices: np.ndarray, name: str, most: int = 50
+) -> None:
+    """Draws rows in the given order, with their texts.
+
+    `indices` are those of the report, int `[M]`.
+    """
+    shown = indices[:most]
+    rows = ask(report_rows)(outcome.run_id, tuple(shown.tolist()))
+    columns = {
+        "fine_tune_results.row": [row.row for row in rows],
+        "fine_tune_results.text": [row.text for row in rows],
+    }
+    if outcome.has_pairs:
+        columns["fine_tune_results.second_text"] = [row.pair or "" for row in rows]
+    if isinstance(report, RegressionReport):
+        columns |= {
+            f"fine_tune_results.{key}": [float(number_text(v)) for v in values[shown]]
+            for key, values in (
+                ("true_number", report.targets),
+                ("said_number", report.predicted),
+                ("residual", report.residuals),
+            )
+        }
+    else:
+        sure = report.probabilities.max(axis=1)[shown]
+        columns |= {
+            f"fine_tune_results.{key}": [report.labels[int(i)] for i in classes[shown]]
+            for key, classes in (
+                ("true_class", report.targets),
+                ("said_class", report.predicted),
+            )
+        }
+        columns["fine_tune_results.sure"] = [share_text(one) for one in sure]
+    said = t("fine_tune_results.rows_shown", shown=len(shown), count=len(indices))
+    show_table(columns, said, f"ft_eval_{name}", said)
+
+
+def say(note: Note) -> str:
+    """A sentence of the core, as Markdown."""
+    template, details = note
+    return sentence(template, dict(details))
+
+
+def show_notes(notes: Sequence[Note]) -> None:
+    """Draws notes as a list; nothing where there is none."""
+    if notes:
+        st.markdown("\n".join(f"- {say(note)}" for note in notes))
+
+
+def show_warnings(notes: Sequence[Note]) -> None:
+    """Draws notes that nobody may miss; nothing where there is none."""
+    if notes:
+        said = "\n".join(f"- {say(note)}" for note in notes)
+        st.warning(said, icon=":material/warning:")
+
+
+def choice_name(setting: str, choice: str) -> str:
+    """What a choice of "decay" or "precision" is called, as plain text."""
+    # The other precisions are names of number formats, in any language.
+    if setting == "precision" and choice != "auto":
+        return choice
+    return plain(f"fine_tune.option_{setting}_{choice}")
+
+
+def duration(seconds: float) -> str:
+    """A time for a reader: seconds, minutes or hours, two digits at most."""
+    if seconds < 1.5:
+        return t("fine_tune.one_second")
+    if seconds < 100:
+        return t("fine_tune.seconds", count=round(seconds))
+    if seconds < 100 * 60:
+        return t("fine_tune.minutes", count=round(seconds / 60))
+    return t("fine_tune.hours", count=seconds / 3600)
+
+
+def lease() -> str:
+    """How long the engine keeps what nobody asks for, for a reader."""
+    return duration(lease_seconds())
+
+
+def memory(size: int) -> str:
+    """Bytes for a reader."""
+    return t("app.megabytes", size=size / 1e6)
+
+
+def begin_boxes(
+    place: str, boxes: tuple[str, ...], run: str, find: Callable[[], Mapping[str, str]]
+) -> None:
+    """Fills boxes that nobody has typed into. Call it before they are drawn.
+
+    `find` is called where there is something to fill in.
+    """
+    known = {*st.session_state, *st.query_params}
+    filled: tuple[str, Mapping[str, str]] | None = st.session_state.get(_key(place))
+    if filled is None:
+        is_free = not known.intersection(boxes)
+    else:
+        by, texts = filled
+        is_same = all(st.session_state.get(key) == text for key, text in texts.items())
+        is_free = by != run and is_same
+    if is_free:
+        fill_boxes(place, run, find())
+    elif filled is None:
+        # A link may have brought what was filled in before.
+        st.session_state[_key(place)] = (run, find())
+
+
+def fill_boxes(place: str, run: str, texts: Mapping[str, str]) -> None:
+    """Puts texts into boxes, and remembers for which run."""
+    st.session_state[_key(place)] = (run, texts)
+    st.session_state.update(texts)
+
+
+def row_texts(
+    outcome: RunOutcome, index: int, boxes: tuple[str, ...], most: int
+) -> dict[str, str]:
+    """A row that was set aside, by box; a text is cut to `most` characters."""
+    row = ask(report_rows)(outcome.run_id, (index,))[0]
+    texts = (row.text, row.pair or "") if outcome.has_pairs else (row.text,)
+    return {key: text[:most] for key, text in zip(boxes, texts, strict=False)}
+
+
+def type_texts(
+    widget: Callable[..., object], labels: Mapping[str, str], most: int
+) -> Texts | None:
+    """Draws a box for a text, and one for a second text if `labels` has two.
+
+    `labels` are by key of the box; `None` where a box is empty.
+    """
+    typed = [
+        type_linked(widget, label, "", key=key, max_chars=most)
+        for key, label in labels.items()
+    ]
+    return Texts(*typed) if all(typed) else None
+
+
+def is_of_another(place: str, run: str) -> bool:
+    """Whether what was chosen at a place was chosen for another run; said once."""
+    before = st.session_state.get(_key(place), run)
+    st.session_state[_key(place)] = run
+    return bool(before != run)
+
+
+def _key(place: str) -> str:
+    return f"{place}_filled_for"
 
 
 def draw_field(
@@ -60,33 +210,3 @@ def choose_panel(label: str, panels: Iterable[str], key: str) -> str:
     """Draws a choice of questions, of which one is open."""
     panels = tuple(panels)
     return choose_named(label, panels, "panel", key=key, widget=st.pills)
-
-
-def named(columns: Mapping[str, Any]) -> Columns:
-    """The columns of a table, whose names are keys of texts."""
-    return {
-        plain(key): values.tolist() if isinstance(values, np.ndarray) else list(values)
-        for key, values in columns.items()
-    }
-
-
-def draw_figure(
-    figure: go.Figure,
-    columns: Mapping[str, Any],
-    more: Columns | None = None,
-    **how: Any,
-) -> None:
-    """`show_figure` with keys of texts as names of columns, and `more` with others."""
-    show_figure(figure, columns=named(columns) | (more or {}), **how)
-
-
-def show_table(columns: Mapping[str, Any], said: str, name: str = "") -> None:
-    """Draws a table, what it says, and with a name the button that saves it.
-
-    The names of its columns are keys of texts.
-    """
-    table = named(columns)
-    st.dataframe(table, hide_index=True, alt=said)
-    st.caption(said)
-    if name:
-        download_csv(table, name)

@@ -44,11 +44,11 @@ def norm_by_hand(
     st.markdown(t("layers.by_hand_intro"))
     source = choose_linked(
         st.segmented_control,
-        t("layers.by_hand_vector"),
+        "layers.by_hand_vector",
         ("small", "real"),
         key="layers_by_hand",
         required=True,
-        format_func=lambda name: plain(f"layers.by_hand_{name}"),
+        format_func=lambda option: plain(f"layers.by_hand_{option}"),
     )
     if source == "small":
         ones, zeros = np.ones(len(SMALL)), np.zeros(len(SMALL))
@@ -77,7 +77,7 @@ def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> Nor
     }
     chosen = choose_linked(
         st.selectbox,
-        t("layers.by_hand_norm"),
+        "layers.by_hand_norm",
         list(norms),
         key="layers_by_hand_norm",
         format_func=norms.__getitem__,
@@ -91,26 +91,19 @@ def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> Nor
 def _choose_change(source: str, own: float) -> tuple[float, float, float]:
     first, second, last = st.columns(3)
     shift = choose_number(
-        *(first.slider, t("layers.shift"), -5.0, 5.0, 0.0),
-        key="layers_shift",
-        step=0.1,
-        help=t("layers.shift_help"),
+        *(first.slider, "layers.shift", -5.0, 5.0, 0.0), key="layers_shift", step=0.1
     )
     scale = choose_number(
-        *(second.slider, t("layers.scale"), -3.0, 3.0, 1.0),
-        key="layers_scale",
-        step=0.05,
-        help=t("layers.scale_help"),
+        *(second.slider, "layers.scale", -3.0, 3.0, 1.0), key="layers_scale", step=0.05
     )
     # What is usual here comes first.
     epsilons = [own, *(value for value in _EPSILONS if value != own)]
     epsilon = choose_linked(
         last.selectbox,
-        t("layers.epsilon"),
+        "layers.epsilon",
         [f"{value:g}" for value in epsilons],
         f"{own:g}",
         key=f"layers_epsilon_{source}",
-        help=t("layers.epsilon_help"),
     )
     return shift, scale, float(epsilon)
 
@@ -153,7 +146,7 @@ def _show(norm: NormInput, found: LayerNormSteps, code: Program) -> None:
             normed_mean=float(found.normed.mean()),
             normed_deviation=float(found.normed.std()),
         ),
-        columns={plain("layers.dimension"): numbers}
+        columns={"layers.dimension": numbers}
         | {name: row.tolist() for name, row in rows.items()},
         code=code,
     )

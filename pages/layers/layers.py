@@ -6,8 +6,7 @@ from pages.layers.by_hand import norm_by_hand
 from pages.layers.neuron_groups import explore_factors
 from pages.layers.neurons import explore_neurons
 from pages.layers.norm_order import compare_orders
-from pages.layers.residual import follow_residual
-from pages.layers.similarity import compare_layers
+from pages.layers.residual import compare_layers, follow_residual
 from pages.layers.walk import walk
 from pages.shared.choices import choose_named
 from pages.shared.language import t

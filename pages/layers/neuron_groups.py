@@ -40,7 +40,7 @@ def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
     neurons = config.intermediate_size * (len(layers) if layers else num_layers)
     found = ask_job(
         "layers_factors",
-        t("layers.factors_start"),
+        "layers.factors_start",
         ask(neuron_factors).about(model, texts, count, seed, layers),
         at_once=num_tokens * neurons * count < _SHORT_WORK,
     )
@@ -49,13 +49,7 @@ def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
     _show_quality(found)
     _show_map(found)
     code = program(
-        snippets.FACTORS,
-        model=model,
-        text=texts.text,
-        pair=texts.pair,
-        num_factors=count,
-        seed=seed,
-        layers=layers,
+        snippets.FACTORS, model, texts, num_factors=count, seed=seed, layers=layers
     )
     _show_factor(found, code)
 
@@ -63,14 +57,13 @@ def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
 def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
     boxes = st.columns(3)
     count = choose_number(
-        *(boxes[0].slider, t("layers.num_factors"), 1, _MOST_FACTORS, 4),
+        *(boxes[0].slider, "layers.num_factors", 1, _MOST_FACTORS, 4),
         key="layers_num_factors",
-        help=t("layers.num_factors_help"),
     )
     numbers = ["all", *(str(number + 1) for number in range(num_layers))]
     layer = choose_linked(
         boxes[1].selectbox,
-        t("layers.factor_layer"),
+        "layers.factor_layer",
         numbers,
         key="layers_factor_layer",
         format_func=lambda number: (
@@ -78,12 +71,9 @@ def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
             if number == "all"
             else plain("layers.part_layer", number=number)
         ),
-        help=t("layers.factor_layer_help"),
     )
     seed = choose_number(
-        *(boxes[2].number_input, t("layers.seed"), 0, _BIGGEST_SEED, 0),
-        key="layers_seed",
-        help=t("layers.seed_help"),
+        *(boxes[2].number_input, "layers.seed", 0, _BIGGEST_SEED, 0), key="layers_seed"
     )
     layers = None if layer == "all" else (int(layer) - 1,)
     return count, layers, seed
@@ -125,7 +115,7 @@ def _show_map(found: NeuronFactors) -> None:
         ),
         name="layers_factors_map",
         description=t("layers.factors_described"),
-        columns={plain("layers.one_token"): names}
+        columns={"layers.one_token": names}
         | {
             plain("layers.factor_number", number=row): weights.tolist()
             for row, weights in zip(rows, found.weights, strict=True)
@@ -136,7 +126,7 @@ def _show_map(found: NeuronFactors) -> None:
 def _show_factor(found: NeuronFactors, code: Program) -> None:
     numbers = [str(index + 1) for index in range(len(found.weights))]
     number = choose_linked(
-        st.pills, t("layers.choose_factor"), numbers, key=FACTOR, required=True
+        st.pills, "layers.choose_factor", numbers, key=FACTOR, required=True
     )
     factor = int(number) - 1
     weights, shares = found.weights[factor], found.top_shares[factor]
@@ -151,8 +141,8 @@ def _show_factor(found: NeuronFactors, code: Program) -> None:
             token=numbered(found.tokens)[int(np.argmax(weights))],
         ),
         columns={
-            plain("layers.one_token"): list(found.tokens),
-            plain("layers.share_of_factor"): weights.tolist(),
+            "layers.one_token": list(found.tokens),
+            "layers.share_of_factor": weights,
         },
     )
     places = neuron_names(found.top_neurons[factor])
@@ -160,9 +150,6 @@ def _show_factor(found: NeuronFactors, code: Program) -> None:
         named_bars_figure(places, shares, title=plain("layers.part_of_factor")),
         name="layers_factor_neurons",
         description=t("layers.factor_neurons_described", neuron=places[0]),
-        columns={
-            plain("layers.neuron"): places,
-            plain("layers.part_of_factor"): shares.tolist(),
-        },
+        columns={"layers.neuron": places, "layers.part_of_factor": shares},
         code=code,
     )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.sampling import rank_order
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.cause_results import SwitchedPrediction, Switches, Target
+from bertviz_core.experiments.neuron_effects import rank_neurons
+from bertviz_core.experiments.neuron_results import NeuronEffects
 from bertviz_core.experiments.neurons import (
     neuron_activations,
     strongest_neurons,
@@ -14,19 +19,279 @@ from bertviz_core.experiments.neurons import (
     words_of_neuron_here,
 )
 from bertviz_core.experiments.step_results import StrongNeurons
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
-from bertviz_core.snippets import layers
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts, TokenizedText
-from pages.layers.effects import rank_all_neurons
-from pages.layers.neuron_off import switch_off_here
-from pages.layers.wording import numbered
+from pages.layers.wording import neuron_names, numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, whole_number
-from pages.shared.code import program
+from pages.shared.code import Program, program, show_code
 from pages.shared.export import show_figure
+from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
+from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
+from pages.shared.pieces import choose_piece
+from pages.shared.watched_answer import Watched, show_numbers
+
+_OPEN = "layers_effect_open"
+_NUM_NEURONS = 10
+# Multiplications of one pass; as there are about fourteen, a click may take this long.
+_SHORT_WORK = 2e8
+
+Opener = Callable[[int, int], None]
+
+
+def rank_all_neurons(
+    model: str, texts: Texts, num_tokens: int, watched: Watched, open_neuron: Opener
+) -> None:
+    """Draws the best neurons of all layers; each is a way to its own view.
+
+    `open_neuron` is called with a layer and a neuron, from 0, before the page runs.
+    """
+    st.subheader(t("layers.effects_title", word=watched.name), anchor=False)
+    config = ask(Explorer.info)(model).config
+    layers, neurons = config.num_hidden_layers, config.intermediate_size
+    count = min(_NUM_NEURONS, layers * neurons)
+    st.markdown(t("layers.effects_intro", total=layers * neurons, count=count))
+    found = ask_job(
+        "layers_effects",
+        "layers.effects_start",
+        ask(rank_neurons).about(
+            model,
+            texts.text,
+            watched.target,
+            pair=texts.pair,
+            num_neurons=count,
+            cut=True,
+        ),
+        at_once=layers * 12 * config.hidden_size**2 * num_tokens < _SHORT_WORK,
+    )
+    if found is None:
+        return
+    of = {"model": model, "text": texts.text, "pair": texts.pair, **watched.literals}
+    _show_effects(found, watched, program(snippets.EFFECTS, **of, num_neurons=count))
+    places = dict(zip(neuron_names(found.neurons), found.neurons.tolist(), strict=True))
+    st.pills(
+        t("layers.effects_open"),
+        list(places),
+        key=_OPEN,
+        help=t("layers.effects_open_help"),
+        on_change=_take,
+        args=(places, open_neuron),
+    )
+
+
+def _take(places: dict[str, list[int]], open_neuron: Opener) -> None:
+    chosen = st.session_state[_OPEN]
+    if chosen is not None:
+        open_neuron(*places[chosen])
+    st.session_state[_OPEN] = None
+
+
+def _show_effects(found: NeuronEffects, watched: Watched, code: Program) -> None:
+    unit = _unit(found)
+    measured, estimated = unit * found.deltas, unit * found.estimated_deltas
+    names = neuron_names(found.neurons)
+    before = found.before.value
+    shown = f"{before:.4g}" if watched.is_number else percent(before)
+    change = f"{measured[0]:+z.4g}" if watched.is_number else f"{measured[0]:+z.3f}"
+    show_figure(
+        effect_bars_figure(
+            names,
+            measured,
+            estimated,
+            title=_title("effect_points", found),
+            measured_name=_title("effect_measured", found),
+            estimated_name=_title("effect_estimated", found),
+        ),
+        name="layers_effects",
+        description=t(
+            f"layers.{_key('effects_described', found)}",
+            word=watched.name,
+            before=Markdown(shown),
+            neuron=names[0],
+            points=Markdown(change),
+            helped=int((measured < 0).sum()),
+            count=len(names),
+        ),
+        columns=_columns(found),
+        code=code,
+    )
+    title = t(f"layers.{_key('effects_table', found)}")
+    with st.expander(title, icon=":material/table_rows:"):
+        st.markdown(_table(found))
+
+
+def _columns(found: NeuronEffects) -> dict[str, list[float]]:
+    columns = {
+        "layers.layer": found.neurons[:, 0] + 1,
+        "layers.neuron": found.neurons[:, 1] + 1,
+        _title("effect_measured", found): found.deltas,
+        _title("effect_estimated", found): found.estimated_deltas,
+        _title("off_after", found): found.values,
+    }
+    if not found.before.is_number:  # else it is the first of them
+        columns["layers.off_logit"] = found.delta_logits
+    return {name: column.tolist() for name, column in columns.items()}
+
+
+def _table(found: NeuronEffects) -> str:
+    unit, is_number = _unit(found), found.before.is_number
+    columns = ["effect_measured", "effect_estimated", "off_after"]
+    titles = [t("layers.neuron"), *(_title(name, found) for name in columns)]
+    titles += [] if is_number else [t("layers.off_logit")]
+    rows = [titles, ["---:"] * len(titles)]
+    for index, name in enumerate(neuron_names(found.neurons)):
+        after = float(found.values[index])
+        numbers = [
+            f"{unit * found.deltas[index]:+z.4f}",
+            f"{unit * found.estimated_deltas[index]:+z.4f}",
+            f"{after:.4g}" if is_number else percent(after),
+        ]
+        numbers += [] if is_number else [f"{found.delta_logits[index]:+z.4f}"]
+        rows.append([name, *numbers])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _unit(found: NeuronEffects) -> float:
+    """Percentage points for probabilities; a number stays in its own unit."""
+    return 1.0 if found.before.is_number else 100.0
+
+
+def _key(name: str, found: NeuronEffects) -> str:
+    return f"{name}_number" if found.before.is_number else name
+
+
+def _title(name: str, found: NeuronEffects) -> str:
+    return plain(f"layers.{_key(name, found)}")
+
+
+_WORD = "layers_word"
+_CLASS = "layers_class"
+_NEXT = "layers_next_sentence"
+_NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
+_SMALL_POINTS = 1.0  # percentage points
+
+
+def switch_off_here(
+    model: str, texts: Texts, name: str, token: int, neuron: tuple[int, int]
+) -> Watched | None:
+    """Draws the choice of an answer, and the answer with and without the neuron.
+
+    `token` is that whose word, `name`, is guessed; `neuron` a layer and a neuron, from
+    0. `None`, with a sentence, where no answer is watched.
+    """
+    st.subheader(t("layers.off_title"), anchor=False)
+    layer, number = neuron[0] + 1, neuron[1] + 1
+    is_of_token = "mlm" in ask(Explorer.info)(model).heads
+    intro = "layers.off_intro" if is_of_token else "layers.off_intro_whole"
+    st.markdown(t(intro, layer=layer, number=number, token=name))
+    watched = _choose_answer(model, texts, token)
+    if watched is None:
+        st.info(t("layers.off_no_head", model=model), icon=":material/block:")
+        return None
+    result = ask(switch_off)(
+        model,
+        texts.text,
+        watched.target,
+        Switches(neurons=(neuron,)),
+        pair=texts.pair,
+        cut=True,
+    )
+    _show(result, watched)
+    show_code(
+        snippets.SWITCH_OFF,
+        model,
+        texts,
+        name="layers_off",
+        layer=neuron[0],
+        neuron=neuron[1],
+        **watched.literals,
+    )
+    return watched
+
+
+def _show(result: SwitchedPrediction, watched: Watched) -> None:
+    before, after = result.before, result.after
+    if watched.is_number:
+        names = ("before", "after", "change")
+        show_numbers(before, after, [t(f"layers.off_{name}_number") for name in names])
+        st.caption(t("attention.number_moved", change=after.value - before.value))
+        return
+    boxes = st.columns(4)
+    boxes[0].metric(t("layers.off_before"), percent(before.probability))
+    boxes[1].metric(t("layers.off_after"), percent(after.probability))
+    points = 100 * result.delta_probability
+    boxes[2].metric(
+        t("layers.off_change"),
+        # "z": what rounds to zero has no sign.
+        t("layers.off_points", points=Markdown(f"{points:+z.3f}")),
+        help=t("layers.off_change_help"),
+    )
+    logit = f"{result.delta_logit:+z.4f}"
+    boxes[3].metric(
+        t("layers.off_logit"),
+        logit,
+        t("layers.off_rank", before=before.rank, after=after.rank),
+        delta_color="off",
+        delta_arrow="off",
+        help=t("layers.off_logit_help"),
+    )
+    is_small = abs(points) < _SMALL_POINTS
+    meaning = "layers.off_small" if is_small else "layers.off_large"
+    st.caption(t(meaning, word=watched.name))
+
+
+def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:
+    info = ask(Explorer.info)(model)
+    if "mlm" in info.heads:
+        return _choose_word(model, texts, token)
+    if "classifier" in info.heads and info.labels:
+        if len(info.labels) == 1:
+            return Watched(Target("classifier", 0), info.labels[0], is_number=True)
+        return _choose_one("classifier", "class", _CLASS, info.labels)
+    if "nsp" not in info.heads:
+        return None
+    answers = (plain("layers.is_next"), plain("layers.is_random"))
+    watched = _choose_one("nsp", "next", _NEXT, answers)
+    if not texts.pair:
+        st.caption(t("layers.off_next_alone"))
+    return watched
+
+
+def _choose_one(head: str, label: str, key: str, names: Sequence[str]) -> Watched:
+    number = choose_linked(
+        st.selectbox,
+        f"layers.off_{label}",
+        [str(index + 1) for index in range(len(names))],
+        key=key,
+        format_func=lambda shown: names[int(shown) - 1],
+    )
+    index = int(number) - 1
+    return Watched(Target(head, index), names[index])
+
+
+def _choose_word(model: str, texts: Texts, token: int) -> Watched:
+    words = ask(vocabulary)(model)
+    logits = ask(part_numbers)(model, texts, "heads", token).of("mlm_logits")
+    if logits is None:
+        raise ValueError("A model with a masked-word head has its numbers.")
+    index = choose_piece(
+        t("layers.off_word"),
+        words,
+        rank_order(logits[: len(words)])[:_NUM_OFFERED].tolist(),
+        key=_WORD,
+        help=t("layers.off_word_help"),
+        unknown="layers.off_unknown",
+    )
+    return Watched(Target("mlm", index, token), words[index])
+
 
 LAYER = "layers_neuron_layer"
 NEURON = "layers_neuron"
@@ -73,20 +338,13 @@ def _choose_layer(num_layers: int) -> tuple[int, str]:
     """The last layer first: what its neurons say comes nearest to words."""
     left, right = st.columns(2)
     numbers = [str(number) for number in range(num_layers, 0, -1)]
-    layer = choose_linked(
-        left.selectbox,
-        t("layers.neuron_layer"),
-        numbers,
-        key=LAYER,
-        help=t("layers.neuron_layer_help"),
-    )
+    layer = choose_linked(left.selectbox, "layers.neuron_layer", numbers, key=LAYER)
     order = choose_linked(
         right.selectbox,
-        t("layers.neuron_order"),
+        "layers.neuron_order",
         ("activation", "contribution"),
         key="layers_neuron_order",
-        format_func=lambda name: plain(f"layers.order_by_{name}"),
-        help=t("layers.neuron_order_help"),
+        format_func=lambda option: plain(f"layers.order_by_{option}"),
     )
     return int(layer) - 1, order
 
@@ -95,6 +353,7 @@ def _show_strongest(strong: StrongNeurons, token: str) -> None:
     names = [f"{index + 1}" for index in strong.neurons.tolist()]
     is_by_activation = strong.order == "activation"
     values = strong.activations if is_by_activation else strong.contributions
+    places = {"token": token, "layer": strong.layer + 1, "neuron": names[0]}
     show_figure(
         named_bars_figure(
             [plain("layers.neuron_number", number=name) for name in names],
@@ -102,17 +361,11 @@ def _show_strongest(strong: StrongNeurons, token: str) -> None:
             title=plain(f"layers.axis_{strong.order}"),
         ),
         name="layers_strongest",
-        description=t(
-            "layers.strongest_described",
-            token=token,
-            layer=strong.layer + 1,
-            neuron=names[0],
-            value=float(values[0]),
-        ),
+        description=t("layers.strongest_described", **places, value=float(values[0])),
         columns={
-            plain("layers.neuron"): names,
-            plain("layers.axis_activation"): strong.activations.tolist(),
-            plain("layers.axis_contribution"): strong.contributions.tolist(),
+            "layers.neuron": names,
+            "layers.axis_activation": strong.activations,
+            "layers.axis_contribution": strong.contributions,
         },
     )
 
@@ -133,12 +386,7 @@ def _choose_neuron(strong: StrongNeurons, size: int) -> int:
             numbers.append(kept)
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     chosen = choose_linked(
-        left.pills,
-        t("layers.choose_neuron"),
-        numbers,
-        key=NEURON,
-        required=True,
-        help=t("layers.choose_neuron_help"),
+        left.pills, "layers.choose_neuron", numbers, key=NEURON, required=True
     )
     right.number_input(
         t("layers.other_neuron"),
@@ -186,7 +434,7 @@ def _show_over_text(model: str, texts: Texts, layer: int, neuron: int) -> None:
             total=len(names),
         ),
         columns={
-            plain("layers.one_token"): names,
+            "layers.one_token": names,
             rows[0]: found.inputs.tolist(),
             rows[1]: found.activations.tolist(),
         },
@@ -201,27 +449,26 @@ def _show_words(
     readings = ("head", "embedding") if has_head else ("embedding",)
     reading = choose_linked(
         st.segmented_control,
-        t("layers.reading"),
+        "layers.reading",
         readings,
         key="layers_reading",
         required=True,
-        format_func=lambda name: plain(f"layers.reading_{name}"),
+        format_func=lambda option: plain(f"layers.reading_{option}"),
     )
     st.caption(t(f"layers.reading_{reading}_explained", token=token))
     place = (strong.layer, neuron)
     if reading == "head":
-        template = layers.NEURONS
+        template = snippets.NEURONS
         found = ask(words_of_neuron_here)(
             model, texts, *place, strong.token, _NUM_WORDS
         )
     else:
-        template = layers.NEURONS_BY_WEIGHTS
+        template = snippets.NEURONS_BY_WEIGHTS
         found = ask(words_of_neuron)(model, *place, _NUM_WORDS)
     code = program(
         template,
-        model=model,
-        text=texts.text,
-        pair=texts.pair,
+        model,
+        texts,
         layer=strong.layer,
         token=strong.token,
         num_neurons=_NUM_STRONGEST,
@@ -238,13 +485,8 @@ def _show_words(
                 named_bars_figure(words, changes, title=plain("layers.logit_change")),
                 name=f"layers_{side}",
                 description=t(
-                    f"layers.{side}_described",
-                    word=words[0],
-                    value=float(changes[0]),
+                    f"layers.{side}_described", word=words[0], value=float(changes[0])
                 ),
-                columns={
-                    plain("layers.word"): list(words),
-                    plain("layers.logit_change"): changes.tolist(),
-                },
+                columns={"layers.word": list(words), "layers.logit_change": changes},
                 code=code if side == "suppressed" else None,
             )

@@ -32,10 +32,8 @@ def compare_orders(model: str) -> None:
                 name=f"layers_order_{order}",
                 description=t(f"layers.order_{order}_described"),
                 columns={
-                    plain("layers.box"): [
-                        plain(f"layers.box_{box.kind}") for box in boxes
-                    ],
-                    plain("layers.box_where"): [
+                    "layers.box": [plain(f"layers.box_{box.kind}") for box in boxes],
+                    "layers.box_where": [
                         plain(
                             "layers.on_stream"
                             if box.is_on_stream

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ class StepPicture:
 
     drawing: NumberStrips | NamedBars
     description: str
-    columns: Callable[[], Mapping[str, Sequence[Any]]]
+    columns: Callable[[], Mapping[str, Any]]
 
 
 def picture_of(
@@ -144,7 +144,7 @@ def _heads_by_token(
     else:
         said = [_describe(step, values, token), _beyond(values, color_limit(values))]
         description = in_a_row(said)
-    named = {plain("layers.one_token"): seen}
+    named = {"layers.one_token": seen}
     return StepPicture(drawing, description, lambda: named | _columns_of_heads(values))
 
 
@@ -167,8 +167,8 @@ def _words(
         NamedBars(names, values[best], plain("layers.value")),
         description,
         lambda: {
-            plain("layers.word"): [_word(words, index) for index in order.tolist()],
-            plain("layers.value"): values[order].tolist(),
+            "layers.word": [_word(words, index) for index in order.tolist()],
+            "layers.value": values[order],
         },
     )
 
@@ -177,20 +177,12 @@ def _named_answers(
     step: LayerStep, values: np.ndarray, names: list[str]
 ) -> StepPicture:
     best = int(np.argmax(values))
-    description = t(
-        "layers.described_answers",
-        step=step_name(step),
-        count=len(values),
-        word=names[best],
-        value=float(values[best]),
-    )
+    places = {"step": step_name(step), "count": len(values), "word": names[best]}
+    description = t("layers.described_answers", **places, value=float(values[best]))
     return StepPicture(
         NamedBars(names, values, plain("layers.value")),
         description,
-        lambda: {
-            plain("layers.answer"): names,
-            plain("layers.value"): values.tolist(),
-        },
+        lambda: {"layers.answer": names, "layers.value": values},
     )
 
 

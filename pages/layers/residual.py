@@ -1,4 +1,4 @@
-"""The residual stream: how long it is, and what each half of a layer adds."""
+"""The residual stream, and how alike the layers see the tokens of the text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.residual_stream import residual_stream
+from bertviz_core.analysis.layer_similarity import FORMULA
+from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
 from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_lines import lines_figure
@@ -22,6 +23,46 @@ from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+
+
+@panel
+def compare_layers(model: str, texts: Texts) -> None:
+    """Draws every two layers against each other."""
+    st.markdown(t("layers.similarity_intro"))
+    st.latex(FORMULA)
+    found = ask(layer_similarity)(model, texts)
+    names = [plain("layers.part_embeddings")]
+    names += [
+        plain("layers.part_layer", number=number) for number in range(1, len(found))
+    ]
+    # What each layer makes new: the less it is like the one before it.
+    steps = np.diag(found, k=1)
+    least = 0 if np.isnan(steps).all() else int(np.nanargmin(steps))
+    show_figure(
+        value_map_figure(
+            found,
+            names,
+            names,
+            title=plain("layers.similarity"),
+            row_title="",
+            column_title="",
+            is_signed=False,
+            digits=3,
+            is_paired=True,
+        ),
+        name="layers_similarity",
+        description=t(
+            "layers.similarity_described",
+            first=names[least],
+            second=names[least + 1],
+            least=float(steps[least]),
+            ends=float(found[0, -1]),
+        ),
+        columns={"layers.layer": names}
+        | {name: row.tolist() for name, row in zip(names, found, strict=True)},
+        code=program(layers.SIMILARITY, model, texts),
+    )
+
 
 LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
 COSINES = ("attention_cosines", "feed_forward_cosines")
@@ -43,7 +84,7 @@ def follow_residual(model: str, texts: Texts, num_tokens: int, token: int) -> No
     else:
         stream = ask_job(
             "layers_residual",
-            t("layers.residual_start"),
+            "layers.residual_start",
             ask(residual_stream).about(model, texts),
         )
     if stream is None:
@@ -110,7 +151,7 @@ def _show_token(stream: ResidualStream, token: int) -> None:
             attention=int(np.argmax(stream.attention_norms[:, token])) + 1,
             feed_forward=int(np.argmax(stream.feed_forward_norms[:, token])) + 1,
         ),
-        columns={plain("layers.layer"): numbers}
+        columns={"layers.layer": numbers}
         | {name: values.tolist() for name, values in measured.items()},
     )
 
@@ -119,10 +160,10 @@ def _show_all(stream: ResidualStream, token: int, code: Program) -> None:
     """One measure at every layer and token; of a long text those around ours."""
     key = choose_linked(
         st.selectbox,
-        t("layers.measure"),
+        "layers.measure",
         ("attention_norms", "feed_forward_norms", *COSINES, "residual_norms"),
         key="layers_measure",
-        format_func=lambda name: plain(f"layers.measure_{name}"),
+        format_func=lambda option: plain(f"layers.measure_{option}"),
     )
     first = max(0, min(token - _MOST_TOKENS // 2, len(stream.tokens) - _MOST_TOKENS))
     last = min(first + _MOST_TOKENS, len(stream.tokens))
@@ -141,7 +182,7 @@ def _show_all(stream: ResidualStream, token: int, code: Program) -> None:
         ),
         name="layers_residual_map",
         description=t(f"layers.described_{key}"),
-        columns={plain("layers.one_token"): names}
+        columns={"layers.one_token": names}
         | {
             plain("layers.part_layer", number=number): row.tolist()
             for number, row in enumerate(values, start=1)

@@ -1,26 +1,265 @@
-"""The walk: one step after another, with a strip of all of them."""
+"""The walk: one step after another, its numbers as a picture, a strip of them all."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
-from bertviz_core.experiments.step_results import CodePlace, LayerStep
-from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
+from bertviz_core.experiments.step_results import (
+    CodePlace,
+    LayerStep,
+    PartNumbers,
+    StepTable,
+)
+from bertviz_core.experiments.token_numbers import (
+    part_numbers,
+    step_table,
+    steps_for_one_token,
+)
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.component_files import component_script, component_style
+from bertviz_core.figures.layer_strip import strip_figure
+from bertviz_core.figures.number_pictures import TitledPicture, pictures_payload
+from bertviz_core.figures.upright_titles import set_titles_upright
+from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts, TokenizedText
-from pages.layers.all_tokens import offer_all_tokens
-from pages.layers.picture import show_numbers
-from pages.layers.strip import STEP, go_to, step_strip
-from pages.layers.wording import about_step, shape_text, step_name
+from pages.layers.numbers import StepPicture, picture_of, token_name
+from pages.layers.wording import (
+    about_step,
+    column_name,
+    numbered,
+    operation_name,
+    part_name,
+    shape_text,
+    step_name,
+)
 from pages.shared.answers import ask
-from pages.shared.choices import put_into_address
-from pages.shared.language import in_a_row, t
-from pages.shared.markdown import Markdown
+from pages.shared.choices import choose_linked, put_into_address, switch_linked
+from pages.shared.code import program
+from pages.shared.export import show_below, show_figure
+from pages.shared.language import current_language, in_a_row, plain, t
+from pages.shared.markdown import Markdown, spoken
 from pages.shared.navigation import is_arrival, is_way_back
-from pages.shared.panel import panel
+from pages.shared.panel import button, panel
+
+_NAME = "layers_numbers"  # of the files and the widgets
+_FILE = "layers_{}"  # saved from the picture
+_PICTURE_MOUNT = """
+export default function ({ data, parentElement }) {
+  return showPicture(parentElement, data)
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_picture = st.components.v2.component(
+    "bert_explorer_step",
+    html='<div\n class="step-picture"></div>',
+    css=component_style("step"),
+    js=component_script("step") + _PICTURE_MOUNT,
+)
+
+
+def show_numbers(
+    model: str,
+    steps: tuple[LayerStep, ...],
+    step: LayerStep,
+    numbers_of: Callable[[str], PartNumbers],
+    tokenized: TokenizedText,
+) -> None:
+    """Draws what a step computed for the token that is followed."""
+
+    def picture(one: LayerStep) -> StepPicture:
+        return picture_of(model, steps, one, numbers_of(one.part), tokenized)
+
+    def titled(one: LayerStep) -> TitledPicture:
+        made, token = picture(one), token_name(one, numbers_of(one.part), tokenized)
+        return TitledPicture(
+            made.drawing,
+            plain("layers.picture_title", step=step_name(one), token=token),
+            spoken(made.description),
+            _FILE.format(one.name.replace("/", "_")),
+        )
+
+    payload = _payload(
+        *(model, tokenized.text, tokenized.pair, step.part),
+        numbers_of(step.part).token,
+        current_language(),
+        lambda: {one.name: titled(one) for one in _near(steps, step.part)},
+    )
+    _picture(data=payload, key="layers_picture")
+    shown = picture(step)
+    show_below(
+        name=_NAME,
+        description=shown.description,
+        columns=shown.columns,
+        figure=lambda: _figure(shown),
+        code=program(
+            layers.STEP,
+            model,
+            text=tokenized.text,
+            pair=tokenized.pair,
+            part=step.part,
+            token=0 if step.is_pooled else numbers_of(step.part).token,
+            step=step.name,
+        ),
+    )
+
+
+def _near(steps: tuple[LayerStep, ...], part: str) -> tuple[LayerStep, ...]:
+    """The steps of a part, the one before and the one after: the ways out of it."""
+    places = [place for place, step in enumerate(steps) if step.part == part]
+    return steps[max(0, places[0] - 1) : places[-1] + 2]
+
+
+# Twenty pictures take longer than the rest of a step; 0.3 MB in a BERT-base.
+@st.cache_data(max_entries=256, max_size="32MB", show_spinner=False)
+def _payload(
+    model: str,
+    text: str,
+    pair: str | None,
+    part: str,
+    token: int,
+    language: str,
+    _make: Callable[[], dict[str, TitledPicture]],
+) -> bytes:
+    """The pictures of a part; all but the last argument tell them apart."""
+    words = {
+        "save_svg": plain("point_map.save_svg"),
+        "save_png": plain("point_map.save_png"),
+    }
+    return pictures_payload(_make(), words)
+
+
+def _figure(picture: StepPicture) -> go.Figure:
+    figure = picture.drawing.figure()
+    set_titles_upright(figure)
+    return figure
+
+
+def offer_all_tokens(
+    model: str, step: LayerStep, token: int, tokenized: TokenizedText
+) -> None:
+    """Draws a switch, and the table when it is on; not for a step without tokens."""
+    if not set(step.axes) & set("TQK"):
+        return
+    if switch_linked("layers.all_tokens", key="layers_all_tokens"):
+        head = _choose_head(step.shape[0]) if "N" in step.axes else 0
+        texts = Texts(tokenized.text, tokenized.pair)
+        table = ask(step_table)(model, texts, step.name, token, head)
+        _show(step, table, token, tokenized)
+
+
+def _choose_head(num_heads: int) -> int:
+    numbers = [str(index + 1) for index in range(num_heads)]
+    label, key = t("layers.head_shown"), "layers_head"
+    return int(choose_linked(st.selectbox, label, numbers, key=key, width=160)) - 1
+
+
+def _show(
+    step: LayerStep, table: StepTable, token: int, tokenized: TokenizedText
+) -> None:
+    last = table.first + len(table.values)
+    every_name = numbered(tokenized.tokens)
+    names = every_name[table.first : last]
+    is_square = step.axes[-1] == "K"
+    columns = names if is_square else map(str, range(1, table.values.shape[1] + 1))
+    show_figure(
+        strip_figure(
+            table.values,
+            names,
+            names if is_square else None,
+            title=plain("layers.value"),
+            row_title=plain("layers.looks") if is_square else "",
+            column_title=plain("layers.seen") if is_square else column_name(step),
+            is_signed=step.operation != "attention_probs",
+        ),
+        name="layers_all",
+        description=t(
+            "layers.table_described",
+            step=step_name(step),
+            first=table.first + 1,
+            last=last,
+            low=float(table.values.min()),
+            high=float(table.values.max()),
+            token=every_name[token],
+        ),
+        columns={"layers.one_token": names}
+        | dict(zip(columns, table.values.T.tolist(), strict=True)),
+    )
+
+
+STEP = "layers_step"  # one choice that several widgets move
+_STRIP = "layers_strip"
+_TURN = "layers_turn"  # number of the choice in the strip that was taken last
+_WORDS = {
+    "label": "layers.strip",
+    "previous": "layers.previous",
+    "next": "layers.next",
+    "progress": "layers.progress",
+}
+_MOUNT = """
+export default function ({ data, parentElement, setTriggerValue }) {
+  const choose = (choice) => setTriggerValue("choice", choice)
+  return showStrip(parentElement, data, choose)
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_strip = st.components.v2.component(
+    "bert_explorer_layers",
+    html='<nav\n class="walk-strip"></nav>',
+    css=component_style("layers"),
+    js=component_script("layers") + _MOUNT,
+)
+
+
+def go_to(name: str) -> None:
+    """Makes a step the chosen one. For callbacks: they run before the page."""
+    st.session_state[STEP] = name
+
+
+def step_strip(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
+    """Draws the strip."""
+    data = {
+        "words": {name: plain(key) for name, key in _WORDS.items()},
+        "parts": _parts(steps),
+        "current": step.name,
+        "turn": st.session_state.get(_TURN, 0),
+    }
+    _strip(data=data, key=_STRIP, on_choice_change=_take)
+
+
+def _take() -> None:
+    sent = (st.session_state.get(_STRIP) or {}).get("choice") or {}
+    name, turn = sent.get("step"), sent.get("turn")
+    if isinstance(name, str) and isinstance(turn, int):
+        st.session_state[_TURN] = turn
+        go_to(name)
+
+
+def _parts(steps: tuple[LayerStep, ...]) -> list[dict[str, Any]]:
+    names = dict.fromkeys(step.part for step in steps)
+    return [
+        {
+            "name": part,
+            "title": part_name(part),
+            "steps": [
+                {
+                    "name": step.name,
+                    "operation": step.operation,
+                    "title": operation_name(step),
+                }
+                for step in steps
+                if step.part == part
+            ],
+        }
+        for part in names
+    ]
 
 
 @panel
@@ -88,12 +327,13 @@ def _show_inputs(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(t("layers.computed_from"), width="content")
         for name in step.inputs:
-            st.button(
+            button(
                 Markdown(step_name(by_name[name], beside=step)),
-                key=f"layers_input_{name}",
+                f"layers_input_{name}",
+                "",
+                go_to,
+                name,
                 type="tertiary",
-                on_click=go_to,
-                args=(name,),
             )
 
 

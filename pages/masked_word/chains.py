@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.joined_pieces import join_pieces
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.errors import BertVizError
@@ -14,18 +18,242 @@ from bertviz_core.experiments.chain_results import (
     ORDERS,
     GibbsRun,
     GibbsSettings,
+    GibbsState,
 )
 from bertviz_core.experiments.gibbs import follow_chain, start_chain, start_from_masks
 from bertviz_core.explorer import Explorer
-from pages.masked_word.chain import POLL_SECONDS, Chain, next_chunk
-from pages.masked_word.chain_pictures import show_chain
+from bertviz_core.figures.masked_panels import chain_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.snippets import masked_sentences
 from pages.masked_word.question import Question, choose_sampling
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
+from pages.shared.code import program
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.language import t
+from pages.shared.export import download, show_figure, show_table, table_csv, titled
+from pages.shared.language import plain, t
+from pages.shared.markdown import Markdown, escape
+from pages.shared.panel import button, show_numbers
 from pages.shared.visitor import hold, owner
+
+POLL_SECONDS = 0.5
+# Between two chunks a chain rests until the page looks, and the jobs of others get
+# their turn. Pictures come more often: a job shows the steps that it has taken.
+_CHUNK_SECONDS = 5.0
+_FIRST, _SMALLEST = 100, 20
+_LARGEST = 500  # all of them are in every report
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain of this session.
+
+    It began with `text`, or, where that is "", with `num_masks`; it is to do `goal`
+    steps. Of the chunk under way are `job_id`, `chunk`, its number of steps, `began`,
+    in seconds, and `origin` and `before`: where the chain stood then, and what it had
+    done.
+    """
+
+    model: str
+    text: str
+    num_masks: int
+    settings: GibbsSettings
+    state: GibbsState
+    goal: int
+    run: GibbsRun | None = None
+    job_id: str | None = None
+    chunk: int = 0
+    began: float = 0.0
+    origin: GibbsState | None = None
+    before: GibbsRun | None = None
+    error: BertVizError | None = None
+    version: str = ""
+
+    def is_of(
+        self, model: str, text: str, num_masks: int, settings: GibbsSettings
+    ) -> bool:
+        """Whether it belongs to this question, whatever steps are counted."""
+        own = dataclasses.replace(self.settings, burn_in=settings.burn_in)
+        asked = (model, text, num_masks, settings)
+        return (self.model, self.text, self.num_masks, own) == asked
+
+    def with_burn_in(self, burn_in: int) -> Chain:
+        """The same chain, of which other first steps are not counted."""
+        settings = dataclasses.replace(self.settings, burn_in=burn_in)
+        run = self.run
+        if run is not None:
+            run = dataclasses.replace(
+                run,
+                start=dataclasses.replace(run.start, settings=settings),
+                end=dataclasses.replace(run.end, settings=settings),
+            )
+        state = dataclasses.replace(self.state, settings=settings)
+        return dataclasses.replace(self, settings=settings, state=state, run=run)
+
+
+def next_chunk(left: int, last: int = 0, seconds: float = 0.0) -> int:
+    """How many steps to ask for.
+
+    `last` is the size of the chunk before, 0 if there is none.
+    """
+    if not last:
+        return min(left, _FIRST)
+    wanted = int(last / max(seconds, 0.01) * _CHUNK_SECONDS)
+    return min(left, max(_SMALLEST, min(wanted, _LARGEST)))
+
+
+_ADDED = ("[CLS]", "[SEP]")
+_LAST_STEPS = 12
+_WINDOW = 20  # steps that a point of the picture is the mean of
+_MOST_POINTS = 1000
+
+
+def show_chain(chain: Chain) -> None:
+    """Draws the sentence, and, after the first step, what changes."""
+    state, run = chain.state, chain.run
+    words = ask(vocabulary)(state.model_id)
+    tokens = [words[int(index)] for index in state.input_ids[0]]
+    last = -1 if run is None else int(run.positions[-1, 0])
+    with st.container(border=True):
+        st.markdown(_sentence(tokens, last))
+    if run is None:
+        st.caption(t("masked_panels.gibbs_not_begun"))
+        return
+    rate, counted = run.change_rate, run.new_ids[~run.is_burn_in, 0]
+    show_numbers(
+        {
+            "masked_panels.gibbs_steps_done": t(
+                "masked_panels.count", count=run.num_steps
+            ),
+            "masked_panels.change_rate": (
+                t("masked_panels.not_yet") if np.isnan(rate) else percent(rate)
+            ),
+            "masked_panels.words_drawn": t(
+                "masked_panels.count", count=len(np.unique(counted))
+            ),
+            "masked_panels.share_kept": percent(run.share_kept),
+        }
+    )
+    if run.num_steps > 1:
+        _show_picture(chain, run)
+    _show_last_steps(run)
+    download(
+        "masked_panels.gibbs_csv",
+        lambda: table_csv(titled(chain_columns(run))),
+        plain("app.csv_file", name="gibbs_chain"),
+        "text/csv",
+        "masked_gibbs_csv",
+        "download",
+    )
+    st.caption(t("masked_panels.gibbs_lesson"))
+
+
+def chain_columns(run: GibbsRun) -> dict[str, list[Any]]:
+    """A row for every step, with the sentence after it, for a CSV file."""
+    words = run.words
+    return {
+        "masked_panels.step": _step_numbers(run),
+        "masked_panels.position": run.positions[:, 0],
+        "masked_panels.before": [words[int(i)] for i in run.old_ids[:, 0]],
+        "masked_panels.after": [words[int(i)] for i in run.new_ids[:, 0]],
+        "masked_panels.changed": run.has_changed[:, 0].astype(int),
+        "masked_panels.burn_in": run.is_burn_in.astype(int),
+        "masked_panels.probability": np.exp(run.log_probs[:, 0]),
+        "masked_panels.entropy": run.entropy_bits[:, 0],
+        "masked_panels.sentence": [
+            join_pieces([words[int(i)] for i in ids], _ADDED)
+            for ids in run.sequences()[1:, 0]
+        ],
+    }
+
+
+def _sentence(tokens: list[str], last: int) -> Markdown:
+    """The sentence with the newest word marked, as Markdown."""
+    if last < 0:
+        return escape(join_pieces(tokens, _ADDED), 10**6)
+    before = join_pieces(tokens[:last], _ADDED)
+    upto = join_pieces(tokens[: last + 1], _ADDED)
+    whole = join_pieces(tokens, _ADDED)
+    # A sign that hangs on its neighbour may leave no room for the mark.
+    if not upto.startswith(before) or not whole.startswith(upto):
+        return escape(whole, 10**6)
+    word = upto[len(before) :]
+    parts = [
+        escape(before, 10**6),
+        " " * word.startswith(" "),
+        f":green-badge[{escape(word.strip(), 60)}]",
+        " " * whole[len(upto) :].startswith(" "),
+        escape(whole[len(upto) :], 10**6),
+    ]
+    return Markdown("".join(parts))
+
+
+def _show_picture(chain: Chain, run: GibbsRun) -> None:
+    settings = dataclasses.asdict(run.start.settings)
+    del settings["num_chains"]  # one at a time
+    template = masked_sentences.CHAIN
+    if chain.num_masks:
+        template = masked_sentences.CHAIN_FROM_MASKS
+        settings["num_masks"] = chain.num_masks
+    else:
+        settings["text"] = chain.text
+    rates = _around(run.has_changed[:, 0].astype(float))
+    entropies = _around(run.entropy_bits[:, 0])
+    # Whole steps only, evenly thinned: a screen has no more columns.
+    every = -(-run.num_steps // _MOST_POINTS)
+    figure = chain_figure(
+        _step_numbers(run)[::every],
+        rates[::every],
+        entropies[::every],
+        run.start.settings.burn_in,
+        x_title=plain("masked_panels.step"),
+        changed=plain("masked_panels.changed_share"),
+        entropy=plain("masked_panels.entropy"),
+        burn_in_name=plain("masked_panels.burn_in"),
+    )
+    show_figure(
+        figure,
+        name="masked_gibbs",
+        description=t("masked_panels.gibbs_described", window=_WINDOW),
+        columns={
+            "masked_panels.step": _step_numbers(run),
+            "masked_panels.changed_share": rates,
+            "masked_panels.entropy": entropies,
+        },
+        code=program(template, run.start.model_id, num_steps=run.num_steps, **settings),
+    )
+
+
+def _show_last_steps(run: GibbsRun) -> None:
+    rows = range(run.num_steps - 1, max(run.num_steps - 1 - _LAST_STEPS, -1), -1)
+    numbers, words = _step_numbers(run), run.words
+    shown = {
+        "masked_panels.step": [int(numbers[row]) for row in rows],
+        "masked_panels.before": [words[int(run.old_ids[r, 0])] for r in rows],
+        "masked_panels.after": [words[int(run.new_ids[r, 0])] for r in rows],
+        "masked_panels.probability": [
+            percent(float(np.exp(run.log_probs[row, 0]))) for row in rows
+        ],
+        "masked_panels.burn_in": [bool(run.is_burn_in[row]) for row in rows],
+        "masked_panels.sentence": [
+            join_pieces(run.tokens_after(row + 1), _ADDED) for row in rows
+        ],
+    }
+    show_table(shown, plain("masked_panels.gibbs_table"))
+
+
+def _step_numbers(run: GibbsRun) -> np.ndarray:
+    return run.start.step + np.arange(1, run.num_steps + 1)
+
+
+def _around(values: np.ndarray) -> np.ndarray:
+    """The mean of the steps up to each, at most `_WINDOW` of them, `[S]`."""
+    sums = np.cumsum(np.insert(values, 0, 0.0))
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - _WINDOW, 0)
+    return (sums[ends] - sums[starts]) / (ends - starts)
+
 
 _CHAIN = "masked_chain"
 _MOST_STEPS, _MOST_TOP_K = 20_000, 1000
@@ -71,7 +299,7 @@ def _choose_start(question: Question) -> int:
     limit = ask(Explorer.info)(question.model).config.max_position_embeddings
     return choose_number(
         st.number_input,
-        t("masked_panels.gibbs_length"),
+        "masked_panels.gibbs_length",
         1,
         limit - 2,
         min(8, limit - 2),
@@ -88,8 +316,8 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
     boxes = st.columns(3)
     num_steps, burn_in, seed = [
         choose_number(
-            box.number_input, t(f"masked_panels.gibbs_{name}"), low, _MOST_STEPS, start,
-            key=f"masked_gibbs_{name}", help=t(f"masked_panels.gibbs_{name}_help"),
+            box.number_input, f"masked_panels.gibbs_{name}", low, _MOST_STEPS, start,
+            key=f"masked_gibbs_{name}",
         )
         for box, name, low, start in zip(
             boxes, ("steps", "burn_in", "seed"), (1, 0, 0), (200, 20, 1), strict=True
@@ -129,27 +357,27 @@ def _draw_buttons(chain: Chain) -> None:
     icons = {"pause": "pause", "resume": "play_arrow", "begin": "play_arrow"}
     is_done = step >= chain.goal
     with st.container(horizontal=True):
-        st.button(
+        button(
             t(f"masked_panels.gibbs_{name}"),
-            icon=f":material/{icons[name]}:",
-            # Two keys: a click can be delivered again while the clock ticks, and
-            # must not mean the opposite by then.
-            key="masked_gibbs_pause" if running else "masked_gibbs_go",
-            on_click=_pause if running else _go,
+            # Two keys: a click can be delivered again while the clock ticks, and must
+            # not mean the opposite by then.
+            "masked_gibbs_pause" if running else "masked_gibbs_go",
+            icons[name],
+            _pause if running else _go,
             disabled=is_done and not running,
         )
-        st.button(
-            t("masked_panels.gibbs_one_step"),
-            icon=":material/skip_next:",
-            key="masked_gibbs_one_step",
-            on_click=_step_once,
+        button(
+            "masked_panels.gibbs_one_step",
+            "masked_gibbs_one_step",
+            "skip_next",
+            _step_once,
             disabled=running,
         )
-        st.button(
-            t("masked_panels.gibbs_reset"),
-            icon=":material/restart_alt:",
-            key="masked_gibbs_reset",
-            on_click=_reset,
+        button(
+            "masked_panels.gibbs_reset",
+            "masked_gibbs_reset",
+            "restart_alt",
+            _reset,
             disabled=not step and not running,
         )
     if is_done and not running:

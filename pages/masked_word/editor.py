@@ -7,12 +7,7 @@ from collections import Counter
 import streamlit as st
 
 from bertviz_core.chinese_words import is_character
-from bertviz_core.mask_text import (
-    MaskedText,
-    Word,
-    normalise_masks,
-    split_words,
-)
+from bertviz_core.mask_text import MaskedText, Word, normalise_masks, split_words
 from pages.masked_word import state
 from pages.shared.choices import choose_linked
 from pages.shared.language import listed, plain, t
@@ -29,6 +24,7 @@ from pages.shared.own_text import (
     sentence_of_visit,
     undo,
 )
+from pages.shared.panel import button
 
 # Wire values of a widget's options must differ, also for "the" and "the".
 _INVISIBLE = "\u2060"
@@ -46,7 +42,9 @@ def edit_text(model: str) -> MaskedText:
     draw_box(st.container())
     masked = read_text()
     _draw_buttons(model)
-    _explain_spellings(st.session_state[TEXT] or "")
+    if spellings := normalise_masks(st.session_state[TEXT] or "")[1]:
+        shown = Markdown(listed(escape(s, 20) for s in spellings[:5]))
+        st.caption(t("masked_word.understood", spellings=shown))
     say_what_is_left_out()
     if texts.pair:
         st.caption(t("masked_word.pair_is_not_read", pair=texts.pair))
@@ -58,13 +56,7 @@ def edit_text(model: str) -> MaskedText:
 def _draw_buttons(model: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draw_button()
-        st.button(
-            t("masked_word.undo"),
-            icon=":material/undo:",
-            key="masked_undo",
-            disabled=not can_undo(),
-            on_click=undo,
-        )
+        button("masked_word.undo", "masked_undo", "undo", undo, disabled=not can_undo())
         _draw_history()
         offer_examples(model)
 
@@ -103,13 +95,6 @@ def _names(texts: tuple[MaskedText, ...]) -> list[str]:
     return names
 
 
-def _explain_spellings(typed: str) -> None:
-    _, spellings = normalise_masks(typed)
-    if spellings:
-        shown = Markdown(listed(escape(s, 20) for s in spellings[:5]))
-        st.caption(t("masked_word.understood", spellings=shown))
-
-
 def _draw_words(masked: MaskedText) -> None:
     words = split_words(masked.text, state.MOST_WORDS + 1)
     is_cut = len(words) > state.MOST_WORDS
@@ -146,11 +131,10 @@ def _choose_size() -> None:
     """How many Chinese characters one click hides: a word has one to four."""
     choose_linked(
         st.segmented_control,
-        t("masked_word.click_hides"),
+        "masked_word.click_hides",
         ("1", "2", "3", "4"),
         key=_SIZE,
         required=True,
-        help=t("masked_word.click_hides_help"),
         format_func=lambda number: plain(
             "masked_word.characters_one" if number == "1" else "masked_word.characters",
             count=int(number),

@@ -9,25 +9,70 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.wordlists import is_piece
-from bertviz_core.experiments.joint_filling import fill_masks
+from bertviz_core.experiments.joint_filling import best_pairs, fill_masks
 from bertviz_core.experiments.word_results import FillStep, JointFilling
 from bertviz_core.figures.masked_panels import words_map_figure
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from bertviz_core.trace import TokenizedText
 from pages.masked_word import state
 from pages.masked_word.question import Question
-from pages.masked_word.word_pairs import show_pairs
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.code import Program, program
-from pages.shared.export import show_figure
-from pages.shared.jobs import ask_soon
+from pages.shared.export import show_figure, show_table
+from pages.shared.jobs import ask_job, ask_soon, is_short
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
-from pages.shared.panel import panel
+from pages.shared.panel import button, panel
+
+_TOP_K = 20
+_NUM_WRITTEN = 8  # pairs in the picture that carry their words
+
+
+def show_pairs(question: Question) -> None:
+    """Draws the best pairs as a table and a picture."""
+    size = question.tokenized.num_tokens
+    pairs = ask_job(
+        "masked_pairs",
+        "masked_panels.compute",
+        ask(best_pairs).about(question.model, question.text, top_k=_TOP_K),
+        at_once=is_short(question.model, 3 * _TOP_K, size),
+    )
+    if pairs is None:
+        return
+    numbers = {
+        "masked_panels.forward": np.exp(pairs.log_prob_forward),
+        "masked_panels.backward": np.exp(pairs.log_prob_backward),
+        "masked_panels.apart": np.exp(pairs.log_prob_independent),
+    }
+    names = "masked_panels.first_word", "masked_panels.second_word"
+    words = dict(zip(names, zip(*pairs.tokens, strict=True), strict=True))
+    shown = {name: [percent(float(v)) for v in row] for name, row in numbers.items()}
+    show_table(words | shown, plain("masked_panels.pairs_table"))
+    bounds = (float(np.exp(b)) for b in (pairs.bound_forward, pairs.bound_backward))
+    forward, backward = (Markdown(percent(bound)) for bound in bounds)
+    st.caption(t("masked_panels.pairs_bound", forward=forward, backward=backward))
+    show_figure(
+        two_sentences_figure(
+            [f"{first} · {second}" for first, second in pairs.tokens],
+            pairs.log_prob_forward,
+            pairs.log_prob_backward,
+            range(min(_NUM_WRITTEN, len(pairs.tokens))),
+            title_a=plain("masked_panels.forward"),
+            title_b=plain("masked_panels.backward"),
+        ),
+        name="masked_pairs",
+        description=t("masked_panels.pairs_described", count=len(pairs.tokens)),
+        columns=words | numbers,
+        code=program(masked_words.PAIRS, **question.program, top_k=_TOP_K),
+    )
+    apart = np.abs(pairs.log_prob_forward - pairs.log_prob_backward).max()
+    st.caption(t("masked_panels.pairs_lesson", factor=float(np.exp(apart))))
+
 
 MODES = ("most_confident_first", "left_to_right", "independent", "pairs")
 _STEP = "masked_fill_step"
@@ -71,11 +116,12 @@ def explore_filling(question: Question) -> None:
 def _offer_example(question: Question, mode: str) -> None:
     kind = "pairs_need_two" if mode == "pairs" else "fill_one_mask"
     st.info(t(f"masked_panels.{kind}"), icon=":material/info:")
-    if st.button(
-        t("masked_panels.two_masks"),
-        key="masked_two_masks",
-        on_click=state.take_two_masks,
-        args=(language_of(question.model, question.text),),
+    if button(
+        "masked_panels.two_masks",
+        "masked_two_masks",
+        "",
+        state.take_two_masks,
+        language_of(question.model, question.text),
     ):
         st.rerun()  # the text has changed, and with it everything above
 
@@ -91,7 +137,7 @@ def _show_steps(filling: JointFilling, has_clock: bool) -> None:
         st.session_state[_BEGAN] = time.monotonic()
     slider_box, play_box = st.columns([4, 1], vertical_alignment="bottom")
     step = choose_number(
-        slider_box.slider, t("masked_panels.fill_step"), 0, total, total, key=_STEP
+        slider_box.slider, "masked_panels.fill_step", 0, total, total, key=_STEP
     )
     play_box.button(
         t("masked_panels.fill_play"),
@@ -154,14 +200,14 @@ def _show_table(filling: JointFilling) -> dict[str, list[Any]]:
     steps = filling.steps
     probs = [float(np.exp(step.log_prob)) for step in steps]
     columns: dict[str, list[Any]] = {
-        plain("masked_panels.step"): list(range(1, len(steps) + 1)),
-        plain("masked_panels.mask"): [step.mask_index + 1 for step in steps],
-        plain("masked_panels.word"): [step.token for step in steps],
-        plain("masked_panels.probability"): probs,
-        plain("masked_panels.alternatives"): [_alternatives(step) for step in steps],
+        "masked_panels.step": list(range(1, len(steps) + 1)),
+        "masked_panels.mask": [step.mask_index + 1 for step in steps],
+        "masked_panels.word": [step.token for step in steps],
+        "masked_panels.probability": probs,
+        "masked_panels.alternatives": [_alternatives(step) for step in steps],
     }
-    shown = columns | {plain("masked_panels.probability"): list(map(percent, probs))}
-    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.fill_table"))
+    shown = columns | {"masked_panels.probability": list(map(percent, probs))}
+    show_table(shown, plain("masked_panels.fill_table"))
     joint = Markdown(f"{np.exp(filling.log_prob):.3g}")
     said = [t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob)]
     if len(steps) > 1 and filling.mode != "independent":

@@ -16,7 +16,7 @@ from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.code import program
-from pages.shared.export import show_figure
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel, show_numbers
@@ -66,9 +66,7 @@ def explore_gelu(question: Question) -> None:
 def _show_words(found: GeluSwitch, mask_index: int) -> dict[str, list[Any]]:
     own, other = (list(found.top_tokens[side][mask_index]) for side in range(2))
     probs = np.exp(found.top_log_probs[:, mask_index])
-    columns: dict[str, list[Any]] = {
-        plain("masked_panels.rank"): list(range(1, len(own) + 1))
-    }
+    columns: dict[str, list[Any]] = {"masked_panels.rank": list(range(1, len(own) + 1))}
     shown = dict(columns)
     activations = (found.own_activation, found.other_activation)
     for activation, tokens, row in zip(activations, (own, other), probs, strict=True):
@@ -79,13 +77,8 @@ def _show_words(found: GeluSwitch, mask_index: int) -> dict[str, list[Any]]:
         columns[probability] = row.tolist()
         # More digits than elsewhere: the difference is small.
         shown[probability] = [f"{100 * float(prob):.4f}%" for prob in row]
-    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.gelu_table"))
+    show_table(shown, plain("masked_panels.gelu_table"))
     which = "same" if own == other else "other"
-    st.caption(
-        t(
-            f"masked_panels.gelu_{which}_words",
-            best=own[0],
-            share=Markdown(percent(float(probs[0, 0]))),
-        )
-    )
+    places = {"best": own[0], "share": Markdown(percent(float(probs[0, 0])))}
+    st.caption(t(f"masked_panels.gelu_{which}_words", **places))
     return columns

@@ -59,13 +59,11 @@ def _show_map(lens: LogitLens, question: Question) -> None:
         name="masked_lens",
         description=t("masked_panels.lens_described", layers=len(names) - 1),
         columns={
-            plain("masked_panels.after_layer"): [n for n in names for _ in places],
-            plain("masked_panels.token"): [token for _ in names for token in tokens],
-            plain("masked_panels.best"): [word for row in best for word in row],
-            plain("masked_panels.probability"): probs.ravel().tolist(),
-            plain("masked_panels.entropy"): lens.entropy_bits[:, places]
-            .ravel()
-            .tolist(),
+            "masked_panels.after_layer": [n for n in names for _ in places],
+            "masked_panels.token": [token for _ in names for token in tokens],
+            "masked_panels.best": [word for row in best for word in row],
+            "masked_panels.probability": probs.ravel(),
+            "masked_panels.entropy": lens.entropy_bits[:, places].ravel().tolist(),
         },
     )
 
@@ -79,7 +77,7 @@ def _choose_places(lens: LogitLens, question: Question) -> list[int]:
     last = total - _MOST_COLUMNS
     start = choose_number(
         st.slider,
-        t("masked_panels.lens_from"),
+        "masked_panels.lens_from",
         1,
         last + 1,
         min(max(here - _MOST_COLUMNS // 2, 0), last) + 1,
@@ -109,7 +107,7 @@ def show_ranks(
     arrives = t("masked_panels.lens_never", word=first, rank=int(own[-1]))
     if since < len(own):
         arrives = t("masked_panels.lens_since", word=first, row=names[since])
-    columns: dict[str, list[object]] = {plain("masked_panels.after_layer"): [*names]}
+    columns: dict[str, list[object]] = {"masked_panels.after_layer": [*names]}
     for word, row in zip(ranks, rows, strict=True):
         rank, probability = (
             plain(f"masked_panels.{kind}_with", name=word)

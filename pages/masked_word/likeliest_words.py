@@ -25,14 +25,13 @@ from bertviz_core.figures.masked_word import FigureWords, candidates_figure, per
 from bertviz_core.mask_text import MaskedText
 from bertviz_core.snippets import masked_words
 from pages.masked_word import state
-from pages.masked_word.candidates import Mask
-from pages.masked_word.question import Sampling, choose_sampling
+from pages.masked_word.question import Mask, Sampling, choose_sampling
 from pages.shared.choices import choose_number, switch_linked
 from pages.shared.code import Program, program
 from pages.shared.export import show_figure
-from pages.shared.language import in_a_row, listed, plain, t, words_of
+from pages.shared.language import in_a_row, listed, t, words_of
 from pages.shared.markdown import Markdown, escape
-from pages.shared.panel import panel
+from pages.shared.panel import button, panel
 
 MOST_SHOWN = 100
 MOST_DRAWS = 10_000
@@ -80,12 +79,8 @@ def _choose_words() -> tuple[int, bool]:
     num_shown = choose_number(st.slider, label, 1, MOST_SHOWN, 10, key="masked_shown")
     with st.container(horizontal=True, vertical_alignment="center"):
         words_alone = switch_linked("masked_word.words_alone", key="masked_words_alone")
-        st.button(
-            t("masked_word.reset"),
-            key="masked_reset",
-            help=t("masked_word.reset_help"),
-            on_click=st.session_state.update,
-            args=(_NEUTRAL,),
+        button(
+            "masked_word.reset", "masked_reset", "", st.session_state.update, _NEUTRAL
         )
     return num_shown, words_alone
 
@@ -94,12 +89,12 @@ def _choose_draws() -> tuple[int, int]:
     """How many words to draw by chance, none at first, and the seed."""
     count_box, seed_box = st.columns(2)
     num_draws = choose_number(
-        count_box.number_input, t("masked_word.num_draws"), 0, MOST_DRAWS, 0,
-        key="masked_draws", help=t("masked_word.num_draws_help"),
+        count_box.number_input, "masked_word.num_draws", 0, MOST_DRAWS, 0,
+        key="masked_draws",
     )  # fmt: skip
     seed = choose_number(
-        seed_box.number_input, t("masked_word.seed"), 0, 2**31 - 1, 1,
-        key="masked_seed", help=t("masked_word.seed_help"),
+        seed_box.number_input, "masked_word.seed", 0, 2**31 - 1, 1,
+        key="masked_seed",
     )  # fmt: skip
     return num_draws, seed
 
@@ -128,9 +123,9 @@ def _show_words(
         name="masked_candidates",
         description=_described(mask, after, draws, ids, is_changed),
         columns={
-            plain("masked_word.column_rank"): ranks,
-            plain("masked_word.column_token"): tokens,
-            plain("masked_word.column_id"): ids.tolist(),
+            "masked_word.column_rank": ranks,
+            "masked_word.column_token": tokens,
+            "masked_word.column_id": ids,
             **_numbers(mask, settings, after, ids),
             **(_drawn(after, counts, ids) if len(draws) else {}),
         },
@@ -147,10 +142,10 @@ def _numbers(
         settings.temperature
     ) else [None] * len(ids)  # fmt: skip
     return {
-        plain("masked_word.column_logit"): mask.logits[ids].tolist(),
-        plain("masked_word.column_scaled"): scaled,
-        plain("masked_word.column_probability"): mask.probs[ids].tolist(),
-        plain("masked_word.column_after"): after[ids].tolist(),
+        "masked_word.column_logit": mask.logits[ids],
+        "masked_word.column_scaled": scaled,
+        "masked_word.column_probability": mask.probs[ids],
+        "masked_word.column_after": after[ids],
     }
 
 
@@ -159,9 +154,9 @@ def _drawn(
 ) -> dict[str, list[Any]]:
     low, high = count_interval(after[ids], int(counts.sum()))
     return {
-        plain("masked_word.column_drawn"): counts[ids].tolist(),
-        plain("masked_word.column_low"): low.tolist(),
-        plain("masked_word.column_high"): high.tolist(),
+        "masked_word.column_drawn": counts[ids],
+        "masked_word.column_low": low,
+        "masked_word.column_high": high,
     }
 
 
@@ -174,14 +169,8 @@ def _described(
         for token, p in zip(tokens[:3], probs[:3], strict=True)
     )
     share = Markdown(percent(min(float(probs.sum()), 1.0)))
-    said = [
-        t(
-            "masked_word.candidates_described",
-            best=Markdown(best),
-            count=len(ids),
-            share=share,
-        )
-    ]
+    places = {"best": Markdown(best), "count": len(ids), "share": share}
+    said = [t("masked_word.candidates_described", **places)]
     if is_changed:
         now = Markdown(percent(float(after[ids[0]])))
         said.append(t("masked_word.after_described", word=tokens[0], after=now))

@@ -1,24 +1,167 @@
-"""Does the second text follow the first?"""
+"""Does the second text follow the first? One pair, and a test on many."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.next_sentence import predict_next_sentence
+from bertviz_core.experiments.next_sentence import (
+    predict_next_sentence,
+    run_shuffled_test,
+)
+from bertviz_core.experiments.sentence_pair_results import ShuffledTest
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
+from bertviz_core.sentence_splitting import neighbouring_sentences
+from bertviz_core.sentences import bundled_passages
 from bertviz_core.snippets import masked_sentences
-from pages.masked_word.shuffled import explore_shuffled
 from pages.shared.answers import ask
-from pages.shared.choices import type_linked
-from pages.shared.code import program
+from pages.shared.choices import choose_number, switch_linked, type_linked
+from pages.shared.code import Program, program
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
+from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.models import default_model, language_of
-from pages.shared.panel import show_numbers
+from pages.shared.panel import button, show_numbers
+
+# Name, pairs, P(is next) of each, and whether they are true neighbours.
+_Kind = tuple[str, Sequence[tuple[str, str]], np.ndarray, bool]
+
+_MOST_PAIRS = 200
+_TOKENS_A_PAIR = 30  # of two everyday sentences, to estimate the work
+
+
+def explore_shuffled(model: str) -> None:
+    """Draws a text to take pairs from, and how many the model gets right."""
+    st.subheader(t("masked_panels.shuffled_title"), anchor=False)
+    st.markdown(t("masked_panels.shuffled_intro"))
+    with shown_to_user(stop=False):
+        text = type_linked(
+            st.text_area,
+            "masked_panels.shuffled_text",
+            bundled_passages(language_of(model)),
+            key="masked_next_passages",
+            max_chars=30_000,
+            height=180,
+        )
+        seed = choose_number(
+            st.number_input,
+            "masked_panels.gibbs_seed",
+            0,
+            20_000,
+            1,
+            key="masked_next_seed",
+            help=t("masked_panels.shuffled_seed_help"),
+        )
+        pairs = neighbouring_sentences(text)
+        if len(pairs) < 2:
+            st.info(t("masked_panels.shuffled_needs_two"), icon=":material/edit:")
+            return
+        if len(pairs) > _MOST_PAIRS:
+            st.caption(
+                t("masked_panels.shuffled_first", count=_MOST_PAIRS, total=len(pairs))
+            )
+        _test(model, text, pairs[:_MOST_PAIRS], seed)
+
+
+def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) -> None:
+    asks_other = switch_linked(
+        "masked_panels.shuffled_random", key="masked_next_random"
+    )
+    own = _ask("masked_shuffled", model, pairs, seed, False)
+    if own is None:
+        return
+    other = (
+        _ask("masked_shuffled_random", model, pairs, seed, True) if asks_other else None
+    )
+    boxes = st.columns(2)
+    for box, name, found in zip(boxes, ("own", "random"), (own, other), strict=True):
+        if found is not None:
+            places = {"right": found.num_right, "count": 2 * found.num_pairs}
+            box.metric(
+                t(f"masked_panels.accuracy_{name}"),
+                percent(found.accuracy),
+                t("masked_panels.shuffled_right", **places),
+                delta_color="off",
+                delta_arrow="off",
+                help=t("masked_panels.shuffled_accuracy_help"),
+            )
+    code = None
+    if len(pairs) == len(neighbouring_sentences(text)):
+        template = masked_sentences.SHUFFLED_TEST
+        if other is not None:
+            template = masked_sentences.SHUFFLED_TEST_TWICE
+        code = program(template, model, text=text, seed=seed)
+    _show_shuffled(own, pairs, code)
+
+
+def _ask(
+    name: str,
+    model: str,
+    pairs: tuple[tuple[str, str], ...],
+    seed: int,
+    random_weights: bool,
+) -> ShuffledTest | None:
+    return ask_job(
+        name,
+        "masked_panels.compute",
+        ask(run_shuffled_test).about(model, pairs, seed, random_weights),
+        at_once=not random_weights and is_short(model, 2 * len(pairs), _TOKENS_A_PAIR),
+    )
+
+
+def _show_shuffled(
+    found: ShuffledTest, pairs: tuple[tuple[str, str], ...], code: Program | None
+) -> None:
+    shuffled = [
+        (pair[0], pairs[int(partner)][1])
+        for pair, partner in zip(pairs, found.partners, strict=True)
+    ]
+    kinds: tuple[_Kind, ...] = (
+        ("true", pairs, found.probabilities, True),
+        ("mixed", shuffled, found.shuffled, False),
+    )
+    right = (int((found.probabilities > 0.5).sum()), int((found.shuffled <= 0.5).sum()))
+    places = {"true": right[0], "mixed": right[1], "count": found.num_pairs}
+    show_figure(
+        next_sentences_figure(
+            [
+                (
+                    plain(f"masked_panels.shuffled_{name}"),
+                    probs,
+                    [" → ".join(text) for text in texts],
+                    is_next,
+                )
+                for name, texts, probs, is_next in kinds
+            ],
+            title=plain("masked_panels.next_probability"),
+        ),
+        name="masked_shuffled",
+        description=t("masked_panels.shuffled_described", **places, cut=found.num_cut),
+        columns=_columns(kinds),
+        code=code,
+    )
+    st.caption(t("masked_panels.shuffled_lesson"))
+
+
+def _columns(kinds: tuple[_Kind, ...]) -> dict[str, list[Any]]:
+    """A row for each pair of either kind."""
+    columns: dict[str, list[Any]] = {
+        f"masked_panels.{name}": []
+        for name in ("shuffled_kind", "next_first", "next_second", "next_probability")
+    }
+    for name, texts, probs, _ in kinds:
+        said = plain(f"masked_panels.shuffled_{name}")
+        rows = ([said] * len(texts), *zip(*texts, strict=True), probs.tolist())
+        for column, row in zip(columns.values(), rows, strict=True):
+            column.extend(row)
+    return columns
+
 
 _FIRST, _SECOND = "masked_next_first", "masked_next_second"
 _EXAMPLES = {
@@ -48,7 +191,7 @@ def _type_both(examples: tuple[str, str]) -> tuple[str, str]:
     typed = [
         type_linked(
             box.text_area,
-            t(f"masked_panels.next_{name}"),
+            f"masked_panels.next_{name}",
             example,
             key=key,
             max_chars=1500,
@@ -57,12 +200,7 @@ def _type_both(examples: tuple[str, str]) -> tuple[str, str]:
             st.columns(2), ("first", "second"), (_FIRST, _SECOND), examples, strict=True
         )
     ]
-    st.button(
-        t("masked_panels.next_swap"),
-        icon=":material/swap_horiz:",
-        key="masked_next_swap",
-        on_click=_swap,
-    )
+    button("masked_panels.next_swap", "masked_next_swap", "swap_horiz", _swap)
     return typed[0], typed[1]
 
 
@@ -90,13 +228,11 @@ def _show(model: str, first: str, second: str) -> None:
         name="masked_next",
         description=t("masked_panels.next_lesson"),
         columns={
-            plain("masked_panels.next_first"): [one for one, _ in texts],
-            plain("masked_panels.next_second"): [other for _, other in texts],
-            plain("masked_panels.next_probability"): list(probs),
+            "masked_panels.next_first": [one for one, _ in texts],
+            "masked_panels.next_second": [other for _, other in texts],
+            "masked_panels.next_probability": list(probs),
         },
-        code=program(
-            masked_sentences.NEXT_SENTENCE, model=model, first=first, second=second
-        ),
+        code=program(masked_sentences.NEXT_SENTENCE, model, first=first, second=second),
     )
 
 

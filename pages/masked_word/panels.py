@@ -9,14 +9,13 @@ import streamlit as st
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 from pages.masked_word.attribution import explore_reasons
-from pages.masked_word.candidates import Mask
 from pages.masked_word.chains import explore_chains
 from pages.masked_word.fill_masks import explore_filling
 from pages.masked_word.gelu import explore_gelu
 from pages.masked_word.lens import explore_layers
 from pages.masked_word.next_sentence import explore_next_sentence
 from pages.masked_word.positions import explore_positions
-from pages.masked_word.question import Question, ask_about
+from pages.masked_word.question import Mask, Question, ask_about
 from pages.masked_word.scores import explore_scores
 from pages.masked_word.two_sentences import explore_comparison
 from pages.masked_word.whole_words import explore_whole_words
@@ -84,7 +83,7 @@ def _choose() -> str | None:
     st.header(t("masked_panels.title"), anchor=False)
     panel = choose_linked_or_none(
         st.pills,
-        t("masked_panels.panel"),
+        "masked_panels.panel",
         list(PANELS),
         key=PANEL,
         label_visibility="collapsed",

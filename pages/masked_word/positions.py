@@ -33,7 +33,7 @@ def explore_positions(question: Question) -> None:
     passes = size if how == "hidden" else 1
     found = ask_job(
         "masked_positions",
-        t("masked_panels.compute"),
+        "masked_panels.compute",
         ask(predict_every_position).about(
             question.model, question.text, masked=how == "hidden"
         ),
@@ -55,19 +55,15 @@ def explore_positions(question: Question) -> None:
         name="masked_positions_map",
         description=_described(found, tokens),
         columns={
-            plain("masked_panels.token"): tokens,
-            plain("masked_panels.surprisal"): found.surprisal_bits.tolist(),
-            plain("masked_panels.rank"): [int(r) or None for r in found.ranks],
-            plain("masked_panels.best"): [row[0] for row in found.top_tokens],
-            plain("masked_panels.probability"): np.exp(
-                found.top_log_probs[:, 0]
-            ).tolist(),
-            plain("masked_panels.entropy"): found.entropy_bits.tolist(),
+            "masked_panels.token": tokens,
+            "masked_panels.surprisal": found.surprisal_bits,
+            "masked_panels.rank": [int(r) or None for r in found.ranks],
+            "masked_panels.best": [row[0] for row in found.top_tokens],
+            "masked_panels.probability": np.exp(found.top_log_probs[:, 0]).tolist(),
+            "masked_panels.entropy": found.entropy_bits,
         },
         code=program(
-            masked_sentences.EVERY_POSITION,
-            **question.program,
-            masked=how == "hidden",
+            masked_sentences.EVERY_POSITION, **question.program, masked=how == "hidden"
         ),
     )
 

@@ -1,19 +1,144 @@
-"""What the panels of the masked-word page ask about, and widgets that they share."""
+"""What the panels of the masked-word page ask about: a mask, a word, a sampling."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.sampling import rank_order, softmax
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.trace import TokenizedText
-from pages.masked_word.candidates import Mask
+from bertviz_core.errors import TextError
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.mask_text import MASK, MaskedText
+from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import choose_number
 from pages.shared.language import t
+from pages.shared.markdown import Markdown, escape
+from pages.shared.own_text import focus_on, piece_in_focus
 from pages.shared.pieces import choose_piece
+
+_AROUND = 40  # characters of the sentence on each side of the mask
+_FEW_MASKS = 12
+_MASK = "masked_mask"
+
+
+@dataclass(frozen=True)
+class Mask:
+    """One mask and what the model says about it.
+
+    `logits` are float32 `[V]`, before softmax; `probs` float64 `[V]`, at temperature 1;
+    `order` token ids, the most likely first, int64 `[V]`.
+    """
+
+    index: int
+    logits: np.ndarray
+    vocabulary: tuple[str, ...]
+    order: np.ndarray
+    probs: np.ndarray
+
+    def top(self, num_words: int) -> tuple[np.ndarray, list[str]]:
+        """Ids and tokens of the most likely words."""
+        ids = self.order[:num_words]
+        return ids, [self.vocabulary[token_id] for token_id in ids]
+
+    def words_alone(self, num_words: int) -> np.ndarray:
+        """Ids of the most likely entries of letters, characters and digits alone."""
+        found: list[int] = []
+        for token_id in self.order.tolist():
+            if self.vocabulary[token_id].isalnum():
+                found.append(token_id)
+            if len(found) == num_words:
+                break
+        return np.array(found, np.int64)
+
+    def ranks(self, ids: np.ndarray) -> np.ndarray:
+        """Places among the whole vocabulary, from 1."""
+        places = np.empty(len(self.order), np.int64)
+        places[self.order] = np.arange(1, len(self.order) + 1)
+        return places[ids]
+
+
+def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
+    """Draws the choice of a mask, where there are several."""
+    num_masks = len(predictions.positions)
+    positions = predictions.positions.tolist()
+    focus = piece_in_focus(predictions.tokenized)
+    mask_index = positions.index(focus) if focus in positions else 0
+    if num_masks > 1:
+        _choose_index(positions, mask_index)
+        place = Markdown(_surroundings(predictions.tokenized, mask_index))
+        number = mask_index + 1
+        st.markdown(
+            t("masked_word.this_mask", number=number, count=num_masks, place=place)
+        )
+    logits = predictions.logits[mask_index]
+    return Mask(
+        index=mask_index,
+        logits=logits,
+        vocabulary=vocabulary,
+        order=rank_order(logits),
+        probs=softmax(logits),
+    )
+
+
+def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
+    """Says how likely the word was that the reader hid, if one is known."""
+    word = masked.originals[mask.index]
+    if not word:
+        return
+    try:
+        tokenized = ask(Explorer.tokenize)(model, word, cut=True)
+    except TextError:  # nothing is left of it
+        st.markdown(t("masked_word.hidden_without_pieces", word=word))
+        return
+    ids = tokenized.input_ids[~tokenized.is_added]
+    if len(ids) != 1 or tokenized.is_unknown.any():
+        pieces = " ".join(np.array(tokenized.tokens)[~tokenized.is_added])
+        st.markdown(t("masked_word.hidden_in_pieces", word=word, pieces=pieces))
+        return
+    rank = 1 + int(np.flatnonzero(mask.order == ids[0])[0])
+    st.markdown(
+        t(
+            "masked_word.hidden_rank",
+            word=word,
+            rank=rank,
+            count=len(mask.order),
+            share=Markdown(percent(float(mask.probs[ids[0]]))),
+        )
+    )
+
+
+def _choose_index(positions: list[int], mask_index: int) -> None:
+    """Draws the choice, which makes a mask the piece in focus."""
+    few = len(positions) <= _FEW_MASKS
+    widget: Any = st.segmented_control if few else st.selectbox
+    st.session_state[_MASK] = str(mask_index + 1)
+    widget(
+        t("masked_word.which_mask"),
+        [str(index + 1) for index in range(len(positions))],
+        key=_MASK,
+        on_change=lambda: focus_on(positions[int(st.session_state[_MASK]) - 1]),
+        **({"required": True} if few else {}),
+    )
+
+
+def _surroundings(tokenized: TokenizedText, mask_index: int) -> str:
+    """The words around a mask, the mask itself marked; as Markdown."""
+    start, end = tokenized.offsets[tokenized.mask_positions[mask_index]]
+    before, after = tokenized.text[:start], tokenized.text[end:]
+    left, right = before[-_AROUND:], after[:_AROUND]
+    # Whole words only: half a [MASK] would look like a mistake.
+    if len(before) > _AROUND:
+        left = "…" + left[max(left.find(" "), 0) :]
+    if len(after) > _AROUND:
+        right = right[: right.rfind(" ") + 1 or None] + "…"
+    return f"{escape(left)} :blue-badge[{escape(MASK)}] {escape(right)}"
+
 
 NUM_OFFERED = 20  # likeliest words in a list; any other may be typed
 
@@ -61,15 +186,15 @@ def choose_sampling(place: str, most: int) -> Sampling:
     """Draws three settings; `most` is the largest top-k."""
     boxes = st.columns(3, vertical_alignment="bottom")
     temperature = choose_number(
-        boxes[0].slider, t("masked_word.temperature"), 0.0, 3.0, 1.0, step=0.05,
+        boxes[0].slider, "masked_word.temperature", 0.0, 3.0, 1.0, step=0.05,
         key=f"{place}_temperature", help=t("glossary.temperature_meaning"),
     )  # fmt: skip
     top_k = choose_number(
-        boxes[1].number_input, t("masked_word.top_k"), 0, most, 0,
+        boxes[1].number_input, "masked_word.top_k", 0, most, 0,
         key=f"{place}_top_k", help=t("glossary.top_k_meaning"),
     )  # fmt: skip
     top_p = choose_number(
-        boxes[2].slider, t("masked_word.top_p"), 0.01, 1.0, 1.0, step=0.01,
+        boxes[2].slider, "masked_word.top_p", 0.01, 1.0, 1.0, step=0.01,
         key=f"{place}_top_p", help=t("glossary.top_p_meaning"),
     )  # fmt: skip
     return Sampling(temperature, top_k or None, top_p)

@@ -10,11 +10,7 @@ import streamlit as st
 
 from bertviz_core.chinese_words import characters_along
 from bertviz_core.mask_text import MASK, MaskedText, fill_mask, split_words, toggle_mask
-from pages.shared.own_text import (
-    EXAMPLES,
-    change_sentence,
-    read_text,
-)
+from pages.shared.own_text import EXAMPLES, change_sentence, read_text
 
 WORDS = "masked_words"
 EARLIER = "masked_earlier"

@@ -22,7 +22,7 @@ from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.code import Program, program
-from pages.shared.export import download_csv, show_figure
+from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
@@ -47,10 +47,9 @@ def explore_comparison(question: Question) -> None:
         return
     typed = type_linked(
         st.text_input,
-        t("masked_panels.other_sentence"),
+        "masked_panels.other_sentence",
         _other_than(question),
         key="masked_other",
-        help=t("masked_panels.other_sentence_help"),
         max_chars=3000,
     )
     other = normalise_masks(typed)[0]
@@ -65,7 +64,7 @@ def explore_comparison(question: Question) -> None:
     st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
     code = program(
         masked_words.COMPARISON,
-        model=question.model,
+        question.model,
         first=question.text,
         second=other,
         mask_index=mask.index,
@@ -81,13 +80,9 @@ def explore_comparison(question: Question) -> None:
 def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
     """Says that masks of two numbers are compared, where they are."""
     if other_mask != mask_index:
+        places = {"first": mask_index + 1, "second": other_mask + 1}
         st.warning(
-            t(
-                "masked_panels.other_has_fewer",
-                first=mask_index + 1,
-                second=other_mask + 1,
-                count=num_others,
-            ),
+            t("masked_panels.other_has_fewer", **places, count=num_others),
             icon=":material/rule:",
         )
 
@@ -154,11 +149,10 @@ def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
     """Which words are points, and whether the axes have room for all the others."""
     limit = choose_linked(
         st.select_slider,
-        t("masked_panels.num_points"),
+        "masked_panels.num_points",
         _LIMITS,
         "200",
         key="masked_compare_points",
-        help=t("masked_panels.num_points_help"),
     )
     shows_rest = switch_linked("masked_panels.shows_rest", key="masked_compare_rest")
     best = np.minimum(comparison.ranks_a, comparison.ranks_b)
@@ -192,7 +186,7 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
 def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
     query = type_linked(
         st.text_input,
-        t("masked_panels.search"),
+        "masked_panels.search",
         "",
         key="masked_compare_search",
         max_chars=100,
@@ -213,25 +207,25 @@ def _show_words(
     sides = np.where(comparison.shifts[ids] < 0, "A", "B")
     probs = (np.exp(comparison.log_probs_a[ids]), np.exp(comparison.log_probs_b[ids]))
     shown = {
-        plain("masked_panels.word"): [words[index] for index in ids],
-        plain("masked_panels.in_a"): [percent(float(p)) for p in probs[0]],
-        plain("masked_panels.in_b"): [percent(float(p)) for p in probs[1]],
-        plain("masked_panels.factor"): [
+        "masked_panels.word": [words[index] for index in ids],
+        "masked_panels.in_a": [percent(float(p)) for p in probs[0]],
+        "masked_panels.in_b": [percent(float(p)) for p in probs[1]],
+        "masked_panels.factor": [
             f"{side} × {factor:,.1f}"
             for side, factor in zip(sides, factors, strict=True)
         ],
     }
-    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.shift_table"))
+    show_table(shown, plain("masked_panels.shift_table"))
 
 
 def _columns(
     comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray
 ) -> dict[str, list[object]]:
     return {
-        plain("masked_panels.word"): [words[index] for index in ids],
-        plain("masked_panels.in_a"): np.exp(comparison.log_probs_a[ids]).tolist(),
-        plain("masked_panels.in_b"): np.exp(comparison.log_probs_b[ids]).tolist(),
-        plain("masked_panels.rank_a"): comparison.ranks_a[ids].tolist(),
-        plain("masked_panels.rank_b"): comparison.ranks_b[ids].tolist(),
-        plain("masked_panels.shift"): comparison.shifts[ids].tolist(),
+        "masked_panels.word": [words[index] for index in ids],
+        "masked_panels.in_a": np.exp(comparison.log_probs_a[ids]),
+        "masked_panels.in_b": np.exp(comparison.log_probs_b[ids]),
+        "masked_panels.rank_a": comparison.ranks_a[ids],
+        "masked_panels.rank_b": comparison.ranks_b[ids],
+        "masked_panels.shift": comparison.shifts[ids],
     }

@@ -56,14 +56,8 @@ def explore_whole_words(question: Question) -> None:
     )
     if found is None:
         return
-    code = program(
-        masked_words.WHOLE_WORDS,
-        model=question.model,
-        text=text,
-        num_pieces=size,
-        kind=kind,
-        mask_index=masks[0],
-    )
+    chosen = {"text": text, "num_pieces": size, "kind": kind, "mask_index": masks[0]}
+    code = program(masked_words.WHOLE_WORDS, question.model, **chosen)
     if not found.words:
         st.info(t("masked_panels.whole_none"), icon=":material/search_off:")
     else:
@@ -80,7 +74,7 @@ def _choose_size(kind: str, num_masks: int) -> int:
     default = str(min(num_masks, len(_SIZES))) if num_masks > 1 else "2"
     chosen = choose_linked(
         st.segmented_control,
-        t(f"masked_panels.whole_{kind}"),
+        f"masked_panels.whole_{kind}",
         _SIZES,
         default,
         key=_SIZE,
@@ -110,9 +104,9 @@ def _show(found: WholeWords, code: Program) -> None:
             bound=Markdown(percent(float(np.exp(found.bound)))),
         ),
         columns={
-            plain("masked_panels.word"): words,
-            plain("masked_panels.pieces"): [" ".join(row) for row in found.tokens],
-            plain("masked_panels.probability"): probs.tolist(),
+            "masked_panels.word": words,
+            "masked_panels.pieces": [" ".join(row) for row in found.tokens],
+            "masked_panels.probability": probs,
         },
         code=code,
     )
@@ -155,10 +149,6 @@ def _compare_with_hidden(
             rank = 1 + found.words.index(written)
             said = t("masked_panels.whole_hidden", word=word, share=share, rank=rank)
         else:
-            said = t(
-                "masked_panels.whole_hidden_elsewhere",
-                word=word,
-                share=share,
-                pieces=len(score.tokens),
-            )
+            places = {"word": word, "share": share, "pieces": len(score.tokens)}
+            said = t("masked_panels.whole_hidden_elsewhere", **places)
         st.markdown(said)

@@ -15,6 +15,7 @@ from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
 from pages.shared.models import add_uploaded, choose_next, may_bring_any_model
+from pages.shared.panel import button
 from pages.shared.upload_box import upload_box
 from pages.shared.uploads import Upload, largest_megabytes
 from pages.shared.visitor import owner
@@ -54,7 +55,7 @@ def _from_upload() -> None:
         refusal=plain("models.upload_refused", limit=limit),
         endings=["zip"],
     )
-    if file is None or not st.button(t("models.add_it"), key="add_upload"):
+    if file is None or not button("models.add_it", "add_upload"):
         return
     with shown_to_user(stop=False), st.spinner(t("models.unpacking")):
         # A new key empties the box.
@@ -76,7 +77,7 @@ def _from_path() -> None:
         key="model_path",
         max_chars=_MOST_CHARACTERS,
     )
-    if st.button(t("models.open_it"), key="add_path"):
+    if button("models.open_it", "add_path"):
         _choose_named(path, t("models.no_path"))
 
 
@@ -90,7 +91,7 @@ def _from_hub() -> None:
         accept_new_options=True,
         key="model_hub",
     )
-    if st.button(t("models.look_for_it"), key="add_hub"):
+    if button("models.look_for_it", "add_hub"):
         _choose_named(name, t("models.no_hub_name"))
 
 

@@ -1,46 +1,47 @@
-"""What a model consists of and what became of its checkpoint's weights."""
+"""What a model consists of, what became of its weights, how far it is from others."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from bertviz_core.config import BertConfig
+from bertviz_core.experiments.reference import check_against_reference
 from bertviz_core.trace import LoadReport, ModelInfo
+from pages.shared.answers import ask
 from pages.shared.errors import sentence
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown, table
+from pages.shared.panel import panel
 
-HEADS = {
-    "mlm": "models.head_mlm",
-    "nsp": "models.head_nsp",
-    "pooler": "models.head_pooler",
-    "classifier": "models.head_classifier",
-}
-ABSENT = {
-    "mlm": "models.absent_mlm",
-    "nsp": "models.absent_nsp",
-    "pooler": "models.absent_pooler",
-}
-FIELDS = {
-    "vocab_size": "models.field_vocab_size",
-    "hidden_size": "models.field_hidden_size",
-    "num_hidden_layers": "models.field_num_hidden_layers",
-    "num_attention_heads": "models.field_num_attention_heads",
-    "intermediate_size": "models.field_intermediate_size",
-    "hidden_act": "models.field_hidden_act",
-    "hidden_dropout_prob": "models.field_hidden_dropout_prob",
-    "attention_probs_dropout_prob": "models.field_attention_probs_dropout_prob",
-    "max_position_embeddings": "models.field_max_position_embeddings",
-    "type_vocab_size": "models.field_type_vocab_size",
-    "initializer_range": "models.field_initializer_range",
-    "layer_norm_eps": "models.field_layer_norm_eps",
-    "pre_norm": "models.field_pre_norm",
-    "sparse_block": "models.field_sparse_block",
-    "sparse_window": "models.field_sparse_window",
-    "sparse_stride": "models.field_sparse_stride",
-    "sparse_global": "models.field_sparse_global",
-}
-KINDS = {"google": "models.kind_google", "huggingface": "models.kind_huggingface"}
+
+@panel
+def parity(model: str) -> None:
+    """Compares a model with the reference that it brings; others draw nothing."""
+    check = ask(check_against_reference)(model)
+    if check is None:
+        return
+    with st.expander(t("models.parity", far=max(check.differences.values()))):
+        count = len(check.tokens)
+        st.markdown(
+            t("models.parity_said", source=check.source, made=check.made, count=count)
+        )
+        header = [plain("models.output"), plain("models.farthest")]
+        rows = [
+            [name, f"{far:.1e}", f"{check.magnitudes[name]:.3g}"]
+            for name, far in check.differences.items()
+        ]
+        st.markdown(table([*header, plain("models.largest_value")], rows))
+        st.caption(t("models.parity_read", tokens=" ".join(check.tokens)))
+
+
+HEADS = ("mlm", "nsp", "pooler", "classifier")
+FIELDS = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
+    *("intermediate_size", "hidden_act", "hidden_dropout_prob"),
+    *("attention_probs_dropout_prob", "max_position_embeddings", "type_vocab_size"),
+    *("initializer_range", "layer_norm_eps", "pre_norm"),
+    *("sparse_block", "sparse_window", "sparse_stride", "sparse_global"),
+)
 
 
 def show_sizes(info: ModelInfo) -> None:
@@ -61,11 +62,11 @@ def show_sizes(info: ModelInfo) -> None:
 
 def show_parts(info: ModelInfo) -> None:
     """Says which heads exist, which are absent, and how text is prepared."""
-    for part, key in HEADS.items():
+    for part in HEADS:
         if part in info.heads:
-            st.markdown(f":material/check_circle: {t(key)}")
+            st.markdown(f":material/check_circle: {t(f'models.head_{part}')}")
     for part in info.report.absent_parts:
-        st.markdown(f":material/remove_circle: {t(ABSENT[part])}")
+        st.markdown(f":material/remove_circle: {t(f'models.absent_{part}')}")
     case = "models.lower_case" if info.lower_case else "models.keeps_case"
     st.markdown(f":material/text_fields: {t(case)}")
     if info.labels:
@@ -74,7 +75,7 @@ def show_parts(info: ModelInfo) -> None:
 
 def show_report(report: LoadReport) -> None:
     """Draws what became of every weight, choices first."""
-    st.markdown(t(KINDS[report.kind]))
+    st.markdown(t(f"models.kind_{report.kind}"))
     for template, details in report.notes:
         st.markdown(f":material/info: {sentence(template, dict(details))}")
     if report.optimizer_slots:
@@ -87,7 +88,8 @@ def show_report(report: LoadReport) -> None:
 def config_table(config: BertConfig) -> Markdown:
     """The settings, each in plain words, as a Markdown table."""
     rows = [
-        [name, str(getattr(config, name)), plain(key)] for name, key in FIELDS.items()
+        [name, str(getattr(config, name)), plain(f"models.field_{name}")]
+        for name in FIELDS
     ]
     header = [plain("models.setting"), plain("models.value"), plain("models.meaning")]
     return table(header, rows)

@@ -3,10 +3,15 @@
 import streamlit as st
 
 from bertviz_core.explorer import Explorer
-from pages.fine_tune.try_chosen import can_try, offer_to_try
+from pages.fine_tune.step_try import can_try, offer_to_try
 from pages.models.add_model import add_model
-from pages.models.model_report import config_table, show_parts, show_report, show_sizes
-from pages.models.parity import parity
+from pages.models.model_report import (
+    config_table,
+    parity,
+    show_parts,
+    show_report,
+    show_sizes,
+)
 from pages.models.weight_names import weight_names
 from pages.shared.answers import ask
 from pages.shared.language import t
@@ -18,6 +23,7 @@ from pages.shared.models import (
     summary,
     title_of,
 )
+from pages.shared.panel import button
 
 model = model_picker()
 info = ask(Explorer.info)(model)
@@ -48,13 +54,13 @@ for key, entry in known_models().items():
     listed = "models.at_hand" if key == entry.title else "models.at_hand_typed"
     st.markdown(t(listed, title=entry.title, about=about, id=key))
     if entry.origin == "upload":
-        st.button(
+        button(
             t("models.remove", title=entry.title),
-            icon=":material/delete:",
-            key=f"remove_{key}",
+            f"remove_{key}",
+            "delete",
+            remove_uploaded,
+            key,
             help=t("models.remove_help"),
-            on_click=remove_uploaded,
-            args=(key,),
         )
 
 st.header(t("models.add"), anchor=False)

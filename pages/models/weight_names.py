@@ -22,7 +22,7 @@ from bertviz_core.snippets import read_model as snippets
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, type_linked
 from pages.shared.code import program
-from pages.shared.export import download_csv, show_figure
+from pages.shared.export import download, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
@@ -46,7 +46,7 @@ def weight_names(model: str) -> None:
     pairs = tuple(zip(*both, strict=True))
     st.markdown(t("weight_names.intro"))
     wanted = type_linked(
-        *(st.text_input, t("weight_names.filter"), ""),
+        *(st.text_input, "weight_names.filter", ""),
         key="weights_filter",
         max_chars=100,
         placeholder=t("weight_names.filter_example"),
@@ -57,13 +57,12 @@ def weight_names(model: str) -> None:
         st.info(t("weight_names.none"), icon=":material/search_off:")
         return
     columns = _columns(shown)
-    st.dataframe(columns, hide_index=True, height=300, alt=plain("weight_names.alt"))
-    download_csv(columns, "weight_names")
+    show_table(columns, plain("weight_names.alt"), "weight_names", height=300)
     copies = [f"- `{copy}` = `{original}`" for copy, original in COPIES.items()]
     st.caption(t("weight_names.notes", copies=Markdown("\n".join(copies))))
     name = choose_linked(
         st.selectbox,
-        t("weight_names.weight"),
+        "weight_names.weight",
         [ours.ours for ours, _ in shown],
         key="weights_name",
     )
@@ -83,12 +82,12 @@ def _columns(pairs: list[Pair]) -> dict[str, list[str]]:
         return f"{_sizes(weight.stored_shape)} {turned}".strip()
 
     return {
-        plain("weight_names.ours"): [google.ours for google, _ in pairs],
-        plain("weight_names.shape"): [_sizes(google.shape) for google, _ in pairs],
-        plain("weight_names.google"): [google.stored for google, _ in pairs],
-        plain("weight_names.google_shape"): [stored(google) for google, _ in pairs],
-        plain("weight_names.huggingface"): [theirs.stored for _, theirs in pairs],
-        plain("weight_names.huggingface_shape"): [stored(hf) for _, hf in pairs],
+        "weight_names.ours": [google.ours for google, _ in pairs],
+        "weight_names.shape": [_sizes(google.shape) for google, _ in pairs],
+        "weight_names.google": [google.stored for google, _ in pairs],
+        "weight_names.google_shape": [stored(google) for google, _ in pairs],
+        "weight_names.huggingface": [theirs.stored for _, theirs in pairs],
+        "weight_names.huggingface_shape": [stored(hf) for _, hf in pairs],
     }
 
 
@@ -116,23 +115,19 @@ def _show_weight(model: str, name: str) -> None:
             low=found.low,
             high=found.high,
         ),
-        columns={
-            plain("weight_names.number"): middles.tolist(),
-            plain("weight_names.how_many"): found.counts.tolist(),
-        },
-        code=program(snippets.WEIGHT, model=model, name=name),
+        columns={"weight_names.number": middles, "weight_names.how_many": found.counts},
+        code=program(snippets.WEIGHT, model, name=name),
     )
     if math.prod(found.shape) * _BYTES_A_NUMBER > _MOST_BYTES:
         st.caption(t("weight_names.too_large"))
         return
-    st.download_button(
-        t("weight_names.save"),
+    download(
+        "weight_names.save",
         lambda: _npy(ask(weight_values)(model, name)),
-        file_name=plain("weight_names.file", name=name.replace("/", ".")),
-        mime="application/octet-stream",
-        icon=":material/download:",
-        key="weight_file",
-        on_click="ignore",
+        plain("weight_names.file", name=name.replace("/", ".")),
+        "application/octet-stream",
+        "weight_file",
+        "download",
     )
 
 

@@ -13,8 +13,7 @@ from bertviz_core.figures.formula_sheet import chapter_of
 from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.numbers import picture_of
-from pages.layers.strip import STEP
-from pages.layers.walk import name_missing_heads, shape_sentence, show_lines
+from pages.layers.walk import STEP, name_missing_heads, shape_sentence, show_lines
 from pages.layers.wording import about_step, operation_name
 from pages.shared.answers import ask
 from pages.shared.choices import (
@@ -80,7 +79,7 @@ def _read(
     shown = [
         s for s in steps if chapter_of(s.operation) == chapter and s.layer == layer
     ]
-    linked = _linked(chapter)
+    linked = st.query_params.get(f"read_{chapter}_open", "").split(",")
     opened = []
     for step in shown:
         key = f"read_{step.operation}_{depth}"
@@ -95,19 +94,11 @@ def _read(
         put_into_address({f"read_{chapter}_open": [",".join(opened)] if opened else []})
 
 
-def _linked(chapter: str) -> list[str]:
-    return st.query_params.get(f"read_{chapter}_open", "").split(",")
-
-
 def _line(step: LayerStep) -> str:
     """What a folded step shows: its name, its formula and its sizes."""
     sizes = " × ".join(f"{size:,}" for size in step.shape)
-    return t(
-        "read_model.line",
-        name=operation_name(step),
-        formula=Markdown(f"${step.formula}$"),
-        sizes=sizes,
-    )
+    places = {"name": operation_name(step), "formula": Markdown(f"${step.formula}$")}
+    return t("read_model.line", **places, sizes=sizes)
 
 
 def _open(

@@ -8,6 +8,7 @@ from bertviz_core.experiments.step_table import describe
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.formula_sheet import formula_sheet, shape_of, sheet_chapters
 from pages.shared.answers import ask
+from pages.shared.export import download
 from pages.shared.language import current_language, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import title_of
@@ -20,8 +21,8 @@ def offer_sheet(model: str) -> None:
     info = ask(Explorer.info)(model)
     config = info.config
     st.markdown(t("read_model.sheet_intro"))
-    st.download_button(
-        t("read_model.sheet_save"),
+    download(
+        "read_model.sheet_save",
         lambda: formula_sheet(
             config,
             info.heads,
@@ -29,11 +30,10 @@ def offer_sheet(model: str) -> None:
             _say,
             plain("read_model.sheet_title", model=title_of(model)),
         ),
-        file_name=plain("read_model.sheet_file"),
-        mime="text/html",
-        icon=":material/print:",
-        key="read_sheet_file",
-        on_click="ignore",
+        plain("read_model.sheet_file"),
+        "text/html",
+        "read_sheet_file",
+        "print",
     )
     for chapter in sheet_chapters(config.pre_norm, info.heads):
         st.markdown(f"**{t(f'read_model.chapter_{chapter.name}')}**")

@@ -16,7 +16,7 @@ from bertviz_core.trace import Texts
 from pages.shared.answers import ask
 from pages.shared.choices import type_linked
 from pages.shared.code import program
-from pages.shared.export import show_figure
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.models import language_of
@@ -32,7 +32,7 @@ def see_padding(model: str, texts: Texts) -> None:
     st.markdown(t("padding.intro"))
     language = language_of(model)
     other = type_linked(
-        *(st.text_input, t("padding.other"), bundled_sentences(language)[_LONG].text),
+        *(st.text_input, "padding.other", bundled_sentences(language)[_LONG].text),
         key="read_padding_text",
         max_chars=MOST_CHARACTERS,
     )
@@ -50,10 +50,10 @@ def _show_rows(pair: PaddedPair) -> None:
     st.subheader(t("padding.rows"), anchor=False)
     is_real = [token != "[PAD]" for token in pair.tokens]
     names = {"padding.row_text": pair.tokens, "padding.row_other": pair.other_tokens}
-    columns = {plain(key): list(row) for key, row in names.items()}
-    columns[plain("padding.mask")] = [str(int(one)) for one in is_real]
-    columns[plain("padding.added")] = ["0" if one else "−10000" for one in is_real]
-    st.dataframe(columns, height=260, alt=plain("padding.rows_alt"))
+    columns = {key: list(row) for key, row in names.items()}
+    columns["padding.mask"] = [str(int(one)) for one in is_real]
+    columns["padding.added"] = ["0" if one else "−10000" for one in is_real]
+    show_table(columns, plain("padding.rows_alt"), height=260, hide_index=False)
 
 
 def _show_leak(model: str, text: str, other: str, pair: PaddedPair) -> None:
@@ -79,10 +79,10 @@ def _show_leak(model: str, text: str, other: str, pair: PaddedPair) -> None:
             share=float(pair.unmasked_shares.mean()),
             left=float(pair.masked_shares.max()),
         ),
-        columns={plain("read_model.level"): levels}
+        columns={"read_model.level": levels}
         | {name: row.tolist() for name, row in rows.items()}
-        | {plain("padding.share"): shares.tolist()},
-        code=program(snippets.PADDING, model=model, text=text, other=other),
+        | {"padding.share": shares.tolist()},
+        code=program(snippets.PADDING, model, text=text, other=other),
     )
 
 

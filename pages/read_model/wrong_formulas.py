@@ -42,10 +42,10 @@ def try_wrong_formulas(
     info = ask(Explorer.info)(model)
     name = choose_linked(
         st.selectbox,
-        t("read_model.wrong_which"),
+        "read_model.wrong_which",
         wrong_in(info.config, info.heads),
         key="read_wrong",
-        format_func=lambda one: plain(f"read_model.wrong_{one}"),
+        format_func=lambda option: plain(f"read_model.wrong_{option}"),
     )
     st.markdown(t(f"read_model.wrong_about_{name}"))
     for column, side, formula in zip(
@@ -87,16 +87,9 @@ def _show_states(model: str, texts: Texts, effect: FormulaEffect, token: int) ->
             level=worst,
             size=float(effect.sizes[worst]),
         ),
-        columns={plain("read_model.level"): levels}
+        columns={"read_model.level": levels}
         | {title: row.tolist() for title, row in rows.items()},
-        code=program(
-            snippets.WRONG,
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            name=effect.name,
-            token=token,
-        ),
+        code=program(snippets.WRONG, model, texts, name=effect.name, token=token),
     )
 
 
@@ -137,7 +130,7 @@ def _show_held_out(model: str, name: str) -> None:
     passes = 2 * NUM_SENTENCES * _TOKENS_A_SENTENCE
     found: HeldOut | None = ask_job(
         "read_held_out",
-        t("read_model.held_out_start"),
+        "read_model.held_out_start",
         ask(held_out_with).about(model, name, language_of(model)),
         at_once=is_short(model, passes, _TOKENS_A_SENTENCE),
     )

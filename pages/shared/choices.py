@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 
 import streamlit as st
 
-from pages.shared.language import help_of, plain, t
+from pages.shared.language import labelled, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.navigation import is_arrival, is_way_back, keep
 
@@ -185,6 +185,15 @@ def _held(name: str) -> Sequence[str]:
     return min(written, [str(typed)], key=lambda texts: len(quote("".join(texts))))
 
 
+def _draw(
+    widget: Callable[..., object], label: str, *values: Any, key: str, **arguments: Any
+) -> str:
+    """Draws a widget that keeps its value; returns its label, see `labelled`."""
+    label = labelled(label, arguments)
+    widget(label, *values, key=key, persist_state="session", **arguments)
+    return label
+
+
 def choose_linked(
     widget: Callable[..., object],
     label: str,
@@ -193,17 +202,18 @@ def choose_linked(
     /,
     *,
     key: str,
-    **arguments: object,
+    **arguments: Any,
 ) -> str:
     """Draws a choice that is part of the address.
 
-    What was chosen among other options gives way to `default`, which the address leaves
-    out; `None` for the first.
+    `label` is the key of its text or a text, see `labelled`. What was chosen among
+    other options gives way to `default`, which the address leaves out; `None` for the
+    first.
     """
     default = options[0] if default is None else default
     if follow_default(key, default) not in options:
         st.session_state[key] = default
-    widget(label, options, key=key, persist_state="session", **arguments)
+    _draw(widget, label, options, key=key, **arguments)
     chosen = str(st.session_state[key] or default)
     write_linked(key, chosen, default)
     return chosen
@@ -216,24 +226,16 @@ def choose_named(
     *,
     key: str,
     widget: Callable[..., object] = st.segmented_control,
-    **arguments: object,
+    **arguments: Any,
 ) -> str:
     """The same for a row of buttons, one of which is always chosen.
 
     `label` is the key of its text, `names` with "_" and an option that of the option,
     on the same page.
     """
-    page = label.split(".", 1)[0]
-    return choose_linked(
-        widget,
-        t(label),
-        options,
-        key=key,
-        required=True,
-        format_func=lambda option: plain(f"{page}.{names}_{option}"),
-        help=help_of(label),
-        **arguments,
-    )
+    page = label.partition(".")[0]
+    arguments["format_func"] = lambda option: plain(f"{page}.{names}_{option}")
+    return choose_linked(widget, label, options, key=key, required=True, **arguments)
 
 
 def choose_linked_or_none(
@@ -242,12 +244,12 @@ def choose_linked_or_none(
     options: Sequence[str],
     *,
     key: str,
-    **arguments: object,
+    **arguments: Any,
 ) -> str | None:
     """`choose_linked` where nothing is chosen at first, and nothing may be."""
     if follow_default(key, None) not in options:
         st.session_state[key] = None
-    widget(label, options, key=key, persist_state="session", **arguments)
+    _draw(widget, label, options, key=key, **arguments)
     chosen: str | None = st.session_state[key]
     write_linked(key, chosen or "", "")
     return chosen
@@ -260,7 +262,7 @@ def choose_several(
     *,
     key: str,
     widget: Callable[..., object] = st.pills,
-    **arguments: object,
+    **arguments: Any,
 ) -> tuple[str, ...]:
     """Draws a choice of any number of options that is part of the address.
 
@@ -275,8 +277,7 @@ def choose_several(
     held = follow_default(key, list(default), read)
     if not set(held) <= set(options):
         st.session_state[key] = [option for option in options if option in held]
-    arguments |= {"selection_mode": "multi", "persist_state": "session"}
-    widget(label, options, key=key, **arguments)
+    _draw(widget, label, options, key=key, selection_mode="multi", **arguments)
     chosen, usual = (
         tuple(option for option in options if option in some)
         for some in (st.session_state[key], default)
@@ -292,13 +293,8 @@ def switch_linked(
 
     `label` is the key of its text; `is_of_visit`: see `follow_default`.
     """
-    follow_default(
-        key,
-        default,
-        lambda written: written.lower() == "true",
-        is_of_visit=is_of_visit,
-    )
-    st.toggle(t(label), key=key, help=help_of(label), persist_state="session")
+    follow_default(key, default, lambda w: w.lower() == "true", is_of_visit=is_of_visit)
+    _draw(st.toggle, label, key=key)
     is_on = bool(st.session_state[key])
     write_linked(key, str(is_on).lower(), str(default).lower())
     return is_on
@@ -312,7 +308,7 @@ def type_linked(
     key: str,
     is_main: bool = False,
     max_chars: int | None = None,
-    **arguments: object,
+    **arguments: Any,
 ) -> str:
     """Draws a text box whose text is part of the address.
 
@@ -322,8 +318,7 @@ def type_linked(
     linked = follow_default(key, default, unpack)
     if max_chars and len(linked or "") > max_chars:
         st.session_state[key] = linked[:max_chars]
-    arguments |= {"max_chars": max_chars, "persist_state": "session"}
-    widget(label, key=key, **arguments)
+    label = _draw(widget, label, key=key, max_chars=max_chars, **arguments)
     typed = str(st.session_state[key] or "")
     if not write_linked(key, typed, default, is_main):
         st.caption(t("masked_panels.not_in_address", label=Markdown(label)))
@@ -355,13 +350,13 @@ def choose_number(
     default: N,
     *,
     key: str,
-    **arguments: object,
+    **arguments: Any,
 ) -> N:
     """Draws a number that is part of the address; a value out of range moves in."""
     kind = type(default)
     wanted = follow_default(key, default, functools.partial(read_number, kind=kind))
     _put(key, min(max(kind(wanted), low), high))
-    widget(label, low, high, key=key, persist_state="session", **arguments)
+    _draw(widget, label, low, high, key=key, **arguments)
     chosen = st.session_state[key]
     chosen = default if chosen is None else kind(chosen)
     write_linked(key, f"{chosen:.12g}", f"{default:.12g}")

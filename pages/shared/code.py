@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from bertviz_core.snippets.writing import write_snippet
+from bertviz_core.trace import Texts
 from pages.shared.language import t
 
 if TYPE_CHECKING:
@@ -18,11 +19,17 @@ Program = Callable[[], str]
 TOOL_WIDTH = 640  # of what a tool opens, pixels; a narrow screen makes it narrower
 
 
-def program(template: str, **values: object) -> Program:
+def program(template: str, *about: str | Texts, **values: object) -> Program:
     """A program of the core's public names, which is written when somebody wants it.
 
-    `template` is one of `bertviz_core.snippets`; `values`: see `write_snippet`.
+    `template` is one of `bertviz_core.snippets`; it is `about` a model and what that
+    reads; for the other `values` see `write_snippet`.
     """
+    for one in about:
+        if isinstance(one, Texts):
+            values |= {"text": one.text, "pair": one.pair}
+        else:
+            values["model"] = one
     return functools.partial(write_snippet, template, **values)
 
 
@@ -49,7 +56,7 @@ def offer_code(name: str, code: Program) -> None:
             st.code(code(), language="python", wrap_lines=True)
 
 
-def show_code(template: str, *, name: str, **values: object) -> None:
+def show_code(template: str, *about: str | Texts, name: str, **values: object) -> None:
     """Draws the button of a program below a view that is no figure."""
     with st.container(horizontal=True):
-        offer_code(name, program(template, **values))
+        offer_code(name, program(template, *about, **values))

@@ -5,19 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 # Imported whole before plotly is used: it fails on a module that another visitor's
 # thread has half imported. Every page that makes figures imports this module first.
+import numpy as np
 import pandas  # noqa: F401
 import streamlit as st
 
 from bertviz_core.cells import safe_cell
 from bertviz_core.figures.upright_titles import set_titles_upright
 from pages.shared.code import TOOL_WIDTH, Program, offer_code, tool
-from pages.shared.language import current_language, plain, t
+from pages.shared.language import current_language, labelled, plain, t, title_of
 from pages.shared.markdown import spoken
 from pages.shared.replaced_words import is_projected
 
@@ -32,7 +33,8 @@ _POLICY = (
     'font-src data:">'
 )
 
-Columns = Mapping[str, Sequence[Any]]
+# By name, or by the key of the text that is their name: the cells, a list or an array.
+Columns = Mapping[str, Any]
 # Room above a figure for plotly's buttons, which appear under the pointer; pixels.
 _TOOLBAR = 30
 _PROJECTED_SIZE = 18  # of letters, in pixels; otherwise plotly's 12
@@ -66,7 +68,7 @@ def table_csv(columns: Columns) -> bytes:
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow([_safe_cell(name) for name in columns])
-    for row in zip(*columns.values(), strict=True):
+    for row in zip(*map(_cells, columns.values()), strict=True):
         writer.writerow([_safe_cell(cell) for cell in row])
     return file.getvalue().encode("utf-8-sig")
 
@@ -161,13 +163,12 @@ def show_below(
     if downloads.open:
         with downloads:
             download_csv(columns(), name)
-            st.download_button(
-                t("app.download_html"),
+            download(
+                "app.download_html",
                 lambda: figure_html(figure(), name),
-                file_name=plain("app.html_file", name=name),
-                mime="text/html",
-                key=f"{name}_html",
-                on_click="ignore",
+                plain("app.html_file", name=name),
+                "text/html",
+                f"{name}_html",
             )
     return downloads
 
@@ -178,10 +179,10 @@ def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
     if not box.open:
         return
     table = columns()
-    total = max(map(len, table.values()), default=0)
+    cells = {name: table[name] for name in table}
+    total = max(map(len, cells.values()), default=0)
     with box.container(width=TOOL_WIDTH):
-        rows = {title: cells[:_MOST_ROWS] for title, cells in table.items()}
-        st.dataframe(rows, hide_index=True, alt=told)
+        show_table({name: rows[:_MOST_ROWS] for name, rows in cells.items()}, told)
         if total > _MOST_ROWS:
             st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))
 
@@ -200,14 +201,58 @@ def _offer_link(name: str) -> None:
 
 def download_csv(columns: Columns, name: str) -> None:
     """Draws the button that saves a table; the file is made when it is clicked."""
-    st.download_button(
-        t("app.download_csv"),
-        lambda: table_csv(columns),
-        file_name=plain("app.csv_file", name=name),
-        mime="text/csv",
-        key=f"{name}_csv",
-        on_click="ignore",
+    names = {title_of(name): name for name in columns}  # a click has no session to ask
+    download(
+        "app.download_csv",
+        lambda: table_csv({title: columns[name] for title, name in names.items()}),
+        plain("app.csv_file", name=name),
+        "text/csv",
+        f"{name}_csv",
     )
+
+
+def download(
+    label: str,
+    make: Callable[[], str | bytes],
+    file_name: str,
+    mime: str,
+    key: str,
+    icon: str = "",
+    **options: Any,
+) -> None:
+    """Draws a button that saves a file, which is made at the click, see `button`."""
+    label, sign = labelled(label, options), f":material/{icon}:" if icon else None
+    how = {"key": key, "icon": sign, "on_click": "ignore", **options}
+    st.download_button(label, make, file_name=file_name, mime=mime, **how)
+
+
+def show_table(
+    columns: Columns,
+    told: str,
+    name: str = "",
+    caption: str = "",
+    hide_index: bool = True,
+    **how: Any,
+) -> None:
+    """Draws a table, a caption below it and, with a name, the button that saves it.
+
+    `told` is what a screen reader says of it, `how` goes to Streamlit.
+    """
+    shown = {title: _cells(cells) for title, cells in titled(columns).items()}
+    st.dataframe(shown, alt=told, hide_index=hide_index, **how)
+    if caption:
+        st.caption(caption)
+    if name:
+        download_csv(columns, name)
+
+
+def titled(columns: Columns) -> dict[str, Any]:
+    """The same by the texts that are their names."""
+    return {title_of(name): columns[name] for name in columns}
+
+
+def _cells(column: Any) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
 def _safe_cell(cell: Any) -> Any:

@@ -58,17 +58,14 @@ def file_link(
 
 async def _send(request: Request) -> Response:
     offer = _offered.get(request.path_params["token"])
-    if offer is None or not _is_open(offer.session) or not offer.path.is_file():
+    is_open = st.runtime.get_instance().is_active_session
+    if offer is None or not is_open(offer.session) or not offer.path.is_file():
         # The visitor, and so the language, is not known here.
         said = [text("app.download_gone", language) for language in LANGUAGES]
         return PlainTextResponse("\n".join(said), 404)
     return FileResponse(
         offer.path, filename=offer.name, headers={"Cache-Control": "no-store"}
     )
-
-
-def _is_open(session: str) -> bool:
-    return st.runtime.get_instance().is_active_session(session)
 
 
 ROUTES = [

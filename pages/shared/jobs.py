@@ -25,6 +25,7 @@ from pages.shared.answers import answer, ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
+from pages.shared.panel import button
 from pages.shared.visitor import hold, owner
 
 R = TypeVar("R")
@@ -99,7 +100,7 @@ def ask_job(
     if job is not None and job.ended is not None:
         _explain(job.ended, wording)
     wording.before()
-    is_asked = st.button(label, key=f"{key}_start", icon=":material/play_arrow:")
+    is_asked = button(label, f"{key}_start", "play_arrow")
     if is_asked and _start(key, question, version, start) is not None:
         st.rerun()
     return None
@@ -127,7 +128,7 @@ def ask_soon(
         return answer(question)
     # Opening the panel asks already; what takes long waits for the button.
     at_once = is_short(model, num_passes // _PATIENCE, num_tokens)
-    return ask_job(place, t("masked_panels.compute"), question, at_once=at_once)
+    return ask_job(place, "masked_panels.compute", question, at_once=at_once)
 
 
 def has_job(place: str) -> bool:

@@ -65,11 +65,30 @@ def plain(key: str, **places: Any) -> str:
     return text(key, current_language(), **places)
 
 
+def title_of(name: str) -> str:
+    """The text of a key, as it is; another name stays what it is."""
+    return plain(name) if is_key(name) else name
+
+
+def is_key(name: str) -> bool:
+    """Whether there is a text with this key."""
+    page, _, rest = name.partition(".")
+    return page in _pages() and rest in _texts("en", page)
+
+
 def help_of(key: str, **places: Any) -> str | None:
     """What explains a text: the one with "_help" behind its key, if there is one."""
     page, name = f"{key}_help".split(".", 1)
     known = name in _texts(current_language(), page)
     return t(f"{key}_help", **places) if known else None
+
+
+def labelled(label: str, arguments: dict[str, Any]) -> str:
+    """What a widget is called: the text of a key, which brings its help, or a text."""
+    if not is_key(label):
+        return label
+    arguments.setdefault("help", help_of(label))
+    return t(label)
 
 
 def words_of(kind: type[W], page: str) -> W:
@@ -103,6 +122,11 @@ def text(key: str, language: str, **places: Any) -> str:
 def _browser_language() -> str:
     locale = st.context.locale or ""
     return "zh" if locale.lower().startswith("zh") else "en"
+
+
+@functools.cache
+def _pages() -> frozenset[str]:
+    return frozenset(path.stem for path in (_LOCALES / "en").glob("*.json"))
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Choosing a model: the picker in the sidebar, and what may be chosen."""
+"""Choosing a model: the picker in the sidebar, downloads, and what may be chosen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.engine.model_tasks import remove_upload
+from bertviz_core.engine.model_tasks import download_model, remove_upload
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import BertVizError, CheckpointError
 from bertviz_core.explorer import Explorer
@@ -26,13 +26,40 @@ from pages.shared.answers import (
     uploaded_models,
 )
 from pages.shared.choices import own_texts
-from pages.shared.downloads import offer_download
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
+from pages.shared.jobs import Wording, ask_job, forget_job
 from pages.shared.language import LANGUAGES, current_language, t
 from pages.shared.navigation import is_arrival, keep
 from pages.shared.page_head import model_at_work
 from pages.shared.visitor import hold, owner
+
+_PLACE = "download"
+
+
+def offer_download(name: str) -> ModelEntry | None:
+    """Draws a download: a button first, then how far it is, then how it ended.
+
+    `name` may end in "@revision"; the id of the model that is returned holds the
+    commit.
+    """
+    entry: ModelEntry | None = ask_job(
+        _PLACE,
+        t("app.download_model"),
+        ask(download_model).about(name),
+        wording=Wording(
+            before=lambda: st.info(
+                t("app.not_here_yet", model=name), icon=":material/cloud_download:"
+            ),
+            working=lambda share: t("app.downloading", name=name, share=share),
+            stopped=lambda: t("app.cancelled"),
+        ),
+    )
+    if entry is not None:
+        forget_job(_PLACE)
+        forget_models()
+    return entry
+
 
 # Of the session, and of a link that opens a page with a model.
 OPEN = _KEY = "model"
@@ -52,14 +79,6 @@ _HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
 _LEAST_CHINESE, _MOSTLY_CHINESE = 0.05, 0.5
 _WORD = re.compile(r"[^\W\d_]+")
 
-_ORIGINS = {
-    "bundled": "app.origin_bundled",
-    "cached": "app.origin_cached",
-    "folder": "app.origin_folder",
-    "upload": "app.origin_upload",
-    "trained": "app.origin_trained",
-    "hub": "app.origin_hub",
-}
 _LANGUAGES = {
     "en": "app.reads_english",
     "zh": "app.reads_chinese",
@@ -111,7 +130,8 @@ def model_picker() -> str:
             if ask(Explorer.info)(model).precision != "float32":
                 st.sidebar.caption(t("app.in_bfloat16"))
             _opened_before().add(model)
-            _keep_on_loan(model)
+            # One that was uploaded or trained here is still looked at.
+            hold("model", [model] if _OWN_ID.fullmatch(model) else [])
             return model
     downloaded = offer_download(model)
     if downloaded is not None:
@@ -260,7 +280,7 @@ def _blank_if_cjk(sign: re.Match[str]) -> str:
 
 def summary(entry: ModelEntry) -> str:
     """Where a model comes from, what it reads, its size; in one line."""
-    parts = [t(_ORIGINS[entry.origin]), t(_LANGUAGES[entry.language])]
+    parts = [t(f"app.origin_{entry.origin}"), t(_LANGUAGES[entry.language])]
     if entry.size_bytes:
         unit, size = ("mega", 1e6) if entry.size_bytes >= 1e6 else ("kilo", 1e3)
         parts.append(t(f"app.{unit}bytes", size=entry.size_bytes / size))
@@ -275,15 +295,12 @@ def _follow_language(default: str) -> None:
     """
     before = st.session_state.get(_DEFAULT_BEFORE)
     is_default = before not in (None, default) and st.session_state.get(_KEY) == before
-    if is_default and not all(map(_is_in_language_here, own_texts())):
+    written = set(map(language_written, own_texts()))
+    if is_default and not written <= {current_language()}:
         return
     st.session_state[_DEFAULT_BEFORE] = default
     if is_default:
         choose(default)
-
-
-def _is_in_language_here(text: str) -> bool:
-    return language_written(text) == current_language()
 
 
 def _options(entries: dict[str, ModelEntry]) -> list[str]:
@@ -323,11 +340,6 @@ def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
             "Received: {model}. Choose a model from the list, or upload a zip file.",
             model=model[:120],
         )
-
-
-def _keep_on_loan(model: str) -> None:
-    """Says that a model that was uploaded or trained here is still looked at."""
-    hold("model", [model] if _OWN_ID.fullmatch(model) else [])
 
 
 def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:

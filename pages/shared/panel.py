@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import streamlit as st
 
 from pages.shared.errors import shown_to_user
-from pages.shared.language import help_of, t
+from pages.shared.language import help_of, labelled, t
 
 P = ParamSpec("P")
 
@@ -48,3 +48,19 @@ def show_numbers(
             delta_arrow="off",
             help=help_of(key, **places),
         )
+
+
+def button(
+    label: str,
+    key: str,
+    icon: str = "",
+    call: Callable[..., None] | None = None,
+    *args: object,
+    **options: Any,
+) -> bool:
+    """Draws a button; a click calls `call`, before the page is drawn again.
+
+    `label` is the key of its text or a text, see `labelled`.
+    """
+    label, sign = labelled(label, options), f":material/{icon}:" if icon else None
+    return st.button(label, key=key, icon=sign, on_click=call, args=args, **options)

@@ -35,12 +35,8 @@ from bertviz_core.cached_files import cache_folder
 from bertviz_core.errors import BertVizError
 
 if TYPE_CHECKING:
-    from streamlit.runtime.memory_uploaded_file_manager import (
-        MemoryUploadedFileManager,
-    )
-    from streamlit.runtime.scriptrunner_utils.script_run_context import (
-        ScriptRunContext,
-    )
+    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+    from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
     from streamlit.typing import UploadedFile
 
 # How many files of the largest size may lie here: of one visitor, whose next file

@@ -27,11 +27,7 @@ class Watched:
     def literals(self) -> dict[str, Any]:
         """The target in a program, see `snippets.attention`."""
         target = self.target
-        return {
-            "kind": target.head,
-            "index": target.index,
-            "position": target.position,
-        }
+        return {"kind": target.head, "index": target.index, "position": target.position}
 
 
 def show_numbers(before: Prediction, after: Prediction, titles: Sequence[str]) -> None:

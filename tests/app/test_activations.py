@@ -25,7 +25,7 @@ from bertviz_core.analysis.gelu_approximation import (
     sampled_gate,
 )
 from bertviz_core.analysis.small_networks import gradient_through_layers
-from pages.activations import training_player as watching
+from pages.activations import training as watching
 from pages.activations.formulas import (
     FORMULAS,
     GELU_STEPS,
@@ -33,7 +33,7 @@ from pages.activations.formulas import (
     matrix,
 )
 from pages.activations.training import FIRST_SEED, NUM_STEPS, TWINS
-from pages.activations.wording import LABELS, number
+from pages.activations.widgets import LABELS, number
 from tests.core.sent_figures import numbers
 
 WEAKNESSES = ["vanishing", "centre", "dead", "collapse"]

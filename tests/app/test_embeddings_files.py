@@ -17,8 +17,8 @@ from bertviz_core.finetune.visitor_tables import (
     keep_table,
     table_path,
 )
-from pages.embeddings import files
-from pages.embeddings.sentence_file import guess_roles, lines_of, read_file
+from pages.embeddings import figures as files
+from pages.embeddings.sentence_box import guess_roles, lines_of, read_file
 from pages.fine_tune.state import STATE, FineTuneState
 from tests.app.real_pages import finished, said
 from tests.app.test_embeddings import open_page
@@ -39,7 +39,9 @@ def uploaded(name: str, text: str) -> AppTest:
 def offered(monkeypatch):
     """What a page offers to take away: the table, and the projector's columns."""
     seen = {}
-    monkeypatch.setattr(files, "download_csv", lambda table, _: seen.update(csv=table))
+    monkeypatch.setattr(
+        files, "download_csv", lambda table, _: seen.update(csv=files.titled(table))
+    )
     monkeypatch.setattr(
         files, "offer_tsv", lambda *arguments: seen.update(tsv=arguments[3])
     )

@@ -21,8 +21,8 @@ from pages.attention import difference
 from pages.fine_tune import mend_rows
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
+from pages.fine_tune.step_try import EXAMPLES
 from pages.fine_tune.step_try import PANELS as TRY_PANELS
-from pages.fine_tune.try_chosen import EXAMPLES
 from pages.shared import answers, engine
 from tests.app.fake_client import CONFIG
 from tests.app.finished_runs import (

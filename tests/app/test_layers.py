@@ -26,8 +26,8 @@ from bertviz_core.experiments.token_numbers import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.trace import ModelEntry, Texts, Trace
-from pages.layers import picture as shown_picture
 from pages.layers import residual
+from pages.layers import walk as shown_picture
 from pages.shared.engine import client
 from pages.shared.export import show_below
 from pages.shared.markdown import spoken

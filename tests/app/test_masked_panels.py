@@ -25,7 +25,7 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import split_words
 from pages.masked_word import chains
 from pages.masked_word import scores as word_scores
-from pages.masked_word.chain import next_chunk
+from pages.masked_word.chains import next_chunk
 from pages.masked_word.fill_masks import filled_sentence
 from pages.masked_word.panels import PANELS
 from pages.shared.attribution import METHODS

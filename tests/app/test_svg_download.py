@@ -10,7 +10,7 @@ def page():
     import streamlit as st
 
     from bertviz_core.errors import TextError
-    from pages.shared.svg_download import download_svg
+    from pages.attention.downloads import download_svg
 
     def make():
         st.session_state.made = st.session_state.get("made", 0) + 1
