@@ -6,6 +6,7 @@ sequences in a row, L layers, H hidden size, V vocabulary; Q and K tokens.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import keras
@@ -26,8 +27,8 @@ class PretrainingModel(keras.Model):
 
     Args:
         bert: to train, with the heads "pooler", "mlm" and "nsp".
-        remat: computes each block anew for its gradient instead of keeping what
-            it computed.
+        remat: so many blocks in a row keep what enters the first of them alone, and
+            are computed anew for their gradient; 0 keeps all that they compute.
 
     Call arguments:
         inputs: dict of int32 arrays, see `batches.assemble`: `input_ids`,
@@ -45,9 +46,10 @@ class PretrainingModel(keras.Model):
         Devlin et al. 2019, section 3.1. Decoder at the hidden places only:
         google-research/bert, `run_pretraining.py`, `gather_indexes`. Several
         sequences in a row: Krell et al. 2021 (arXiv:2107.02027), section 3.3.
+        Blocks anew: Chen et al. 2016 (arXiv:1604.06174), section 4.
     """
 
-    def __init__(self, bert: Bert, remat: bool = False, **kwargs: Any) -> None:
+    def __init__(self, bert: Bert, remat: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.bert = bert
         self.remat = remat
@@ -87,10 +89,21 @@ class PretrainingModel(keras.Model):
         states = bert.embeddings(
             inputs["input_ids"], inputs["token_type_ids"], positions, training=training
         )
-        scales = inputs.get("layer_scales")
-        for index, block in enumerate(bert.blocks):
-            scale = None if scales is None or not training else scales[0, index]
-            states = self._block(block, states, mask, scale, training)
+        scales = inputs.get("layer_scales") if training else None
+
+        def through(states: Tensor, first: int) -> Tensor:
+            for index in range(num_blocks)[first : first + size]:
+                scale = None if scales is None else scales[0, index]
+                states = self._block(bert.blocks[index], states, mask, scale, training)
+            return states
+
+        num_blocks = len(bert.blocks)
+        anew = training and self.remat
+        size = self.remat if anew else num_blocks
+        for first in range(0, num_blocks, size):
+            run = functools.partial(through, first=first)
+            # Around what `_block` chooses: inside, TensorFlow finds no gradient of it.
+            states = (keras.remat(run) if anew else run)(states)
         return bert.after_blocks(states)
 
     def compute_loss(
@@ -159,14 +172,9 @@ class PretrainingModel(keras.Model):
         def through(states: Tensor) -> Tensor:
             return block(states, mask, tap=taps, training=training)[0]
 
-        def kept_or_not(states: Tensor) -> Tensor:
-            if scale is None:
-                return through(states)
-            return ops.cond(scale > 0, lambda: through(states), lambda: states)
-
-        # Around the choice: inside one, TensorFlow finds no gradient of it.
-        run = keras.remat(kept_or_not) if self.remat and training else kept_or_not
-        return run(states)
+        if scale is None:
+            return through(states)
+        return ops.cond(scale > 0, lambda: through(states), lambda: states)
 
 
 def _same_sequence(sequence_ids: Tensor) -> Tensor:

@@ -95,15 +95,20 @@ def test_the_loss_is_the_sum_of_both_tasks(batch):
 
 
 def gradients(model, batch):
+    """The loss, and its gradients; of a block that is dropped, zeros."""
     inputs, labels = batch
     variables = [v.value for v in model.trainable_variables]
     with tf.GradientTape() as tape:
         loss = model.compute_loss(inputs, labels, model(inputs, training=True))
-    found = tape.gradient(loss, variables)
+    found = tape.gradient(loss, variables, unconnected_gradients="zero")
     return float(loss), [tf.convert_to_tensor(g).numpy() for g in found]
 
 
-def test_computing_blocks_anew_gives_the_same_loss_and_gradients(batch, monkeypatch):
+@pytest.mark.parametrize("remat", [True, 2, 5])
+@pytest.mark.parametrize("drops", [False, True], ids=["whole", "layer drop"])
+def test_computing_blocks_anew_gives_the_same_loss_and_gradients(
+    batch, monkeypatch, remat, drops
+):
     calls = []
     call = EncoderBlock.call
 
@@ -112,10 +117,17 @@ def test_computing_blocks_anew_gives_the_same_loss_and_gradients(batch, monkeypa
         return call(self, *args, **kwargs)
 
     monkeypatch.setattr(EncoderBlock, "call", counted)
-    loss, expected = gradients(model_of(), batch)
-    assert len(calls) == CONFIG.num_hidden_layers
-    same_loss, found = gradients(model_of(remat=True), batch)
-    assert len(calls) == 3 * CONFIG.num_hidden_layers  # once more for the gradient
+    layers = 5
+    config = dataclasses.replace(CONFIG, num_hidden_layers=layers)
+    if drops:
+        scales = np.array([1.0, 0.0, 1.5, 2.0, 0.0], "float32")
+        rows = len(batch[0]["input_ids"])
+        batch = {**batch[0], "layer_scales": np.tile(scales, (rows, 1))}, batch[1]
+    loss, expected = gradients(model_of(config), batch)
+    assert len(calls) == layers - 2 * drops
+    calls.clear()
+    same_loss, found = gradients(model_of(config, remat=remat), batch)
+    assert len(calls) == 2 * (layers - 2 * drops)  # once more for the gradient
     assert abs(loss - same_loss) < 1e-5
     for first, second in zip(expected, found, strict=True):
         np.testing.assert_allclose(first, second, atol=1e-5)
