@@ -1,4 +1,4 @@
-"""Figure of a tiny pre-training run: how the loss falls below two simple guessers.
+"""Pre-training to look at: how a tiny run's loss falls below two simple guessers.
 
 Dashes say what colours say.
 """
@@ -15,6 +15,10 @@ from bertviz_core.figures.activations import figure, layout, line
 
 # Mean over the places M that are to be guessed, from the text without them.
 LOSS_FORMULA = r"L = -\frac{1}{|M|} \sum_{i \in M} \ln p(w_i \mid x_{\setminus M})"
+# P is the room for places to guess in a row, s whether the second text is the next one.
+OBJECTIVE_FORMULA = (
+    r"L = \frac{1}{P} \sum_{i \in M} -\ln p(w_i \mid x_{\setminus M}) - \ln p(s)"
+)
 
 _HEIGHT = 340  # pixels
 
@@ -31,6 +35,14 @@ class TinyWords:
 
 
 ENGLISH = TinyWords()
+
+
+def objective_numbers(
+    losses: np.ndarray, num_places: int, nsp_loss: float | None, total: float
+) -> str:
+    """`OBJECTIVE_FORMULA` with the numbers of one text."""
+    nsp = "" if nsp_loss is None else f" + {nsp_loss:.2f}"
+    return rf"L = \frac{{{losses.sum():.2f}}}{{{num_places}}}{nsp} = {total:.2f}"
 
 
 def tiny_loss_figure(run: TinyRun, words: TinyWords = ENGLISH) -> go.Figure:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ import numpy as np
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.corpus import EncodedCorpus
+from bertviz_core.pretrain.layer_drop import layer_scales
 from bertviz_core.pretrain.masking import (
     TokenKinds,
     choose_positions,
@@ -36,9 +36,6 @@ from bertviz_core.pretrain.settings import Phase, PretrainSettings
 # Room in a row for sequences: one for so many tokens.
 _TOKENS_PER_SEQUENCE = 8
 _MOST_KEPT = 2  # plans; the one before may still be in use
-# How fast layers begin to be dropped: after a hundredth of the run the keep rate
-# has gone most of its way. Source: Zhang and He 2020 (arXiv:2010.13369), section 4.2.
-_DROP_SPEED = 100.0
 
 
 @dataclass(frozen=True)
@@ -392,38 +389,3 @@ def _nothing_to_read(phase_index: int) -> TrainingError:
         "another weight to its files.",
         phase=phase_index + 1,
     )
-
-
-def keep_rate(step: int, num_steps: int, final: float) -> float:
-    """How surely the last block is kept: 1 at first, `final` in the end.
-
-    Source: Zhang and He 2020, section 4.2, equation 6.
-    """
-    return (1.0 - final) * math.exp(-_DROP_SPEED * step / num_steps) + final
-
-
-def layer_scales(
-    settings: PretrainSettings, step: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Draws which blocks a step goes through.
-
-    Deeper blocks are dropped more often. What a kept block adds is divided by how
-    surely it is kept, so that its mean over many steps is that of the whole model.
-
-    Args:
-        settings: layers, `layer_keep_rate`, number of steps.
-        step: optimiser step from 0.
-        rng: decides.
-
-    Returns:
-        float32 `[L]`: 0 drops a block, 1 / probability keeps it.
-
-    Source:
-        Zhang and He 2020 (arXiv:2010.13369), algorithm 1.
-    """
-    layers = settings.model.num_hidden_layers
-    final = keep_rate(step, settings.num_steps, settings.layer_keep_rate)
-    depth = np.arange(1, layers + 1) / layers
-    probabilities = 1.0 - depth * (1.0 - final)
-    is_kept = rng.random(layers) < probabilities
-    return (is_kept / probabilities).astype("float32")

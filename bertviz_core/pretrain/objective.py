@@ -65,9 +65,9 @@ class PretrainingModel(keras.Model):
     ) -> dict[str, Tensor]:
         states = self.encode(inputs, training)  # [B, T, H]
         asked = inputs["mlm_positions"]
-        hidden = _gathered(states, asked)  # [B, P, H]
+        hidden = gathered(states, asked)  # [B, P, H]
         found = self.bert.read(
-            _gathered(states, inputs["cls_positions"]),  # [B, S, H]
+            gathered(states, inputs["cls_positions"]),  # [B, S, H]
             ops.reshape(hidden, (-1, self.bert.config.hidden_size)),  # [B * P, H]
             training=training,
         )
@@ -131,14 +131,13 @@ class PretrainingModel(keras.Model):
         """
         mlm = self._task("mlm", y, y_pred)
         nsp = self._task("nsp", y, y_pred)
-        # Each pair counts the same: its room in the row is no part of the mean.
-        return (ops.mean(mlm) + ops.mean(ops.sum(nsp, axis=-1))) / num_replicas()
+        return total_loss(mlm, nsp) / num_replicas()
 
     def _task(self, name: str, y: Any, y_pred: Any) -> Tensor:
         """Weighed losses of one task; counts them for the report."""
         logits, labels = y_pred[f"{name}_logits"], y[f"{name}_labels"]
         weights = y[f"{name}_weights"]
-        losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        losses = losses_of(logits, labels)
         # `argmax` takes four passes over the scores with Keras on TensorFlow.
         is_right = ops.cast(ops.top_k(logits, 1)[1][..., 0], "int32") == labels
         self.means[f"{name}_loss"].update_state(losses, weights)
@@ -177,14 +176,25 @@ class PretrainingModel(keras.Model):
         return ops.cond(scale > 0, lambda: through(states), lambda: states)
 
 
+def losses_of(logits: Tensor, labels: Tensor) -> Tensor:
+    """-ln p(label), in nats: float `[..., C]` and int `[...]` to float `[...]`."""
+    return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+
+
+def total_loss(mlm: Tensor, nsp: Tensor) -> Tensor:
+    """The sum of both tasks from the weighted losses `[B, P]` and `[B, S]`."""
+    # Each pair counts the same: its room in the row is no part of the mean.
+    return ops.mean(mlm) + ops.mean(ops.sum(nsp, axis=-1))
+
+
 def _same_sequence(sequence_ids: Tensor) -> Tensor:
     """Int `[B, Q, K]`: 1 where two tokens are of one sequence, not padding."""
     same = sequence_ids[:, :, None] == sequence_ids[:, None, :]
     return ops.cast(ops.logical_and(same, sequence_ids[:, None, :] > 0), "int32")
 
 
-def _gathered(states: Tensor, positions: Tensor) -> Tensor:
-    """`[B, T, H]` at `[B, P]` to `[B, P, H]`."""
+def gathered(states: Tensor, positions: Tensor) -> Tensor:
+    """Float `[B, T, H]` at int `[B, P]`: float `[B, P, H]`."""
     batch, tokens, size = ops.shape(states)
     first = ops.arange(batch, dtype="int32")[:, None] * tokens  # [B, 1]
     flat = ops.reshape(states, (-1, size))

@@ -1,0 +1,39 @@
+"""How surely blocks are kept while a training goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.activations import figure, layout, marked_line
+
+# Source: Zhang and He 2020 (arXiv:2010.13369), equation 6, algorithm 1.
+DROP_FORMULA = (
+    r"\theta(t) = (1 - \bar\theta)\, e^{-\gamma t / T} + \bar\theta, \qquad "
+    r"p_\ell(t) = 1 - \tfrac{\ell}{L}\,(1 - \theta(t))"
+)
+_HEIGHT = 300  # pixels
+
+
+def keep_rate_figure(
+    shares: np.ndarray,
+    rates: np.ndarray,
+    now: tuple[float, float],
+    *,
+    x_title: str,
+    y_title: str,
+) -> go.Figure:
+    """Draws how surely the last block is kept, with a point at one moment.
+
+    Args:
+        shares: float `[P]`, of the training that is done, increasing.
+        rates: float `[P]`, in [0, 1].
+        now: share and rate at that moment.
+        x_title: what the shares are.
+        y_title: what the rates are.
+    """
+    made = layout(x_title, y_title, height=_HEIGHT)
+    made["showlegend"] = False
+    made["xaxis"] |= {"tickformat": ".0%", "range": [0, 1]}
+    made["yaxis"] |= {"tickformat": ".0%", "range": [0, 1.05]}
+    return figure([marked_line(shares, rates, now, "circle")], made)

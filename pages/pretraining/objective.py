@@ -1,0 +1,128 @@
+"""The two losses of pre-training, piece by piece, for the text of the visit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.layer_strip import named_bars_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.tiny_pretraining import (
+    OBJECTIVE_FORMULA,
+    objective_numbers,
+)
+from bertviz_core.pretrain.text_objective import Objective, objective_of
+from bertviz_core.snippets import pretraining as snippets
+from bertviz_core.trace import Texts
+from pages.layers.wording import numbered
+from pages.shared.answers import ask
+from pages.shared.choices import choose_named, choose_number
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure
+from pages.shared.language import plain, t
+from pages.shared.markdown import table
+from pages.shared.panel import panel, show_numbers
+
+MAX_SEED = 9999
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How pieces are drawn, as the reader chose.
+
+    Args:
+        rate: share of the pieces, in (0, 1).
+        seed: of the chance.
+    """
+
+    rate: float
+    seed: int
+
+
+def choose_draw() -> Draw:
+    """Draws both choices."""
+    first, second = st.columns([3, 1])
+    rate = choose_number(
+        *(first.slider, t("objective.rate"), 5, 60, 15),
+        key="objective_rate",
+        format="%d%%",
+        help=t("objective.rate_help"),
+    )
+    seed = choose_number(
+        *(second.number_input, t("objective.seed"), 0, MAX_SEED, 1),
+        key="objective_seed",
+        help=t("objective.seed_help"),
+    )
+    return Draw(rate / 100, seed)
+
+
+@panel
+def show_objective(model: str, texts: Texts) -> None:
+    """Draws the choices, the sum, and each piece with its loss."""
+    st.markdown(t("objective.intro"))
+    draw = choose_draw()
+    can_follow = bool(texts.pair) and "nsp" in ask(Explorer.info)(model).heads
+    is_next = not can_follow or (
+        choose_named("objective.truth", ("next", "other"), "truth", key="objective_is")
+        == "next"
+    )
+    choices = {"seed": draw.seed, "rate": draw.rate, "is_next": is_next}
+    found = ask(objective_of)(model, texts.text, texts.pair, **choices)
+    if not len(found.positions):
+        st.info(t("objective.nothing_to_guess"), icon=":material/edit:")
+        return
+    _show_sum(found)
+    if not texts.pair:
+        st.caption(t("objective.no_pair"))
+    words = {"text": texts.text, "pair": texts.pair}
+    _show_pieces(found, program(snippets.OBJECTIVE, model=model, **words, **choices))
+
+
+def _show_sum(found: Objective) -> None:
+    st.latex(OBJECTIVE_FORMULA)
+    numbers_of = found.losses, found.num_places, found.nsp_loss, found.total
+    st.latex(objective_numbers(*numbers_of))
+    numbers = {"objective.mlm": f"{found.mlm_loss:.2f}"}
+    if found.nsp_loss is not None:
+        numbers["objective.nsp"] = f"{found.nsp_loss:.2f}"
+    show_numbers(numbers | {"objective.total": f"{found.total:.2f}"})
+
+
+def _show_pieces(found: Objective, code: Program) -> None:
+    losses, probs = found.losses, np.exp(-found.losses)
+    all_names, worst = numbered(found.tokens), int(found.losses.argmax())
+    names = [all_names[place] for place in found.positions.tolist()]
+    columns = {
+        plain("objective.piece"): names,
+        plain("objective.fate"): [plain(f"objective.fate_{f}") for f in found.fates],
+        plain("objective.shown"): list(found.shown),
+        plain("objective.probability"): [percent(p) for p in probs.tolist()],
+        plain("objective.loss"): [f"{loss:.2f}" for loss in losses.tolist()],
+    }
+    st.markdown(table(list(columns), [*map(list, zip(*columns.values(), strict=True))]))
+    bars = [
+        plain("objective.bar", piece=piece, fate=fate, shown=shown)
+        for piece, fate, shown, *_ in zip(*columns.values(), strict=True)
+    ]
+    if found.nsp_loss is not None:
+        bars.append(plain("objective.nsp"))
+        losses = np.append(losses, found.nsp_loss)
+    show_figure(
+        named_bars_figure(bars, losses, title=plain("objective.loss")),
+        name="objective_losses",
+        description=t(
+            "objective.described",
+            count=len(names),
+            worst=names[worst],
+            loss=float(found.losses[worst]),
+            share=percent(float(probs[worst])),
+        ),
+        columns={
+            plain("objective.loss_of"): bars,
+            plain("objective.loss"): losses.tolist(),
+        },
+        code=code,
+    )
