@@ -15,11 +15,6 @@ from bertviz_core.figures.activations import figure, layout, line
 
 # Mean over the places M that are to be guessed, from the text without them.
 LOSS_FORMULA = r"L = -\frac{1}{|M|} \sum_{i \in M} \ln p(w_i \mid x_{\setminus M})"
-# P is the room for places to guess in a row, s whether the second text is the next one.
-OBJECTIVE_FORMULA = (
-    r"L = \frac{1}{P} \sum_{i \in M} -\ln p(w_i \mid x_{\setminus M}) - \ln p(s)"
-)
-
 _HEIGHT = 340  # pixels
 
 
@@ -37,12 +32,24 @@ class TinyWords:
 ENGLISH = TinyWords()
 
 
-def objective_numbers(
+def objective_formulas(
     losses: np.ndarray, num_places: int, nsp_loss: float | None, total: float
-) -> str:
-    """`OBJECTIVE_FORMULA` with the numbers of one text."""
-    nsp = "" if nsp_loss is None else f" + {nsp_loss:.2f}"
-    return rf"L = \frac{{{losses.sum():.2f}}}{{{num_places}}}{nsp} = {total:.2f}"
+) -> tuple[str, str]:
+    """What pre-training makes smaller, in letters and with the numbers of one text.
+
+    P is the room for places to guess in a row, s whether the second text is the next.
+
+    Args:
+        losses: float `[M]`, nats.
+        num_places: P.
+        nsp_loss: of the second text; `None` without one.
+        total: of all.
+    """
+    letters = r"L = \frac{1}{P} \sum_{i \in M} -\ln p(w_i \mid x_{\setminus M})"
+    numbers = rf"L = \frac{{{losses.sum():.2f}}}{{{num_places}}}"
+    if nsp_loss is not None:
+        letters, numbers = rf"{letters} - \ln p(s)", f"{numbers} + {nsp_loss:.2f}"
+    return letters, f"{numbers} = {total:.2f}"
 
 
 def tiny_loss_figure(run: TinyRun, words: TinyWords = ENGLISH) -> go.Figure:

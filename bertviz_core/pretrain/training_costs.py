@@ -22,9 +22,8 @@ from bertviz_core.tasks import GRADIENT_RESOURCE, task, untold
 NUM_BLOCKS, BLOCKS_TOGETHER = 16, math.isqrt(16)
 # Blocks that are computed anew together, by the name of the way; see `objective`.
 REMAT = {"kept": 0, "each": 1, "root": BLOCKS_TOGETHER}
-_SIZES = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 256}
-_ROWS, _TOKENS, _PLACES, _WORDS = 8, 64, 10, 1000
-PASSED_BYTES = 4 * _ROWS * _TOKENS * _SIZES["hidden_size"]  # from block to block
+_ROWS, _TOKENS, _PLACES, _WORDS, _HIDDEN = 8, 64, 10, 1000, 64
+PASSED_BYTES = 4 * _ROWS * _TOKENS * _HIDDEN  # from block to block
 _MOST_DECODED = 1024  # pieces of a batch for the decoder
 _MOST_SCORES = 2**25  # numbers of the larger way, 134 MB
 _NUM_RUNS = 3
@@ -142,7 +141,9 @@ def remat_costs(
         vocab_size=_WORDS,
         num_hidden_layers=NUM_BLOCKS,
         max_position_embeddings=_TOKENS,
-        **_SIZES,
+        hidden_size=_HIDDEN,
+        intermediate_size=4 * _HIDDEN,
+        num_attention_heads=2,
     )
     bert, (inputs, labels) = Bert(config), _random_batch()
     found = {}

@@ -10,10 +10,7 @@ import streamlit as st
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_strip import named_bars_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.figures.tiny_pretraining import (
-    OBJECTIVE_FORMULA,
-    objective_numbers,
-)
+from bertviz_core.figures.tiny_pretraining import objective_formulas
 from bertviz_core.pretrain.text_objective import Objective, objective_of
 from bertviz_core.snippets import pretraining as snippets
 from bertviz_core.trace import Texts
@@ -82,9 +79,9 @@ def show_objective(model: str, texts: Texts) -> None:
 
 
 def _show_sum(found: Objective) -> None:
-    st.latex(OBJECTIVE_FORMULA)
-    numbers_of = found.losses, found.num_places, found.nsp_loss, found.total
-    st.latex(objective_numbers(*numbers_of))
+    summed = found.losses, found.num_places, found.nsp_loss, found.total
+    for formula in objective_formulas(*summed):
+        st.latex(formula)
     numbers = {"objective.mlm": f"{found.mlm_loss:.2f}"}
     if found.nsp_loss is not None:
         numbers["objective.nsp"] = f"{found.nsp_loss:.2f}"

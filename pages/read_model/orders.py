@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.experiments.norm_orders import spread_in_both_orders
 from bertviz_core.experiments.primer import both_orders_of_a_block
 from bertviz_core.experiments.step_table import describe, layer_operations
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.layer_lines import lines_figure
+from bertviz_core.trace import Texts
 from pages.layers.norm_order import compare_orders
 from pages.layers.walk import show_lines
 from pages.shared.answers import ask
+from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 
 
 @panel
-def read_both_orders(model: str) -> None:
-    """Draws both orders from the model's own configuration, and the lines of both."""
+def read_both_orders(model: str, texts: Texts) -> None:
+    """Draws both orders from the model's own configuration, their lines, and a run."""
     config = ask(Explorer.info)(model).config
     st.markdown(t("read_model.orders_intro"))
     for column, pre_norm in zip(st.columns(2, gap="large"), (False, True), strict=True):
@@ -39,3 +43,27 @@ def read_both_orders(model: str) -> None:
     st.markdown(t("read_model.orders_code"))
     show_lines(ask(both_orders_of_a_block)())
     compare_orders(model)
+    _show_run(model, texts)
+
+
+def _show_run(model: str, texts: Texts) -> None:
+    """Draws what the same numbers make of the text in either order."""
+    st.subheader(t("read_model.orders_run"), anchor=False)
+    st.markdown(t("read_model.orders_run_intro"))
+    spreads = ask(spread_in_both_orders)(model, texts.text, texts.pair)
+    *levels, _ = map(str, range(len(spreads["pre"])))
+    places = [*levels, plain("read_model.to_heads")]
+    lines = {plain(f"layers.order_{order}"): row for order, row in spreads.items()}
+    title = plain("read_model.orders_spread")
+    show_figure(
+        lines_figure(lines, places, x_title=plain("read_model.level"), y_title=title),
+        name="read_orders",
+        description=t(
+            "read_model.orders_described",
+            post=float(spreads["post"][-2]),
+            pre=float(spreads["pre"][-2]),
+            normed=float(spreads["pre"][-1]),
+        ),
+        columns={plain("read_model.level"): places}
+        | {name: row.tolist() for name, row in lines.items()},
+    )

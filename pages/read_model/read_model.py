@@ -28,7 +28,7 @@ read_chapters(model, texts, tokenized, token, depth)
 
 st.header(t("read_model.further_title"), anchor=False)
 further = {  # only what is asked is computed
-    "orders": lambda: read_both_orders(model),
+    "orders": lambda: read_both_orders(model, texts),
     "wrong": lambda: try_wrong_formulas(model, texts, tokenized, token),
     "padding": lambda: see_padding(model, texts),
     "sheet": lambda: offer_sheet(model),

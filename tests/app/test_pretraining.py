@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.pretrain.schedule import keep_rate, keep_rates
+from bertviz_core.pretrain.text_objective import objective_of
+from bertviz_core.pretrain.training_costs import (
+    NUM_BLOCKS,
+    PASSED_BYTES,
+    Cost,
+    DecodingCosts,
+)
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
+from pages.pretraining import costs
+from pages.shared.engine import client
 from tests.app import real_pages
-from tests.app.real_pages import specs
+from tests.app.real_pages import checked, link_of, run_program, said, specs
 from tests.core.sent_figures import numbers
 
+PAIRS = {
+    "en": ("bert-mini-en", "She took the book to the library.", "It was very old."),
+    "zh": ("bert-mini-zh", "她把书带到了图书馆。", "那本书很旧。"),
+}
 START = "job_pretrain_tiny_start"
 
 
@@ -45,7 +60,7 @@ def test_the_page_opens_with_a_text_to_learn_and_a_sentence_to_ask(language):
 
 
 def test_the_network_learns_while_one_looks_and_its_past_can_be_seen_again():
-    app = open_page(pretraining_steps="200")
+    app = open_page(pretraining_steps="200", objective_part="anew")
     app.button(key=START).click().run()
     said = until_it_ends(app)
     assert any("Learning" in text for text in said[:-1])
@@ -69,3 +84,80 @@ def test_a_sentence_without_a_gap_is_refused_in_the_readers_language():
         app.run()
     assert "恰好一个 [MASK]" in app.error[0].value.replace("\\", "")
     assert START in keys(app)
+
+
+@pytest.mark.parametrize("language", PAIRS)
+def test_both_losses_are_shown_piece_by_piece_and_drawn_again(language):
+    model, text, pair = PAIRS[language]
+    choices = {"objective_rate": "50", "objective_seed": "3", "objective_is": "other"}
+    app = open_page(language, text=text, pair=pair, **choices)
+    for seed in (3, 8):
+        app.number_input(key="objective_seed").set_value(seed).run()
+        assert link_of(checked(app), "objective_seed") == str(seed)
+        how = {"seed": seed, "rate": 0.5, "is_next": False}
+        found = client().ask(objective_of)(model, text, pair, **how)
+        (figure,) = specs(app)
+        losses = [*found.losses, found.nsp_loss]
+        np.testing.assert_allclose(numbers(figure["data"][0]["x"]), losses, rtol=1e-6)
+        shown = [found.mlm_loss, found.nsp_loss, found.total]
+        assert [one.value for one in app.metric] == [f"{x:.2f}" for x in shown]
+        (table,) = [one.value for one in app.markdown if one.value.startswith("| ")]
+        assert table.count("\n") == 1 + len(found.positions)
+        assert f"= {found.total:.2f}" in app.latex[-1].value
+    assert app.get("plotly_chart")[0].proto.alt
+    app.session_state["objective_losses_code"] = True
+    _, printed = run_program(checked(app.run()))
+    assert f"{found.total:.4f}"[:-1] in printed
+
+
+def test_a_text_alone_has_one_loss_and_masks_alone_have_none():
+    app = open_page(text="She took the book.")
+    assert len(app.metric) == 2
+    assert "one loss alone" in said(app)
+    app = open_page(text="[MASK]")
+    assert "no piece to draw" in said(app)
+    assert not specs(app)
+
+
+@pytest.mark.parametrize("language", PAIRS)
+def test_layer_drop_is_the_curve_that_pre_training_takes(language):
+    chosen = {"drop_final": "0.3", "drop_speed": "20", "drop_layers": "5"}
+    app = open_page(language, objective_part="drop", drop_now="40", **chosen)
+    curve, blocks = specs(app)
+    last = keep_rate(40, 1000, 0.3, speed=20)
+    x, y = (numbers(curve["data"][0][axis]) for axis in "xy")
+    assert y[np.abs(x - 0.04).argmin()] == pytest.approx(last, abs=1e-6)
+    assert y[-1] == pytest.approx(keep_rate(1000, 1000, 0.3, speed=20), abs=1e-6)
+    np.testing.assert_allclose(
+        numbers(blocks["data"][0]["x"]), 100 * keep_rates(5, last), rtol=1e-6
+    )
+    assert f"{last:.1%}" in said(app)
+    app.slider(key="drop_layers").set_value(1).run()
+    assert numbers(specs(app)[1]["data"][0]["x"]) == pytest.approx([100 * last])
+
+
+@pytest.mark.parametrize("language", PAIRS)
+def test_what_was_measured_is_told(language, monkeypatch):
+    found = {"kept": Cost(0.2, 80_000_000), "each": Cost(0.4, 8_000_000)}
+    found["root"] = Cost(0.3, 20_000_000)
+    monkeypatch.setattr(costs, "ask_job", lambda *_: found)
+    app = open_page(language, objective_part="anew")
+    (figure,) = specs(app)
+    assert numbers(figure["data"][0]["x"]).tolist() == [80, 8, 20]
+    assert f" {80e6 / NUM_BLOCKS / PASSED_BYTES:.0f} " in said(app)
+    assert "10.0" in app.get("plotly_chart")[0].proto.alt
+    # Where TensorFlow does not count, the picture is of the time.
+    found |= {name: Cost(cost.seconds, None) for name, cost in found.items()}
+    (figure,) = specs(open_page(language, objective_part="anew"))
+    np.testing.assert_allclose(numbers(figure["data"][0]["x"]), [200, 400, 300])
+
+    _, text, pair = PAIRS[language]
+    decoded = DecodingCosts(
+        60, 2, 17, 9000, Cost(0.01, 9_000_000), Cost(0.1, 70_000_000), 2e-7
+    )
+    monkeypatch.setattr(costs, "ask_job", lambda *_: decoded)
+    app = open_page(language, objective_part="decoder", text=text, pair=pair)
+    (figure,) = specs(app)
+    assert numbers(figure["data"][0]["x"]).tolist() == [9, 70]
+    assert "9,000" in said(app)
+    assert "2e-07" in said(app)

@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.norm_orders import spread_in_both_orders
 from bertviz_core.experiments.read_model_results import WeightPicture
 from bertviz_core.experiments.token_numbers import steps_for_one_token
 from bertviz_core.experiments.weight_pictures import weight_picture
@@ -48,7 +49,11 @@ def test_every_step_stands_there_with_formula_and_shape():
         assert f"${step.formula}$" in line
         sizes = " × ".join(f"{size:,}" for size in step.shape)
         assert line.replace("\\", "").endswith(f" · {sizes}")
-    assert not specs(app)[2:]  # the two orders alone
+    *_, run = specs(app)
+    assert len(specs(app)) == 3  # the two orders alone, and both as they run
+    spreads = client().ask(spread_in_both_orders)(DEFAULT_MODEL, TEXT)
+    for trace, values in zip(run["data"], spreads.values(), strict=True):
+        np.testing.assert_allclose(numbers(trace["y"]), values, rtol=1e-6)
 
 
 def test_an_opened_step_brings_code_numbers_and_a_link():

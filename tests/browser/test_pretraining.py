@@ -1,12 +1,15 @@
 """A tiny BERT learns in a real browser."""
 
+import re
+
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import overflow, settle
 
 
 def test_it_is_stopped_or_learns_to_its_end_and_one_can_go_back(visit, server_url):
-    page = visit("/pretraining?pretraining_steps=1000")
+    page = visit("/pretraining?pretraining_steps=1000&objective_part=anew")
     start = page.get_by_role("button", name="Let it learn")
     cancel = page.locator(".st-key-job_pretrain_tiny_cancel button")
     start.click()
@@ -14,7 +17,7 @@ def test_it_is_stopped_or_learns_to_its_end_and_one_can_go_back(visit, server_ur
     page.get_by_text("Stopped").first.wait_for()
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
-    page.goto(f"{server_url}/pretraining?pretraining_steps=100")
+    page.goto(f"{server_url}/pretraining?pretraining_steps=100&objective_part=anew")
     settle(page)
     start.click()
     cancel.wait_for()
@@ -28,3 +31,28 @@ def test_it_is_stopped_or_learns_to_its_end_and_one_can_go_back(visit, server_ur
     slider.press("ArrowLeft")
     expect(slider).to_have_attribute("aria-valuetext", "80")
     expect(page.locator("main")).not_to_have_text(after, use_inner_text=True)
+
+
+@pytest.mark.parametrize(
+    ("locale", "seed", "drop"),
+    [("en-GB", "Seed", "Dropping"), ("zh-CN", "种子", "跳过")],
+)
+def test_the_objective_is_drawn_again_and_a_link_keeps_the_draw(
+    visit, locale, seed, drop
+):
+    page = visit("/pretraining?objective_rate=50", locale=locale, width=390)
+    box = page.get_by_role("spinbutton", name=re.compile(seed)).last
+    losses = page.locator("main table").first
+    before = losses.inner_text()
+    box.fill("7")
+    box.press("Enter")
+    expect(losses).not_to_have_text(before, use_inner_text=True)
+    expect(page).to_have_url(re.compile("objective_seed=7"))
+    settle(page)
+    drawn = losses.inner_text()
+    page.reload()
+    expect(losses).to_have_text(drawn, use_inner_text=True)
+    assert overflow(page) <= 0
+    page.get_by_test_id("stButtonGroup").get_by_text(re.compile(drop)).click()
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)
+    expect(page.get_by_test_id("stException")).to_have_count(0)

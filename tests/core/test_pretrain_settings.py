@@ -13,6 +13,7 @@ from bertviz_core.errors import BertVizError, ConfigError, TrainingError
 from bertviz_core.experiments.tiny_results import COMMAND
 from bertviz_core.pretrain.layer_drop import keep_rate, layer_scales
 from bertviz_core.pretrain.initial import settings_from_file
+from bertviz_core.pretrain.layer_drop import keep_rate, keep_rates, layer_scales
 from bertviz_core.pretrain.settings import (
     Phase,
     PretrainSettings,
@@ -190,6 +191,9 @@ def test_an_exponential_decay_falls_by_the_same_share_at_every_step():
 def test_every_block_is_kept_at_first_and_the_last_one_rarest_in_the_end():
     assert keep_rate(0, 500, 0.4) == 1.0
     assert np.isclose(keep_rate(500, 500, 0.4), 0.4)
+    assert np.isclose(keep_rate(5, 500, 0.4), 0.6 * np.exp(-1) + 0.4)
+    assert np.isclose(keep_rate(5, 500, 0.4, speed=20), 0.6 * np.exp(-0.2) + 0.4)
+    assert np.allclose(keep_rates(4, 0.2), [0.8, 0.6, 0.4, 0.2])
     asked = dataclasses.replace(settings(), layer_keep_rate=0.4)
     rng = np.random.default_rng(0)
     assert (layer_scales(asked, 0, rng) == 1.0).all()

@@ -1,0 +1,54 @@
+"""One text through the same numbers, with the norms in either place. L layers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
+
+
+@task()
+def spread_in_both_orders(
+    explorer: Explorer, text: str, pair: str | None = None
+) -> dict[str, np.ndarray]:
+    """Runs two networks that differ in `pre_norm` alone, and in its final norm.
+
+    Both have the model's own weights; a final norm that it lacks begins as training
+    would begin it. The served model is not changed.
+
+    Args:
+        explorer: any model.
+        text: what is beyond the last position is left out.
+        pair: the second text.
+
+    Returns:
+        For "post" and "pre", float64 `[L + 2]`: the standard deviation of all numbers
+        of the states, embedding output first, and of what the heads read.
+
+    Raises:
+        TextError: see `Explorer.tokenize`.
+
+    Source:
+        Xiong et al. 2020 (arXiv:2002.04745), figure 1.
+    """
+    inputs = explorer.tokenize(text, pair, cut=True).inputs
+    model, spreads = explorer.loaded.model, {}
+    own = {weight.path: weight for weight in model.weights}
+    for order in ("post", "pre"):
+        network = type(model)(
+            dataclasses.replace(model.config, pre_norm=order == "pre"),
+            heads=(),
+            kernel_initializer="zeros",
+            dtype=model.dtype_policy,
+        )
+        for weight in network.weights:
+            if weight.path in own:
+                weight.assign(own[weight.path].value)
+        forward = type(explorer.forward)(network, explorer.count_pass)
+        found = forward(inputs, ("hidden_states", "sequence_output"))
+        levels = [*found["hidden_states"][0], found["sequence_output"][0]]
+        spreads[order] = np.array([one.astype(np.float64).std() for one in levels])
+    return spreads

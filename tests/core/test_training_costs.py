@@ -1,0 +1,41 @@
+"""What two savings of pre-training bring, on TensorFlow."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.explorer import Explorer
+from bertviz_core.pretrain.training_costs import (
+    PASSED_BYTES,
+    REMAT,
+    decoding_costs,
+    remat_costs,
+)
+from tests.core.test_wrong_formulas import TEXTS
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_fewer_places_are_decoded_alike_in_less_room(name):
+    explorer = Explorer.open(name)
+    text, pair = TEXTS[name]
+    found = decoding_costs(explorer, text, pair, 1, 0.15)
+    assert found.difference < 1e-5
+    assert found.num_tokens == explorer.tokenize(text, pair).num_tokens
+    assert found.num_places == round(0.15 * (found.num_tokens - 2))
+    assert min(found.gathered.seconds, found.everywhere.seconds) > 0
+    scores = 4 * found.num_rows * found.num_words * found.num_tokens
+    assert found.everywhere.num_bytes >= scores
+    assert found.gathered.num_bytes < found.everywhere.num_bytes / 2
+
+
+def test_blocks_anew_take_less_room_than_all_that_they_compute():
+    told = []
+    found = remat_costs(lambda fraction, _: told.append(fraction))
+    assert list(found) == list(REMAT)
+    room = {name: cost.num_bytes for name, cost in found.items()}
+    assert room["each"] < room["root"] < room["kept"]
+    # What enters each of the blocks is kept in every way.
+    assert room["each"] > 16 * PASSED_BYTES
+    assert min(cost.seconds for cost in found.values()) > 0
+    np.testing.assert_allclose(told, [0, 1 / 3, 2 / 3])
