@@ -23,3 +23,15 @@ def ended(engine, job_id):
         return now if now.is_finished else None
 
     return wait_until(status, "the end of a job")
+
+
+def start(engine, task, *given):
+    """The id of a job that is asked about plain values and paths."""
+    plain = (one if isinstance(one, int) else str(one) for one in given)
+    return engine.start(engine.ask(task).about(*plain))
+
+
+def running(engine, job_id):
+    """The status of a job that has told how far it is."""
+    status = engine.job(job_id)
+    return status if status.state == "running" and status.message else None

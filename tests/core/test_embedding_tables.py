@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.position_geometry import position_geometry
 from bertviz_core.errors import TextError
-from bertviz_core.experiments.embedding_tables import position_table, take_input_apart
+from bertviz_core.experiments.embedding_tables import (
+    measure_positions,
+    position_table,
+    take_input_apart,
+)
 from tests.core import oracle
 from tests.core.random_models import CONFIG, agree, explorer_of
 
@@ -86,6 +91,8 @@ def test_the_positions_are_the_weights_and_stay_when_the_model_is_trained_on(
 ):
     model, weights = post_norm_model
     table = position_table(explorer)
+    expected = position_geometry(weights["positions"])
+    agree(measure_positions(explorer).cosines, expected.cosines, 1e-6)
     assert table.dtype == np.float32
     variable = model.embeddings.position_embeddings
     try:

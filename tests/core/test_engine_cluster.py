@@ -18,15 +18,13 @@ import psutil
 import pytest
 
 from bertviz_core.engine import connection
-from bertviz_core.engine import engine as engines
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.finetuned_tasks import predict_table
-from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.model_tasks import download_model
 from bertviz_core.errors import EngineError, TextError
 from bertviz_core.tasks import task_of
 from tests.core import engine_fake_tasks as tasks
-from tests.core.engine_waiting import ended, wait_until
+from tests.core.engine_waiting import ended, running, start, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -49,24 +47,13 @@ def processes_of(engine):
     return [parent, *parent.children(recursive=True)]
 
 
-def running(engine, job_id):
-    status = engine.job(job_id)
-    return status if status.state == "running" and status.message else None
-
-
-def test_a_task_runs_in_another_process(engine):
+def test_values_and_errors_of_another_process_come_as_they_were(engine):
     assert engine.ask(tasks.process_id)() != os.getpid()
     assert engine.ask(tasks.echo)(value={"a": (3, None)}) == {"a": (3, None)}
-
-
-def test_an_error_for_the_user_comes_as_it_was_raised(engine):
     with pytest.raises(TextError) as caught:
         engine.ask(tasks.refuse)(limit=5)
     assert caught.value.template == "No more than {limit} of them."
     assert caught.value.details == {"limit": 5}
-
-
-def test_a_defect_becomes_a_sentence(engine):
     with pytest.raises(EngineError) as caught:
         engine.ask(tasks.break_on)(secret="hunter2")
     assert caught.value.details == {"task": "break_on", "kind": "KeyError"}
@@ -133,7 +120,7 @@ def test_a_worker_obeys_the_policy_of_the_server_that_asks(engine, monkeypatch):
     for policy in ("listed", "any"):
         monkeypatch.setenv("BERTVIZ_MODELS", policy)
         assert engine.ask(tasks.policy)() == policy
-        job = engine.start(engine.ask(tasks.policy).about())
+        job = start(engine, tasks.policy)
         assert ended(engine, job).result == policy
 
 
@@ -143,12 +130,6 @@ def test_calls_that_were_answered_are_forgotten(engine):
     client = engine._connection().client
     assert client.run_on_scheduler(tasks.num_remembered) <= 110  # Dask's history: 100
     assert max(client.run(tasks.num_remembered).values()) <= 10
-
-
-def test_a_worker_that_is_killed_comes_back_for_the_next_call(engine):
-    before = engine.ask(tasks.process_id)()
-    os.kill(before, signal.SIGKILL)
-    assert engine.ask(tasks.process_id)() != before
 
 
 def test_a_call_whose_worker_is_killed_is_tried_again(engine, tmp_path):
@@ -219,11 +200,11 @@ def test_a_call_that_has_waited_for_its_turn_too_long_harms_nobody(
 def test_a_job_that_does_not_stop_gives_its_place_back(engine, tmp_path, monkeypatch):
     started, gate = tmp_path / "started", tmp_path / "gate"
     gate.touch()
-    job = engine.start(engine.ask(tasks.hang_as_job).about(started=str(started)))
+    job = start(engine, tasks.hang_as_job, started)
     wait_until(started.exists)
     monkeypatch.setattr(connection, "CALL_SECONDS", 0.5)
     engine.cancel(job)
-    waiting = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
+    waiting = start(engine, tasks.count, 2, gate)
     assert ended(engine, waiting).result == 2
 
 
@@ -232,7 +213,7 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
 ):
     """One beside it, those that wait behind both, and a job: none of them did it."""
     trigger, gate, deaths = (tmp_path / name for name in ("now", "gate", "deaths"))
-    job = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
+    job = start(engine, tasks.count, 2, gate)
     wait_until(lambda: running(engine, job))
     with ThreadPoolExecutor(8) as pool:
         guilty = pool.submit(
@@ -256,23 +237,16 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
     assert 2 <= len(deaths.read_text()) <= 3
 
 
-def test_the_progress_of_a_job_crosses_over(engine, tmp_path):
-    job_id = engine.start(
-        engine.ask(tasks.count).about(steps=3, gate=str(tmp_path / "gate"))
-    )
+def test_the_progress_and_the_error_of_a_job_cross_over(engine, tmp_path):
+    job_id = start(engine, tasks.count, 3, tmp_path / "gate")
     status = wait_until(lambda: running(engine, job_id))
     assert (status.fraction, status.message) == (0.5, "half")
-    assert {**status.so_far, "seen": list(status.so_far["seen"])} == {
-        "seen": [1, 2.5],
-        "word": "猫",
-    }
+    so_far = {**status.so_far, "seen": list(status.so_far["seen"])}
+    assert so_far == {"seen": [1, 2.5], "word": "猫"}
     (tmp_path / "gate").touch()
     status = ended(engine, job_id)
     assert (status.state, status.fraction, status.result) == ("done", 1.0, 3)
-
-
-def test_a_job_that_fails_holds_the_error(engine):
-    status = ended(engine, engine.start(engine.ask(tasks.fail).about()))
+    status = ended(engine, start(engine, tasks.fail))
     assert status.state == "failed"
     assert isinstance(status.error, TextError)
     assert status.error.details == {"number": 3}
@@ -280,14 +254,10 @@ def test_a_job_that_fails_holds_the_error(engine):
 
 def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_path):
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = engine.start(
-        engine.ask(tasks.swallow).about(started=str(started), stopped=str(stopped))
-    )
+    job_id = start(engine, tasks.swallow, started, stopped)
     wait_until(started.exists)
     (tmp_path / "gate").touch()
-    waiting = engine.start(
-        engine.ask(tasks.count).about(steps=5, gate=str(tmp_path / "gate"))
-    )
+    waiting = start(engine, tasks.count, 5, tmp_path / "gate")
     assert engine.ask(tasks.echo)(value=3) == 3
     assert engine.job(waiting).state == "waiting"
     engine.cancel(job_id)
@@ -297,31 +267,9 @@ def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_p
     assert engine.job(job_id).state == "cancelled"
 
 
-def test_a_job_of_a_closed_tab_gives_its_place_to_the_next_one(
-    engine, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(engines, "LOOK_SECONDS", 0.05)
-    started, stopped, gate = (tmp_path / name for name in ("started", "stopped", "go"))
-    closed = engine.start(
-        engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
-    )
-    waiting = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
-    gate.touch()
-    wait_until(started.exists)
-    engine._jobs.get(closed).asked_at -= LEASE_SECONDS
-    assert ended(engine, waiting).result == 2
-    wait_until(stopped.exists)
-    status = engine.job(closed)
-    assert status.state == "cancelled"
-    assert "no page had been waiting" in str(status.error)
-
-
 def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
     gate = tmp_path / "gate"
-    first, second = (
-        engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
-        for _ in range(2)
-    )
+    first, second = (start(engine, tasks.count, 2, gate) for _ in range(2))
     scheduler = engine._connection().client
     # Both are with the worker, which has room for one.
     wait_until(lambda: [len(keys) for keys in scheduler.processing().values()] == [2])
@@ -341,9 +289,9 @@ def test_a_slow_line_and_a_long_table_hold_up_nobody(
     assert task_of(takes_long) == task_of(real)
     gate, open_gate = tmp_path / "line", tmp_path / "open"
     open_gate.touch()
-    slow = [engine.start(engine.ask(takes_long).about(str(gate))) for _ in range(2)]
+    slow = [start(engine, takes_long, gate) for _ in range(2)]
     wait_until(lambda: any(running(engine, job) for job in slow))
-    job = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(open_gate)))
+    job = start(engine, tasks.count, 2, open_gate)
     assert ended(engine, job).result == 2
     states = {engine.job(job).state for job in slow}
     assert states == {"running", "waiting"}
@@ -401,11 +349,7 @@ def test_a_second_server_uses_the_same_cluster(engine, tmp_path, monkeypatch):
 def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     old = processes_of(engine)
     started = tmp_path / "started"
-    job_id = engine.start(
-        engine.ask(tasks.run_for_ever).about(
-            started=str(started), stopped=str(tmp_path / "stopped")
-        )
-    )
+    job_id = start(engine, tasks.run_for_ever, started, tmp_path / "stopped")
     wait_until(started.exists)
     with ThreadPoolExecutor() as pool:
         waits = tmp_path / "waits"

@@ -38,8 +38,11 @@ def processes_with(library, client):
     return {p.pid for p in cluster.children(recursive=True) if has_it(p)}
 
 
-def test_whoever_reads_never_loads_tensorflow(client):
+def test_a_worker_answers_as_this_process_does_and_never_loads_tensorflow(client):
     predicted = client.ask(Explorer.predict_masks)(MODEL, TEXT)
+    here = Explorer.open(MODEL).predict_masks(TEXT)
+    assert predicted.tokenized.tokens == here.tokenized.tokens
+    np.testing.assert_allclose(predicted.logits, here.logits, rtol=0, atol=1e-5)
     (reader,) = processes_with("libopenvino", client)
     assert processes_with("libtensorflow", client) == set()
     target = Target("mlm", 7, int(predicted.positions[0]))

@@ -13,7 +13,7 @@ from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import EngineError, TextError
 from tests.core import engine_fake_tasks as tasks
-from tests.core.engine_waiting import ended, wait_until
+from tests.core.engine_waiting import ended, running, start, wait_until
 
 
 @pytest.fixture
@@ -52,10 +52,8 @@ def test_a_task_that_is_none_is_a_defect(engine, name):
 
 
 def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
-    job_id = engine.start(
-        engine.ask(tasks.count).about(steps=3, gate=str(tmp_path / "gate"))
-    )
-    status = wait_until(lambda: _running(engine, job_id))
+    job_id = start(engine, tasks.count, 3, tmp_path / "gate")
+    status = wait_until(lambda: running(engine, job_id))
     assert (status.fraction, status.message) == (0.5, "half")
     assert status.so_far == {"seen": [1, 2.5], "word": "猫"}
     (tmp_path / "gate").touch()
@@ -64,7 +62,7 @@ def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
 
 
 def test_a_job_that_fails_holds_the_error(engine):
-    status = ended(engine, engine.start(engine.ask(tasks.fail).about()))
+    status = ended(engine, start(engine, tasks.fail))
     assert (status.state, status.fraction) == ("failed", 0.75)
     assert isinstance(status.error, TextError)
     assert status.error.details == {"number": 3}
@@ -87,9 +85,7 @@ def test_a_cancelled_job_stops_even_where_exceptions_are_swallowed(
 def test_a_job_that_nobody_asks_for_is_stopped(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(engine_module, "LOOK_SECONDS", 0.01)
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = engine.start(
-        engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
-    )
+    job_id = start(engine, tasks.run_for_ever, started, stopped)
     wait_until(started.exists)
     job = engine._jobs.get(job_id)
 
@@ -110,10 +106,8 @@ def test_a_sleep_of_the_machine_renews_the_leases_of_jobs(
     clock.time = lambda: clock.now
     monkeypatch.setattr(engine_module, "time", clock)
     monkeypatch.setattr(engine_module, "LOOK_SECONDS", 0.01)
-    job_id = engine.start(
-        engine.ask(tasks.count).about(steps=2, gate=str(tmp_path / "gate"))
-    )
-    wait_until(lambda: _running(engine, job_id))
+    job_id = start(engine, tasks.count, 2, tmp_path / "gate")
+    wait_until(lambda: running(engine, job_id))
     job = engine._jobs.get(job_id)
     asked_at = job.asked_at
     clock.now += 3600.0
@@ -124,14 +118,10 @@ def test_a_sleep_of_the_machine_renews_the_leases_of_jobs(
 
 def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_path):
     gate = tmp_path / "gate"
-    first = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
-    wait_until(lambda: _running(engine, first))
-    second = engine.start(engine.ask(tasks.count).about(steps=4, gate=str(gate)))
-    third = engine.start(
-        engine.ask(tasks.run_for_ever).about(
-            started=str(tmp_path / "a"), stopped=str(tmp_path / "b")
-        )
-    )
+    first = start(engine, tasks.count, 2, gate)
+    wait_until(lambda: running(engine, first))
+    second = start(engine, tasks.count, 4, gate)
+    third = start(engine, tasks.run_for_ever, tmp_path / "a", tmp_path / "b")
     assert engine.job(second).state == "waiting"
     engine.cancel(third)
     gate.touch()
@@ -142,14 +132,9 @@ def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_p
 def test_a_job_ends_while_a_download_is_slow(engine, tmp_path):
     line, gate = tmp_path / "line", tmp_path / "gate"
     gate.touch()
-    download = engine.start(engine.ask(tasks.download_model).about(str(line)))
-    wait_until(lambda: _running(engine, download))
-    assert (
-        ended(
-            engine, engine.start(engine.ask(tasks.count).about(steps=3, gate=str(gate)))
-        ).result
-        == 3
-    )
+    download = start(engine, tasks.download_model, line)
+    wait_until(lambda: running(engine, download))
+    assert ended(engine, start(engine, tasks.count, 3, gate)).result == 3
     assert engine.job(download).state == "running"
     line.touch()
     assert ended(engine, download).result == str(line)
@@ -157,8 +142,8 @@ def test_a_job_ends_while_a_download_is_slow(engine, tmp_path):
 
 def test_calls_go_on_beside_a_job(engine, tmp_path):
     gate = tmp_path / "gate"
-    job_id = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
-    wait_until(lambda: _running(engine, job_id))
+    job_id = start(engine, tasks.count, 2, gate)
+    wait_until(lambda: running(engine, job_id))
     assert engine.ask(tasks.echo)(value=5) == 5
     gate.touch()
     assert ended(engine, job_id).result == 2
@@ -167,9 +152,7 @@ def test_calls_go_on_beside_a_job(engine, tmp_path):
 def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
     engine = InlineEngine()
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = engine.start(
-        engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
-    )
+    job_id = start(engine, tasks.run_for_ever, started, stopped)
     wait_until(started.exists)
     engine.close()
     engine.close()
@@ -177,11 +160,6 @@ def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
     assert engine.job(job_id).state == "cancelled"
     with pytest.raises(EngineError, match="shutting down"):
         engine.ask(tasks.echo)(value=5)
-
-
-def _running(engine, job_id):
-    status = engine.job(job_id)
-    return status if status.state == "running" and status.message else None
 
 
 def test_threads_share_an_engine(engine):

@@ -1,16 +1,21 @@
-"""The real tasks on a small model of random weights, inline and in a worker."""
+"""The real tasks on a small model of random weights, in this process.
 
+`test_engine_gradients.py` asks some of a worker.
+"""
+
+import importlib
+import itertools
 import os
 import shutil
-import signal
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bertviz_core.engine import connect
-from bertviz_core.engine.cluster import ClusterEngine
+import bertviz_core
+from bertviz_core.checkpoints.versions import version_of
+from bertviz_core.engine import connect, memory, questions
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.model_tasks import (
     add_upload,
@@ -22,9 +27,11 @@ from bertviz_core.engine.model_tasks import (
 )
 from bertviz_core.engine.worker_specs import DEFAULT_MAX_MODELS
 from bertviz_core.errors import CheckpointError, EngineError, TextError
+from bertviz_core.experiments import stored_maps
 from bertviz_core.experiments.attention_matrix import attention_matrix, compare_heads
 from bertviz_core.experiments.scoring import score_sentence
 from bertviz_core.experiments.sentence_states import vectors_at
+from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.experiments.word_vectors import nearest_words, word_norms
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, Trace
@@ -35,23 +42,9 @@ MODEL = str(HF)
 TEXT = "ab cab [MASK] ba"
 
 
-@pytest.fixture(scope="module")
-def inline():
-    client = InlineEngine()
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    client = ClusterEngine()
-    yield client
-    client.close()
-
-
-@pytest.fixture(params=["inline", "cluster"])
-def client(request):
-    return request.getfixturevalue(request.param)
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
 
 
 def test_a_question_is_a_function_and_what_travels():
@@ -63,57 +56,17 @@ def test_a_question_is_a_function_and_what_travels():
         InlineEngine().ask(Explorer.require_masks)
 
 
-def test_names_are_put_in_the_place_of_what_only_a_worker_has(inline):
+def test_names_are_put_in_the_place_of_what_only_a_worker_has(client):
     first, second = Texts("ab ba"), Texts("cab")
-    here = inline.ask(Trace.only)(MODEL, first, ("attention_probs",)).attention_probs
-    inside = inline.ask(attention_matrix)(MODEL, first, "head", 1, 2)
+    here = client.ask(Trace.only)(MODEL, first, ("attention_probs",)).attention_probs
+    inside = client.ask(attention_matrix)(MODEL, first, "head", 1, 2)
     np.testing.assert_array_equal(inside, here[1, 2])
-    assert inline.ask(compare_heads)(MODEL, first, MODEL, second).shape == (3, 6)
-    norms = inline.ask(word_norms)(MODEL)
-    assert norms.shape == (len(inline.ask(vocabulary)(MODEL)),)
-    points = inline.ask(vectors_at)(MODEL, ("ab", "ba"), "cls", 0)
+    assert client.ask(compare_heads)(MODEL, first, MODEL, second).shape == (3, 6)
+    norms = client.ask(word_norms)(MODEL)
+    assert norms.shape == (len(client.ask(vocabulary)(MODEL)),)
+    points = client.ask(vectors_at)(MODEL, ("ab", "ba"), "cls", 0)
     assert points.shape[0] == 2
-    assert inline.ask(nearest_words)(MODEL, "ab", 3).neighbours.words
-
-
-def test_a_worker_answers_as_this_process_does(inline, cluster):
-    parts = ("hidden_states", "attention_probs", "pooled_output", "nsp_logits")
-    for client in (inline, cluster):
-        assert client.ask(Explorer.tokenize)(MODEL, TEXT).mask_positions.size == 1
-    here = inline.ask(Trace.only)(MODEL, Texts(TEXT, "abc"), parts)
-    there = cluster.ask(Trace.only)(MODEL, Texts(TEXT, "abc"), parts)
-    assert here.tokenized.tokens == there.tokenized.tokens
-    for part in parts:
-        np.testing.assert_allclose(
-            getattr(here, part), getattr(there, part), rtol=0, atol=1e-6
-        )
-    np.testing.assert_allclose(
-        inline.ask(Explorer.predict_masks)(MODEL, TEXT).logits,
-        cluster.ask(Explorer.predict_masks)(MODEL, TEXT).logits,
-        rtol=0,
-        atol=1e-5,
-    )
-
-
-def test_the_model_is_described(client):
-    info = client.ask(Explorer.info)(MODEL)
-    assert info.config.num_hidden_layers == 3
-    assert info.report.kind == "huggingface"
-    assert client.ask(vocabulary)(MODEL)[4] == "[MASK]"
-    assert len(client.ask(vocabulary)(MODEL)) == 61
-
-
-def test_only_the_parts_that_were_asked_for_come_back(client):
-    trace = client.ask(Trace.only)(MODEL, Texts("abc"), ("attention_probs",))
-    assert trace.attention_probs.shape[:2] == (3, 6)
-    assert trace.hidden_states is None
-    assert trace.pooled_output is None
-
-
-def test_answers_cannot_be_changed_by_who_gets_them(client):
-    answer = client.ask(Explorer.predict_masks)(MODEL, TEXT)
-    with pytest.raises(ValueError, match="read-only"):
-        answer.logits[0, 0] = 1
+    assert client.ask(nearest_words)(MODEL, "ab", 3).neighbours.words
 
 
 def test_an_equal_question_runs_the_network_once(client):
@@ -161,9 +114,6 @@ def test_a_job_that_is_asked_again_is_answered_at_once(client):
 
 
 def test_a_crowd_of_first_questions_loads_the_model_once(monkeypatch, tmp_path):
-    from bertviz_core.engine import memory
-    from bertviz_core.explorer import Explorer
-
     model = str(tmp_path / "linked")
     Path(model).symlink_to(HF)
     opened, original = [], Explorer.open
@@ -200,43 +150,8 @@ def test_no_more_models_stay_open_than_the_limit_says(tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / name).symlink_to(HF)
         client.ask(Explorer.predict_masks)(str(tmp_path / name), TEXT)
-    from bertviz_core.engine import memory
-
     assert len(memory.EXPLORERS.values()) == DEFAULT_MAX_MODELS
     client.close()
-
-
-def test_the_weight_of_an_answer_is_that_of_its_arrays(inline):
-    from bertviz_core.engine import memory
-
-    parts = ("hidden_states", "attention_probs")
-    small, large = (
-        inline.ask(Trace.only)(MODEL, Texts(text), parts)
-        for text in ("ab", "ab ba be bi bo")
-    )
-    for trace, size in ((small, 4), (large, 8)):
-        assert trace.attention_probs.shape == (3, 6, size, size)
-        arrays = 4 * (3 * 6 * size * size + 4 * size * 30)
-        assert 0 <= memory.num_bytes(trace) - arrays - len(MODEL) < 50 * size
-
-
-def test_text_counts_in_the_weight_of_an_answer(inline):
-    from bertviz_core.engine import memory
-
-    text = "ab " * 5_000
-    answer = inline.ask(Trace.only)(
-        MODEL, Texts(text, None), ("pooled_output", "nsp_logits")
-    )
-    assert memory.num_bytes(answer) > len(text)
-    assert memory.num_bytes(("ab", ["c", {"d": np.zeros(3)}], None, 5)) == 28
-    numbers = memory.ANSWERS._kept[("trace", MODEL, Texts(text), _version())]
-    assert numbers[1] > memory.num_bytes(numbers[0]) + len(text)
-
-
-def _version():
-    from bertviz_core.checkpoints.versions import version_of
-
-    return version_of(MODEL)
 
 
 def test_a_text_beyond_all_measure_is_refused_before_it_is_split(client):
@@ -267,26 +182,77 @@ def _numbers(client, model):
     )
 
 
-def test_of_a_model_that_changed_the_older_one_is_dropped(inline, tmp_path):
-    from bertviz_core.engine import memory
-
-    inline.ask(Explorer.info)(MODEL)
+def test_of_a_model_that_changed_the_older_one_is_dropped(client, tmp_path):
+    client.ask(Explorer.info)(MODEL)
     model = hf_copy(tmp_path)
     for note in ("first", "second"):
-        inline.ask(Explorer.info)(str(model))
+        client.ask(Explorer.info)(str(model))
         edit_config(model, note=note)
-    inline.ask(Explorer.info)(str(model))
+    client.ask(Explorer.info)(str(model))
     kept = [explorer.model_id for explorer in memory.EXPLORERS.values()]
     assert kept == [MODEL, str(model)]
 
 
-def test_the_question_after_the_death_of_a_worker_loads_the_model_anew(cluster):
-    before = cluster.ask(Explorer.predict_masks)(MODEL, TEXT).logits
-    (process,) = cluster._connection().client.run(os.getpid).values()
-    os.kill(process, signal.SIGKILL)
-    after = cluster.ask(Explorer.predict_masks)(MODEL, TEXT).logits
-    np.testing.assert_allclose(after, before, rtol=0, atol=1e-6)
-    assert cluster.ask(forward_count)() == 1  # in another process, with the model anew
+def test_the_weight_of_an_answer_is_that_of_its_arrays_and_texts(client):
+    parts = ("hidden_states", "attention_probs")
+    for text, size in (("ab", 4), ("ab ba be bi bo", 8)):
+        trace = client.ask(Trace.only)(MODEL, Texts(text), parts)
+        assert trace.attention_probs.shape == (3, 6, size, size)
+        arrays = 4 * (3 * 6 * size * size + 4 * size * 30)
+        assert 0 <= memory.num_bytes(trace) - arrays - len(MODEL) < 50 * size
+    text = "ab " * 5_000
+    answer = client.ask(Trace.only)(MODEL, Texts(text), ("pooled_output",))
+    assert memory.num_bytes(answer) > len(text)
+    assert memory.num_bytes(("ab", ["c", {"d": np.zeros(3)}], None, 5)) == 28
+    key = ("trace", MODEL, Texts(text), version_of(MODEL))
+    value, weight = memory.ANSWERS._kept[key]
+    assert weight > memory.num_bytes(value) + len(text)
+
+
+def test_words_are_asked_of_one_table_until_the_model_is_forgotten(
+    client, tmp_path, monkeypatch
+):
+    model, read = hf_copy(tmp_path), []
+    digest_of = stored_maps.digest_of
+    monkeypatch.setattr(
+        stored_maps, "digest_of", lambda vectors: read.append(1) or digest_of(vectors)
+    )
+    for num_axes in (2, 3, 2):
+        assert client.ask(vocabulary_map)(str(model), num_axes, "tsne") is None
+    kept = memory.WORDS.values()[-1]
+    client.ask(nearest_words)(str(model), "ab")
+    assert memory.WORDS.values()[-1] is kept
+    assert len(read) == 1
+    # Other weights in the same place have a map of their own.
+    os.utime(model / "model.safetensors", ns=(1, 1))
+    assert client.ask(vocabulary_map)(str(model), 2, "tsne") is None
+    assert len(read) == 2
+    kept = memory.WORDS.values()[-1]
+    memory.forget(str(model))
+    assert all(words is not kept for words in memory.WORDS.values())
+
+
+def all_tasks():
+    """Every function of the core that is marked as one."""
+    core = Path(bertviz_core.__file__).parent
+    for path in sorted(core.rglob("*.py")):
+        if "@task(" in path.read_text("utf-8"):
+            name = ".".join(path.with_suffix("").relative_to(core.parent).parts)
+            module = vars(importlib.import_module(name))
+            classes = [vars(one) for one in module.values() if isinstance(one, type)]
+            for function in (one for own in (module, *classes) for one in own.values()):
+                if hasattr(function, "task") and function.__module__ == name:
+                    yield function
+
+
+def test_every_task_takes_first_what_only_a_worker_has():
+    """Else its caller's arguments would be taken for names of models."""
+    tasks, provided = list(all_tasks()), set(questions._PROVIDED)
+    assert len(tasks) > 90
+    for task in tasks:
+        kinds = list(questions._kinds(task).values())
+        firsts = list(itertools.takewhile(provided.__contains__, kinds))
+        assert not provided & set(kinds[len(firsts) :]), task
 
 
 def test_the_environment_chooses_the_engine(monkeypatch):
@@ -294,21 +260,17 @@ def test_the_environment_chooses_the_engine(monkeypatch):
     client = connect()
     assert type(client) is InlineEngine
     client.close()
-
-
-def test_an_engine_that_does_not_exist_is_a_sentence(monkeypatch):
     monkeypatch.setenv("BERTVIZ_ENGINE", "rocket")
     with pytest.raises(EngineError, match="rocket"):
         connect()
 
 
-def test_uploads_are_listed_apart_from_the_models(inline, tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
+def test_uploads_are_listed_apart_from_the_models(client, tmp_path):
     archive = shutil.make_archive(str(tmp_path / "mine"), "zip", HF)
-    entry = inline.ask(add_upload)(archive, "mine")
-    assert inline.ask(earlier_uploads)() == (entry,)
-    assert entry not in inline.ask(models)()
+    entry = client.ask(add_upload)(archive, "mine")
+    assert client.ask(earlier_uploads)() == (entry,)
+    assert entry not in client.ask(models)()
 
 
-def test_names_on_the_hub_are_suggested(inline):
-    assert {"hub"} == {entry.origin for entry in inline.ask(suggested_models)()}
+def test_names_on_the_hub_are_suggested(client):
+    assert {"hub"} == {entry.origin for entry in client.ask(suggested_models)()}

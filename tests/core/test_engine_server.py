@@ -163,18 +163,9 @@ def test_the_processes_begin_before_much_is_imported_here():
     assert not {"dask", "distributed"} & set(modules)
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        "BERTVIZ_MAX_MODELS",
-        "BERTVIZ_MAX_TRACE_MB",
-        "BERTVIZ_TRAINING_SLOTS",
-        "BERTVIZ_LEASE_MINUTES",
-    ],
-)
-def test_a_limit_that_cannot_be_is_said_before_there_are_processes(limit):
-    begun, said = processes_begun(**{limit: "many"})
-    assert f"{limit} must be a whole number" in said
+def test_a_limit_that_cannot_be_is_said_before_there_are_processes():
+    begun, said = processes_begun(BERTVIZ_MAX_MODELS="many")
+    assert "BERTVIZ_MAX_MODELS must be a whole number" in said
     assert begun == []
 
 

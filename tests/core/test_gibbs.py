@@ -1,6 +1,7 @@
 """Chains repeat, resume, and draw what the model's distribution says."""
 
 import dataclasses
+import json
 import pickle
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 from bertviz_core.analysis.sampling import sampling_distribution
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.experiments.chain_results import GibbsSettings
+from bertviz_core.experiments import gibbs
+from bertviz_core.experiments.chain_results import GibbsRun, GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_chain, start_from_masks
 from tests.core.brute_force import ALLOWED, OracleWords, written
 from tests.core.cause_models import explorer_named
@@ -156,3 +158,23 @@ def test_what_cannot_be_is_refused(explorer):
             GibbsSettings(**one)
     with pytest.raises(CheckpointError, match="MLM"):
         start_chain(explorer_named("headless"), TEXT, settings)
+
+
+def test_a_chain_shows_its_steps_while_it_goes_on(explorer, monkeypatch):
+    monkeypatch.setattr(gibbs, "LOOK_SECONDS", 0.0)  # a report for each step
+    start = start_chain(explorer, TEXT, GibbsSettings(seed=4))
+    told = []
+
+    def progress(fraction, message, so_far=None):
+        told.append((fraction, json.loads(json.dumps(so_far))))
+
+    found = gibbs.follow_chain(explorer, start, 6, progress)
+    whole = run_chain(explorer, start, 6)
+    same(found, whole)
+    assert [fraction for fraction, _ in told] == [n / 6 for n in range(1, 7)]
+    for count, (_, raw) in enumerate(told, 1):
+        seen = GibbsRun.from_dict(start, raw, explorer.vocabulary)
+        assert (seen.num_steps, seen.end.step) == (count, count)
+        np.testing.assert_array_equal(seen.end.input_ids, whole.sequences()[count])
+        assert seen.tokens_after(count) == whole.tokens_after(count)
+        same(seen.then(run_chain(explorer, seen.end, 6 - count)), whole)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.experiments.residual_stream import residual_stream
+from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
 from tests.core.random_models import explorer_of, random_model
 from tests.core.traced_models import Traced
 
@@ -54,3 +54,12 @@ def test_an_update_of_nothing_has_no_direction():
     assert not found.feed_forward_norms[1].any()
     assert np.isnan(found.feed_forward_cosines[1]).all()
     assert np.isfinite(found.feed_forward_cosines[[0, 2]]).all()
+
+
+def test_the_similarity_of_layers_has_a_row_for_each(explorer):
+    found = layer_similarity(explorer.trace(TEXT))
+    assert found.shape == (4, 4)
+    np.testing.assert_allclose(np.diag(found), 1)
+    assert np.abs(
+        layer_similarity(explorer.trace("the cats", "a mat")) - found
+    ).max() > (1e-3)

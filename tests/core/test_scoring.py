@@ -7,6 +7,7 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments import masked_rows
 from bertviz_core.experiments.scoring import (
     VARIANTS,
+    score_known_words,
     score_minimal_pair,
     score_sentence,
     score_words,
@@ -166,3 +167,12 @@ def test_a_minimal_pair_stands_side_by_side(explorer):
     assert found.second.log_prob == pytest.approx(alone.log_prob)
     assert found.difference == pytest.approx(found.first.log_prob - alone.log_prob)
     assert seen == [0.5, 1.0]
+
+
+def test_words_that_cannot_be_scored_are_left_out(explorer):
+    text, words = "the [MASK] sat [MASK]", ("cat", "[MASK]", "dog", "e" * 9, "mats")
+    scores = score_known_words(explorer, text, words, 1)
+    assert [score.word for score in scores] == ["cat", "mats"]
+    expected = score_words(explorer, text, ["cat", "mats"], 1)
+    assert [one.log_prob for one in scores] == [one.log_prob for one in expected]
+    assert score_known_words(explorer, text, ("dog",), 1) == ()

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import sentence_states as module
 from bertviz_core.experiments.sentence_states import (
     find_word,
+    nearest_points,
     sentence_states,
+    vectors_at,
     word_senses,
 )
 from tests.core import oracle
@@ -188,3 +191,12 @@ def test_a_sentence_without_the_word_is_named(explorer):
         word_senses(explorer, ["cats"], "  ", "x")
     with pytest.raises(ValueError, match="senses"):
         word_senses(explorer, ["cats"], "cats", "xy")
+
+
+def test_the_nearest_points_of_a_layer_are_those_of_the_whole_vectors(explorer):
+    states = sentence_states(explorer, SENTENCES, "token")
+    np.testing.assert_array_equal(vectors_at(states, 2), states.states[2])
+    cosines = cosine_matrix(states.states[2])[1]
+    cosines[1] = -np.inf
+    expected = np.argsort(-cosines, kind="stable")[:3]
+    assert nearest_points(states, 2, 1, 3).ids.tolist() == expected.tolist()

@@ -157,3 +157,22 @@ def test_a_table_of_a_long_text_holds_the_tokens_around_one(asked, token, first)
     np.testing.assert_allclose(found.values, probs[rows, rows], rtol=1e-6)
     found = step_table(explorer, trace, "embedding_sum", token, 2, 3)
     assert found.values.shape == (3, CONFIG.hidden_size)
+
+
+def test_another_part_of_the_same_text_runs_that_part_alone(asked):
+    explorer, trace, steps = asked
+    for part in dict.fromkeys(step.part for step in steps):
+        before = explorer.num_forward_passes
+        part_numbers(explorer, trace, part, 3)
+        is_normed = explorer.config.pre_norm
+        num_parts = len(explorer.loaded.model.heads) + is_normed
+        assert explorer.num_forward_passes - before == (
+            num_parts if part == "heads" else 1
+        )
+
+
+def test_a_text_without_a_mask_has_the_word_head_too(asked):
+    explorer = asked[0]
+    *_, logits, probs = steps_for_one_token(explorer, explorer.trace("the cat"))
+    assert (logits.operation, probs.operation) == ("mlm_logits", "mlm_probs")
+    assert logits.shape == (1, CONFIG.vocab_size)

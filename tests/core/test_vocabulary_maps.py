@@ -18,11 +18,13 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments import vocabulary_maps
 from bertviz_core.experiments.stored_maps import digest_of, find_map, store_map
 from bertviz_core.experiments.vocabulary_maps import (
+    draw_vocabulary_map,
     exported_vectors,
     map_by_neighbours,
     map_by_pca,
+    vocabulary_map,
 )
-from bertviz_core.experiments.word_vectors import WordVectors
+from bertviz_core.experiments.word_vectors import WordVectors, word_vectors
 from bertviz_core.explorer import Explorer
 from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import HF
@@ -174,3 +176,18 @@ def test_the_bundled_maps_are_of_the_bundled_weights(model_id):
         assert found.coordinates.shape == (len(table), num_axes)
         assert found.quality.num_points == len(table)
         assert find_map(model_id, "0", num_axes, len(table)) is None
+
+
+def test_the_pca_map_is_there_at_once_and_the_other_when_it_was_drawn(cache, explorer):
+    words = word_vectors(explorer)
+    assert vocabulary_map(explorer, words).method == "pca"
+    assert vocabulary_map(explorer, words, 2, "tsne") is None
+    # Other settings than the usual ones are the visitor's own.
+    other = draw_vocabulary_map(explorer, words, "tsne", 2, 3, 3.0)
+    assert (other.seed, other.neighbourhood) == (3, 3.0)
+    assert vocabulary_map(explorer, words, 2, "tsne") is None
+    drawn = draw_vocabulary_map(explorer, words)
+    stored = vocabulary_map(explorer, words, 2, "tsne")
+    assert stored.is_stored
+    step = np.ptp(drawn.coordinates, axis=0).max() / 65_535
+    np.testing.assert_allclose(stored.coordinates, drawn.coordinates, atol=step + 1e-5)
