@@ -6,6 +6,7 @@ import functools
 import numpy as np
 
 from bertviz_core.experiments.cause_results import Target
+from tests.core import oracle
 from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
 
 TEXT = "The cats [MASK] on a mat"  # 9 tokens with those that are added
@@ -13,6 +14,7 @@ WORD = Target("mlm", 12, 4)
 TARGETS = (WORD, Target("nsp", 1), Target("classifier", 7))
 LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
 NEURONS = CONFIG.intermediate_size
+LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
 
 CONFIGS = {
     "post-norm": CONFIG,
@@ -35,9 +37,10 @@ def explorer_named(name):
     return _made(name)[0]
 
 
-def weights_named(name):
-    """The oracle's weights of the same model."""
-    return _made(name)[1]
+def model_named(name):
+    """The same model, and its weights as the oracle has them."""
+    explorer, weights = _made(name)
+    return explorer.loaded.model, weights
 
 
 def answer(explorer, target, interventions=None, text=TEXT, pair=None):
@@ -53,3 +56,18 @@ def answer(explorer, target, interventions=None, text=TEXT, pair=None):
     }[target.head].astype("float64")
     powers = np.exp(logits)
     return logits[target.index], powers[target.index] / powers.sum()
+
+
+def by_oracle(name, text, target, **masks):
+    """Probability and logit of a target by the oracle, with masks `[1, ...]`."""
+    explorer = explorer_named(name)
+    tokenized = explorer.tokenize(text)
+    inputs = {
+        "input_ids": tokenized.input_ids[None],
+        "token_type_ids": tokenized.token_type_ids[None],
+        "mlm_positions": [target.position],
+    }
+    found = oracle.forward(_made(name)[1], explorer.config, inputs | masks)
+    logits = found[LOGITS[target.head]][0]
+    powers = np.exp(logits)
+    return powers[target.index] / powers.sum(), logits[target.index]

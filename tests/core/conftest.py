@@ -1,42 +1,53 @@
 """Models that several tests read and none may change, and an engine."""
 
-import functools
-
 import pytest
 
 from bertviz_core.engine.inline import InlineEngine
-from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
+from tests.core.brute_force import OracleWords
+from tests.core.cause_models import explorer_named, model_named
+from tests.core.random_models import CONFIG, explorer_of, random_model
 
 
 @pytest.fixture(scope="session")
 def post_norm_model():
-    return random_model(CONFIG)
+    return model_named("post-norm")
 
 
 @pytest.fixture(scope="session")
 def pre_norm_model():
-    return random_model(PRE_NORM)
+    return model_named("pre-norm")
+
+
+@pytest.fixture(scope="session")
+def explorer():
+    return explorer_named("post-norm")
 
 
 @pytest.fixture(scope="session", params=["post-norm", "pre-norm"])
-def any_norm_model(request, post_norm_model, pre_norm_model):
-    return post_norm_model if request.param == "post-norm" else pre_norm_model
+def any_norm(request):
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def explorer_for():
-    """Gives the one explorer of a model, whose compiled functions all tests share."""
-    return functools.cache(explorer_of)
+def any_norm_model(any_norm):
+    return model_named(any_norm)
 
 
 @pytest.fixture(scope="session")
-def explorer(post_norm_model, explorer_for):
-    return explorer_for(post_norm_model[0])
+def any_norm_explorer(any_norm):
+    return explorer_named(any_norm)
 
 
 @pytest.fixture(scope="session")
-def any_norm_explorer(any_norm_model, explorer_for):
-    return explorer_for(any_norm_model[0])
+def other_explorer():
+    """Of the same shape as `explorer`, with other weights."""
+    return explorer_of(random_model(CONFIG, seed=12)[0])
+
+
+@pytest.fixture(scope="session")
+def words(post_norm_model):
+    """What the oracle of the same model says of words."""
+    return OracleWords(post_norm_model)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,3 @@
-"""The models at hand: what is listed, what an id means, what is kept."""
-
-import functools
 import os
 import re
 import shutil
@@ -25,9 +22,9 @@ from bertviz_core.checkpoints.library import (
 )
 from bertviz_core.errors import CheckpointError, StorageError
 from bertviz_core.experiments.stored_maps import find_map
-from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.visitor_tables import keep_table
 from bertviz_core.weights import as_numpy
+from tests.core.bundled import open_bundled
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
 CHINESE = "bert-mini-zh"
@@ -81,13 +78,12 @@ CLOZES = [
     ("[MASK]是一名护士。", "他", "她 他"),
     ("[MASK]是一名科学家。", "他", "她 他"),
 ]
-explorer_of = functools.cache(Explorer.open)
 
 
 @pytest.mark.parametrize(("text", "first", "stated"), CLOZES)
 def test_the_card_of_a_bundled_model_tells_the_truth(text, first, stated):
     model_id = DEFAULT_MODEL if text.isascii() else CHINESE
-    explorer = explorer_of(model_id)
+    explorer = open_bundled(model_id)
     logits = explorer.predict_masks(text).logits[0].astype("float64")
     found = np.exp(logits - np.logaddexp.reduce(logits))
     words = dict(zip(explorer.tokenizer.vocabulary, found, strict=True))

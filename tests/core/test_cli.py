@@ -1,6 +1,3 @@
-"""The command line: what it prints, what it writes, how it ends."""
-
-import functools
 import io
 import json
 import os
@@ -18,6 +15,7 @@ from bertviz_core.cli import main
 from bertviz_core.command_progress import download_progress
 from bertviz_core.errors import CheckpointError
 from bertviz_core.explorer import Explorer
+from tests.core.bundled import open_bundled
 from tests.core.checkpoint_copies import spare_rows_copy
 
 ROOT = Path(__file__).parents[2]
@@ -26,10 +24,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module", autouse=True)
 def opened_once():
     """Every command opens its model anew, as it is a process of its own elsewhere."""
-    opened = functools.cache(Explorer.open)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            Explorer, "open", lambda model_id, progress=None: opened(model_id)
+            Explorer, "open", lambda model_id, progress=None: open_bundled(model_id)
         )
         yield
 

@@ -18,6 +18,7 @@ from bertviz_core.model import compiled
 from bertviz_core.model.compile import uses_openvino
 from bertviz_core.model.compiled import INPUTS, CompiledForward
 from tests.core import oracle
+from tests.core.cause_models import explorer_named
 from tests.core.random_models import (
     BATCH,
     CONFIG,
@@ -131,15 +132,6 @@ def test_all_interventions_work_together(any_norm_forward):
     forward, weights = any_norm_forward
     expected = oracle.forward(weights, forward.model.config, everything())
     agree_everywhere(forward(everything()), expected)
-
-
-@pytest.mark.parametrize("axis", [1, 2], ids=["layers", "heads"])
-def test_one_row_of_edges_serves_all_layers_or_heads(any_norm_forward, axis):
-    forward, weights = any_norm_forward
-    edges = random_interventions("edge_mask")["edge_mask"].take([1], axis)
-    inputs = random_inputs() | {"edge_mask": edges}
-    expected = oracle.forward(weights, forward.model.config, inputs)
-    agree_everywhere(forward(inputs), expected)
 
 
 def test_a_half_precision_model_gives_float32_too():
@@ -338,7 +330,7 @@ np.savez(sys.argv[2], **results)
     reason="torch is not installed: pip install -r requirements-peers.txt",
 )
 def test_torch_gives_what_the_backend_here_gives(
-    post_norm_model, pre_norm_model, explorer_for, tmp_path
+    tmp_path,
 ):
     given = everything()
     paths = tmp_path / "given.npz", tmp_path / "torch.npz"
@@ -351,8 +343,8 @@ def test_torch_gives_what_the_backend_here_gives(
         timeout=300,
     )
     results = dict(np.load(paths[1]))
-    for order, model in (("post", post_norm_model[0]), ("pre", pre_norm_model[0])):
-        for name, array in explorer_for(model).forward(given).items():
+    for order in ("post", "pre"):
+        for name, array in explorer_named(f"{order}-norm").forward(given).items():
             agree(results.pop(f"{order}/{name}"), array)
     assert not results
 

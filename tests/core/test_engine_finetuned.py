@@ -22,28 +22,24 @@ from bertviz_core.finetune.request import (
 )
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import NAMES, number_data, random_data
-from tests.core.random_models import CONFIG, explorer_of, random_model
 
 RUN = "cd" * 16
-TEXT = "the cat sat on"
+TEXT, PAIR = "the cat sat", "a ."
 
 
 @pytest.fixture(scope="module")
-def models():
-    return {
-        "base": explorer_of(random_model(CONFIG, seed=11)[0]),
-        f"run:{RUN}": explorer_of(random_model(CONFIG, seed=12)[0]),
-    }
+def models(explorer, other_explorer):
+    return {"base": explorer, f"run:{RUN}": other_explorer}
 
 
 @pytest.fixture
 def run(models, monkeypatch):
-    """A run that ended; asks are counted by the forward passes of its models."""
+    """A run on pairs that ended."""
     source = TableSource(SAMPLES["en"])
     choice = DataChoice(source, ColumnChoice("text", "label", None, False))
     request = TrainingRequest("base", choice, FinetuneSettings(max_tokens=8))
     monkeypatch.setattr(run_store, "run_request", lambda run_id: request)
-    monkeypatch.setattr(run_store, "run_data", lambda run_id: random_data())
+    monkeypatch.setattr(run_store, "run_data", lambda run_id: random_data(pairs=True))
     monkeypatch.setattr(memory, "explorer", models.__getitem__)
     memory.ANSWERS.forget(lambda key: True)
     yield RUN
@@ -51,22 +47,24 @@ def run(models, monkeypatch):
 
 
 def test_nearest_rows_are_training_rows_with_their_labels(run, models):
-    found = tasks.nearest_training_rows(run, TEXT, count=4)
-    part = random_data().train
+    found = tasks.nearest_training_rows(run, TEXT, PAIR, count=4)
+    part = random_data(pairs=True).train
     trained = models[f"run:{RUN}"]
-    known = row_vectors(trained, part.texts, None, 8)
-    own = trained.trace(TEXT).pooled_output
+    known = row_vectors(trained, part.texts, part.pairs, 8)
+    own = trained.trace(TEXT, PAIR).pooled_output
     lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(own)
     order = np.argsort(-(known @ own) / lengths, kind="stable")[:4]
     assert [row.row for row in found.rows] == part.rows[order].tolist()
-    assert [row.text for row in found.rows] == [part.texts[i] for i in order]
+    assert [(row.text, row.pair) for row in found.rows] == [
+        (part.texts[i], part.pairs[i]) for i in order
+    ]
     assert [row.label for row in found.rows] == [NAMES[part.targets[i]] for i in order]
     assert found.num_searched == 23
 
 
 def test_vectors_of_the_training_rows_are_computed_once(run, models):
     trained = models[f"run:{RUN}"]
-    tasks.nearest_training_rows(run, TEXT)
+    tasks.nearest_training_rows(run, TEXT, PAIR)
     before = trained.num_forward_passes
     tasks.nearest_training_rows(run, "a mat sat")
     # One pass reads the text's classes, one its vector.
@@ -80,13 +78,14 @@ def test_labels_of_a_regression_are_numbers(run, monkeypatch):
 
 
 def test_head_change_compares_the_base_with_the_trained_model(run, models):
-    found = tasks.head_change(run, TEXT)
+    found = tasks.head_change(run, TEXT, PAIR)
     before, after = (
-        models[name].trace(TEXT).attention_probs for name in ("base", f"run:{RUN}")
+        models[name].trace(TEXT, PAIR).attention_probs
+        for name in ("base", f"run:{RUN}")
     )
     np.testing.assert_allclose(found.distances, head_change(before, after))
     assert found.distances.shape == (3, 7)
-    assert found.tokens[1:-1] == ("the", "cat", "sat", "on")
+    assert found.tokens[1:-1] == ("the", "cat", "sat", "[SEP]", "a", ".")
 
 
 def test_weights_of_both_models_are_compared_once(run, models):

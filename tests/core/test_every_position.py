@@ -6,17 +6,12 @@ import pytest
 from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments import every_position, masked_rows
 from bertviz_core.experiments.every_position import predict_every_position
-from tests.core.brute_force import OracleWords, written
+from tests.core.brute_force import written
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import CONFIG, VOCABULARY
 
 TEXT, PAIR = "the [MASK] sat", "cats ."
 HIDDEN = VOCABULARY.index("[MASK]")
-
-
-@pytest.fixture(scope="module")
-def words(post_norm_model):
-    return OracleWords(post_norm_model)
 
 
 @pytest.mark.parametrize("masked", [False, True])

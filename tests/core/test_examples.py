@@ -1,5 +1,3 @@
-"""Every script of examples/ runs as a reader would run it."""
-
 import os
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import pytest
 from bertviz_core.experiments.chain_results import GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_chain
 from bertviz_core.explorer import Explorer
+from tests.core.bundled import open_bundled
 
 ROOT = Path(__file__).parents[2]
 GOOGLE = ROOT / "tests" / "data" / "checkpoints" / "google_tiny"
@@ -52,7 +51,7 @@ def test_a_head_of_a_google_checkpoint():
 def test_masked_words_are_sampled():
     text = "The [MASK] sat."
     *steps, last = run("sample_masked_words", text, 5)
-    explorer = Explorer.open("bert-mini-en")
+    explorer = open_bundled("bert-mini-en")
     start = start_chain(explorer, text, GibbsSettings(top_k=20, seed=1))
     ids = run_chain(explorer, start, 5).end.input_ids[0]
     assert len(steps) == 5

@@ -1,5 +1,3 @@
-"""Chains repeat, resume, and draw what the model's distribution says."""
-
 import dataclasses
 import json
 import pickle
@@ -12,17 +10,12 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments import gibbs
 from bertviz_core.experiments.chain_results import GibbsRun, GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_chain, start_from_masks
-from tests.core.brute_force import ALLOWED, OracleWords, written
+from tests.core.brute_force import ALLOWED, written
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import VOCABULARY
 
 TEXT = "the [MASK] sat on ."
 HIDDEN = VOCABULARY.index("[MASK]")
-
-
-@pytest.fixture(scope="module")
-def words(post_norm_model):
-    return OracleWords(post_norm_model)
 
 
 def same(one, other):

@@ -13,7 +13,7 @@ from bertviz_core.analysis.treebank import (
 )
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.head_grammar import grammar_of_heads
-from bertviz_core.explorer import Explorer
+from tests.core.bundled import open_bundled
 
 # With a multiword token, an empty node and a subtype.
 CONLLU = """\
@@ -146,7 +146,7 @@ def test_few_cases_name_nothing():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_words_are_found_among_the_tokens_of_the_bundled_model(language):
-    explorer = Explorer.open(f"bert-mini-{language}")
+    explorer = open_bundled(f"bert-mini-{language}")
     for one in read_treebank(bundled_treebank(language)):
         text = explorer.tokenize(one.text)
         tokens = word_tokens(one, text)
@@ -158,7 +158,7 @@ def test_words_are_found_among_the_tokens_of_the_bundled_model(language):
 
 
 def test_a_chinese_head_finds_the_verb_of_an_object():
-    found = grammar_of_heads(Explorer.open("bert-mini-zh"), "zh")
+    found = grammar_of_heads(open_bundled("bert-mini-zh"), "zh")
     objects = found.relations.index("obj")
     assert found.counts[objects] >= LEAST_ROWS
     assert found.accuracies[objects].max() > 2 * found.baselines[objects]

@@ -1,5 +1,3 @@
-"""Probes, maps and separations of two models on the same rows."""
-
 import numpy as np
 import pytest
 
@@ -14,12 +12,12 @@ from bertviz_core.finetune.layer_comparison import (
 )
 from bertviz_core.finetune.row_prediction import token_rows
 from tests.core.finetune_samples import NAMES, number_data, random_data
-from tests.core.random_models import CONFIG, agree, explorer_of, random_model
+from tests.core.random_models import agree
 
 
 @pytest.fixture(scope="module")
-def two():
-    return tuple(explorer_of(random_model(CONFIG, seed=seed)[0]) for seed in (11, 12))
+def two(explorer, other_explorer):
+    return explorer, other_explorer
 
 
 @pytest.fixture(scope="module")

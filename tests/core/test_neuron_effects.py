@@ -8,29 +8,12 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import slopes as derivatives
 from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.targets import ask
-from tests.core import oracle
-from tests.core.cause_models import TARGETS, TEXT, WORD, explorer_named, weights_named
+from tests.core.cause_models import TARGETS, TEXT, WORD, by_oracle, explorer_named
 from tests.core.random_models import agree
 
 pytestmark = pytest.mark.tensorflow
 NAMES = ("post-norm", "pre-norm")
-LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
 STEP = 1e-4  # of a neuron's mask
-
-
-def by_hand(name, text, target, mask):
-    """The target's probability and logit by the oracle, with this mask."""
-    explorer, weights = explorer_named(name), weights_named(name)
-    tokenized = explorer.tokenize(text)
-    inputs = {
-        "input_ids": tokenized.input_ids[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-        "mlm_positions": [target.position],
-        "neuron_mask": mask[None],
-    }
-    logits = oracle.forward(weights, explorer.config, inputs)[LOGITS[target.head]][0]
-    powers = np.exp(logits)
-    return powers[target.index] / powers.sum(), logits[target.index]
 
 
 def shape_of(name):
@@ -43,13 +26,13 @@ def shape_of(name):
 def test_what_is_measured_is_what_switching_off_by_hand_gives(name, target):
     found = rank_neurons(explorer_named(name), TEXT, target, 6)
     everything = np.ones(shape_of(name))
-    before = by_hand(name, TEXT, target, everything)
+    before = by_oracle(name, TEXT, target, neuron_mask=everything[None])
     agree([found.before.probability, found.before.logit], before)
     assert len(set(map(tuple, found.neurons.tolist()))) == 6
     for index, place in enumerate(found.neurons.tolist()):
         mask = everything.copy()
         mask[tuple(place)] = 0
-        after = by_hand(name, TEXT, target, mask)
+        after = by_oracle(name, TEXT, target, neuron_mask=mask[None])
         agree([found.probabilities[index], found.logits[index]], after)
         change = np.subtract(after, before)
         agree([found.delta_probabilities[index], found.delta_logits[index]], change)
@@ -67,7 +50,7 @@ def test_every_neuron_of_every_layer_is_estimated_as_small_steps_find(name):
         for step in (STEP, -STEP):
             mask = np.ones(shape)
             mask[place] += step
-            ends.append(by_hand(name, TEXT, WORD, mask)[0])
+            ends.append(by_oracle(name, TEXT, WORD, neuron_mask=mask[None])[0])
         slopes[place] = (ends[0] - ends[1]) / (2 * STEP)
     question = ask(explorer_named(name), TEXT, WORD)
     on = np.ones((1, *shape))

@@ -1,5 +1,3 @@
-"""What a mask keeps out, in the real models and each precision; what rows cost."""
-
 import math
 
 import numpy as np
@@ -7,10 +5,10 @@ import pytest
 
 from bertviz_core.analysis.padding import in_batches, mask_arithmetic, padding_cost
 from bertviz_core.experiments.padding import padded_pair
-from bertviz_core.explorer import Explorer
 from bertviz_core.pretrain.padding_costs import WAYS, padding_costs
 from bertviz_core.sentences import bundled_sentences
 from tests.core import oracle
+from tests.core.bundled import open_bundled
 from tests.core.test_wrong_formulas import TEXTS, weights_in
 
 OTHER = {"bert-mini-zh": "我们昨天一起去公园看花了。"}
@@ -19,7 +17,7 @@ LANGUAGES = {"bert-mini-zh": "zh"}
 
 @pytest.fixture(scope="module", params=TEXTS)
 def bundled(request):
-    return Explorer.open(request.param)
+    return open_bundled(request.param)
 
 
 def test_the_leak_is_the_oracles(bundled):

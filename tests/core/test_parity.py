@@ -21,6 +21,7 @@ from bertviz_core.experiments.reference import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.compiled import CompiledForward
+from tests.core.bundled import open_bundled
 from tests.core.random_models import agree
 from tests.make_golden import SENTENCES
 
@@ -45,7 +46,7 @@ def run_tiny(name):
 
 def run_bundled(name):
     """The same of the tokens and words that are kept."""
-    ours, reference = outputs_beside_reference(Explorer.open(name))
+    ours, reference = outputs_beside_reference(open_bundled(name))
     return ours, reference, np.ones((1, len(reference["rows"])), bool)
 
 
@@ -84,7 +85,7 @@ def test_the_tolerance_would_notice_the_other_gelu(tmp_path):
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_the_page_is_told_the_largest_difference(name):
-    explorer = Explorer.open(name)
+    explorer = open_bundled(name)
     found = check_against_reference(explorer)
     assert found.source.startswith("transformers ")
     assert found.tokens == explorer.tokenize(*SENTENCES[name]).tokens

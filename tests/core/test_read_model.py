@@ -1,5 +1,3 @@
-"""What is read off the model beside its steps: a layer's life, weights, the sheet."""
-
 import inspect
 from xml.etree import ElementTree
 
@@ -13,7 +11,6 @@ from bertviz_core.experiments.layer_steps import StepReader
 from bertviz_core.experiments.primer import both_orders_of_a_block, keras_primer
 from bertviz_core.experiments.step_table import OPERATIONS, describe
 from bertviz_core.experiments.weight_pictures import weight_picture, weight_values
-from bertviz_core.explorer import Explorer
 from bertviz_core.figures.formula_sheet import (
     as_mathml,
     chapter_of,
@@ -24,6 +21,7 @@ from bertviz_core.figures.formula_sheet import (
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.layers import Dense
 from tests.core import oracle
+from tests.core.bundled import open_bundled
 from tests.core.test_wrong_formulas import TEXTS, weights_in
 
 MATHML = "{http://www.w3.org/1998/Math/MathML}math"
@@ -32,7 +30,7 @@ HEADS = ("pooler", "mlm", "nsp", "classifier")
 
 @pytest.fixture(scope="module", params=TEXTS)
 def bundled(request):
-    return Explorer.open(request.param)
+    return open_bundled(request.param)
 
 
 def test_a_layer_gets_its_weights_when_it_is_built():

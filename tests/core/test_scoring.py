@@ -12,17 +12,12 @@ from bertviz_core.experiments.scoring import (
     score_sentence,
     score_words,
 )
-from tests.core.brute_force import OracleWords, written
+from tests.core.brute_force import written
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import VOCABULARY
 
 HIDDEN = VOCABULARY.index("[MASK]")
 SENTENCE = "the cats sat e红 ."  # cat ##s; e 红
-
-
-@pytest.fixture(scope="module")
-def words(post_norm_model):
-    return OracleWords(post_norm_model)
 
 
 def rank(log_probs, index):

@@ -29,6 +29,7 @@ from bertviz_core.experiments.word_vectors import solve_analogy, word_vectors
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentence_splitting import neighbouring_sentences
 from bertviz_core.sentences import bundled_passages
+from tests.core.bundled import open_bundled
 
 # Short and long, with no mask, one and two.
 TEXTS = {
@@ -63,12 +64,11 @@ ANALOGIES = {
 }
 LASTING = {"en": "The sun is shining and the sky is blue.", "zh": "我非常喜欢音乐。"}
 
-opened = functools.cache(Explorer.open)
 both = pytest.mark.parametrize("language", ["en", "zh"])
 
 
 def model(language: str) -> Explorer:
-    return opened(f"bert-mini-{language}")
+    return open_bundled(f"bert-mini-{language}")
 
 
 @both

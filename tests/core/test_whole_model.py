@@ -5,7 +5,6 @@ import pytest
 
 from bertviz_core.analysis.flows import follow_down
 from bertviz_core.analysis.sampling import softmax
-from bertviz_core.checkpoints.library import open_model
 from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.whole_model import (
@@ -20,10 +19,10 @@ from bertviz_core.experiments.whole_model import (
     usual_focus,
     whole_model,
 )
-from bertviz_core.explorer import Explorer
 from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
 from bertviz_core.interventions import Interventions
 from bertviz_core.weights import as_numpy
+from tests.core.bundled import open_bundled
 from tests.core.random_models import agree
 from tests.payloads import unpacked
 
@@ -38,7 +37,7 @@ class Asked:
     """A bundled model, its trace and what is told of it."""
 
     def __init__(self, name):
-        self.explorer = Explorer(open_model(name))
+        self.explorer = open_bundled(name)
         self.trace = self.explorer.trace(TEXTS[name])
         self.picture = whole_model(self.explorer, self.trace)
         self.focus = usual_focus(self.trace.tokenized)

@@ -18,10 +18,10 @@ from bertviz_core.experiments.wrong_formulas import (
     held_out_with,
     wrong_in,
 )
-from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import bundled_sentences
 from bertviz_core.weights import as_numpy
 from tests.core import oracle
+from tests.core.bundled import open_bundled
 from tests.core.matrix_latex import right_side
 from tests.core.random_models import CONFIG, explorer_of, random_model
 
@@ -133,7 +133,7 @@ def softmax(logits):
 
 @pytest.fixture(scope="module", params=TEXTS)
 def bundled(request):
-    explorer = Explorer.open(request.param)
+    explorer = open_bundled(request.param)
     return explorer, weights_in(explorer.loaded.model)
 
 
@@ -199,7 +199,7 @@ def test_the_served_model_stays_as_it_is(bundled):
 
 def test_the_score_is_that_of_the_sentences_one_by_one(monkeypatch):
     monkeypatch.setattr(wrong_formulas, "NUM_SENTENCES", 5)
-    explorer, told = Explorer.open(DEFAULT_MODEL), []
+    explorer, told = open_bundled(DEFAULT_MODEL), []
     found = held_out_with(
         explorer, "score_scale", "en", lambda share, said: told.append(share)
     )
