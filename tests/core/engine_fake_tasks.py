@@ -41,26 +41,12 @@ def break_on(secret):
 
 
 @task()
-def die_until(marker):
-    """Kills its process; the second time it finds the marker and lives."""
-    if Path(marker).exists():
-        return os.getpid()
-    Path(marker).write_text(str(os.getpid()))
-    return die()
-
-
-@task()
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@task()
 def die_once_there(path, deaths):
     """Kills its process when the file is there, and notes it before."""
     wait_for(path)
     with Path(deaths).open("a") as file:
         file.write("x")
-    return die()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @task()

@@ -132,18 +132,6 @@ def test_calls_that_were_answered_are_forgotten(engine):
     assert max(client.run(tasks.num_remembered).values()) <= 10
 
 
-def test_a_call_whose_worker_is_killed_is_tried_again(engine, tmp_path):
-    marker = tmp_path / "marker"
-    after = engine.ask(tasks.die_until)(marker=str(marker))
-    assert int(marker.read_text()) != after
-
-
-def test_a_call_that_kills_every_worker_ends_in_a_sentence(engine):
-    with pytest.raises(EngineError, match="crashed repeatedly"):
-        engine.ask(tasks.die)()
-    assert engine.ask(tasks.echo)(value=7) == 7
-
-
 def test_a_call_that_hangs_gives_its_place_back_and_its_neighbour_is_answered(
     engine, tmp_path, monkeypatch
 ):
@@ -370,18 +358,6 @@ def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     assert engine.ask(tasks.echo)(value=5) == 5
 
 
-def test_a_closed_engine_leaves_no_process_and_says_that_it_is_closed():
-    engine = ClusterEngine()
-    engine.ask(tasks.process_id)()
-    processes = processes_of(engine)
-    engine.close()
-    engine.close()
-    _, alive = psutil.wait_procs(processes, timeout=30)
-    assert not alive
-    with pytest.raises(EngineError, match="shutting down"):
-        engine.ask(tasks.echo)(value=5)
-
-
 def test_an_engine_that_is_closed_while_it_starts_leaves_no_process():
     before = set(psutil.Process().children(recursive=True))
     ClusterEngine().close()
@@ -452,3 +428,15 @@ def test_a_job_waits_for_a_worker_that_was_there_and_for_no_other(monkeypatch):
     scheduler.answers = [["call"], ["call"]]
     with pytest.raises(EngineError, match="kind of task"):
         remote._require_worker("job")
+
+
+def test_a_closed_engine_leaves_no_process_and_says_that_it_is_closed(engine):
+    """The last to use it."""
+    engine.ask(tasks.process_id)()
+    processes = processes_of(engine)
+    engine.close()
+    engine.close()
+    _, alive = psutil.wait_procs(processes, timeout=30)
+    assert not alive
+    with pytest.raises(EngineError, match="shutting down"):
+        engine.ask(tasks.echo)(value=5)

@@ -1,5 +1,3 @@
-"""Calls and jobs, through the engine that needs no other process."""
-
 import logging
 import threading
 import time

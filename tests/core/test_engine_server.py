@@ -1,5 +1,3 @@
-"""A process like a Streamlit server: what it loads, and what it leaves behind."""
-
 import contextlib
 import json
 import os

@@ -1,5 +1,3 @@
-"""The whole way of a training through the engine, in this process and in others."""
-
 import errno
 import os
 import signal
@@ -62,13 +60,9 @@ def patience(monkeypatch):
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cache")
-    before = os.environ.get("BERTVIZ_CACHE")
-    os.environ["BERTVIZ_CACHE"] = str(folder)
-    yield folder
-    del os.environ["BERTVIZ_CACHE"]
-    if before is not None:
-        os.environ["BERTVIZ_CACHE"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BERTVIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -128,11 +122,6 @@ def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
     assert [row.row for row in rows] == [3, 43]  # the first row is the header
     assert rows[0].text.startswith("ba ")
     assert rows[0].label == "no"
-
-
-def test_a_layout_of_ones_own_wins_over_the_guess(inline):
-    source = TableSource(keep_table(table_bytes()), has_header=False)
-    assert inline.ask(read_table)(source).num_rows == 43
 
 
 def test_a_table_that_is_gone_is_told_though_it_was_kept_in_memory(inline):
@@ -213,15 +202,6 @@ def test_a_request_can_be_asked_again_when_the_upload_is_gone(inline, done):
     assert check.num_rows == 42
 
 
-def test_the_log_for_tensorboard_can_be_taken_away(inline, done):
-    path = inline.trainings.log(done[0].run_id)
-    assert zipfile.ZipFile(path).namelist()
-    other = finished(inline, inline.trainings.start(request_of(inline)))
-    assert other.state == "done"
-    with pytest.raises(TrainingError, match="no such file"):
-        inline.trainings.log(other.run_id)
-
-
 def test_a_full_disk_is_told_of_a_log_and_gets_no_fuller(inline, monkeypatch):
     folder = run_files.create_run(request_of(inline), "0" * 32)
     before = {path.name for path in folder.iterdir()}
@@ -255,8 +235,13 @@ def test_a_page_that_is_open_keeps_its_table_and_its_run(inline, done):
     assert not any(map(visitor_files.is_abandoned, folders))
 
 
-def test_what_is_forgotten_is_gone(inline):
+def test_a_log_is_there_if_asked_for_and_what_is_forgotten_is_gone(inline, done):
+    path = inline.trainings.log(done[0].run_id)
+    assert zipfile.ZipFile(path).namelist()
     status = finished(inline, inline.trainings.start(request_of(inline)))
+    assert status.state == "done"
+    with pytest.raises(TrainingError, match="no such file"):
+        inline.trainings.log(status.run_id)
     inline.ask(training_outcome)(status.run_id)
     inline.trainings.remove(status.run_id)
     outcome = inline.ask(training_outcome)
@@ -348,3 +333,8 @@ def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
     os.utime(folder / "lease", (1.0, 1.0))
     cluster.trainings.look()
     wait_until(lambda: run_files.status_of(folder).is_finished)
+
+
+def test_a_layout_of_ones_own_wins_over_the_guess(inline):
+    source = TableSource(keep_table(table_bytes()), has_header=False)
+    assert inline.ask(read_table)(source).num_rows == 43

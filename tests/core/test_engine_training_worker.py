@@ -1,5 +1,3 @@
-"""The worker that trains: it comes when it is needed, dies alone, and goes again."""
-
 import asyncio
 import io
 import os
@@ -33,14 +31,13 @@ from tests.core.engine_waiting import wait_until
 SAMPLE = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "topic"))
 
 
-@pytest.fixture
-def engine(tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
-    engine = ClusterEngine(
-        train=f"{engine_fake_trainings.__name__}:train",
-    )
-    yield engine
-    engine.close()
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BERTVIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
+        engine = ClusterEngine(train=f"{engine_fake_trainings.__name__}:train")
+        yield engine
+        engine.close()
 
 
 def trainers(engine):
