@@ -293,45 +293,9 @@ def test_every_key_is_used_in_the_code():
     assert unused == set()
 
 
-def test_the_search_for_keys_sees_literals_and_patterns():
-    code = "t('app.model'); t(f'home.{x}_short'); t(f'{x}.title'); d['nothing.here']"
-    keys, patterns = written_keys(ast.parse(f"{code}; t(f'{{x}}.{{y}}')"))
-    assert keys == {"app.model"}
-    assert patterns == {r"home\.[a-z0-9_]+_short", r"[a-z0-9_]+\.title"}
-
-
 @pytest.mark.parametrize("path", FACE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_hold_no_text_of_their_own(path):
     assert bare_literals(parsed(path)) == []
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "st.title('Hello')",
-        "st.sidebar.button(label='Press')",
-        "column.markdown(f'{count} words')",
-        "st.selectbox(t('app.model'), ['one', 'two'])",
-        "st.text_input(t('app.model'), help='Type')",
-        "st.markdown('a' if x else 'b')",
-    ],
-)
-def test_the_search_for_bare_text_finds_it(code):
-    assert bare_literals(ast.parse(code))
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "st.title(t('app.model'), icon=':material/home:')",
-        "st.markdown(f':material/info: {t(key)}')",
-        "st.button(t('app.model'), key='press', type='tertiary')",
-        "st.page_link('pages/home/home.py')",
-        "st.session_state.get('model')",
-    ],
-)
-def test_the_search_for_bare_text_leaves_the_rest_alone(code):
-    assert not bare_literals(ast.parse(code))
 
 
 def test_every_error_template_is_a_literal():
@@ -355,11 +319,6 @@ def test_every_translated_error_can_still_happen():
     assert (
         set(error_translations()) - {template for template, _ in all_raised()} == set()
     )
-
-
-def test_the_search_for_errors_sees_joined_literals_and_refuses_f_strings():
-    tree = ast.parse("raise TextError('a ' 'b', x=1)\nraise TextError(f'a {x}')")
-    assert raised_templates(tree) == ["a b", None]
 
 
 # Where the word means something else ("weights" as a verb, confidence intervals, the

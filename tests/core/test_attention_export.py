@@ -1,5 +1,3 @@
-"""Saved pictures, tables and pages of attention hold what the screen shows."""
-
 import base64
 import dataclasses
 import struct

@@ -1,5 +1,3 @@
-"""One matrix or number a head of a text's attention, and the small pictures of it."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Saved pictures of attention: nothing leaves the paper, and lines are counted."""
-
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""What holds on this backend of Keras holds on others: the same tests, run there."""
-
 import importlib.util
 import os
 import subprocess

@@ -1,5 +1,3 @@
-"""Where files of visitors lie until the engine has taken them."""
-
 import contextlib
 import os
 import time

@@ -1,5 +1,3 @@
-"""Whatever takes long stops where the one who is told how far it is says so."""
-
 import numpy as np
 import pytest
 
@@ -41,7 +39,12 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_who_is_told_may_cancel(explorer, name):
+def test_who_is_told_hears_how_it_goes_on_and_may_cancel(explorer, name):
+    told = []
+    LONG[name](explorer, lambda done, *_: told.append(done))
+    assert told == sorted(told)
+    assert 0 <= told[0] <= told[-1] <= 1
+
     def cancel(*_):
         raise InterruptedError
 

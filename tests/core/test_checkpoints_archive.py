@@ -1,5 +1,3 @@
-"""Zip files from strangers: what they hold is taken, what they try is refused."""
-
 import stat
 import struct
 import zipfile

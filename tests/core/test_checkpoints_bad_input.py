@@ -1,5 +1,3 @@
-"""A checkpoint that is wrong in any way is refused in one sentence."""
-
 import json
 import pickle
 import struct

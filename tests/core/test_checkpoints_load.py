@@ -1,5 +1,3 @@
-"""What loads, under which names and formats, and what the report says of it."""
-
 import json
 
 import ml_dtypes

@@ -1,5 +1,3 @@
-"""One table holds every weight of the model, once, under three names."""
-
 import pytest
 
 from bertviz_core.checkpoints.names import (

@@ -1,5 +1,3 @@
-"""Chinese characters that belong together, by the length that a reader names."""
-
 import dataclasses
 
 import numpy as np

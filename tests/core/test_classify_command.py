@@ -1,5 +1,3 @@
-"""The command `classify`: one text, or a table."""
-
 import csv
 import dataclasses
 import json

@@ -1,5 +1,3 @@
-"""How often dropout drops, what it makes of the rest, and its gradient."""
-
 import numpy as np
 import pytest
 import tensorflow as tf

@@ -1,5 +1,3 @@
-"""The bounded cache: what it keeps, what it drops, who computes."""
-
 import threading
 import time
 
@@ -15,13 +13,6 @@ def made(value, log):
         return value
 
     return make
-
-
-def test_a_value_is_made_once():
-    log = []
-    cache = BoundedCache(3)
-    assert [cache.get("a", made(5, log)) for _ in range(4)] == [5] * 4
-    assert log == [5]
 
 
 def test_what_was_used_last_stays():

@@ -1,5 +1,3 @@
-"""Gradients run on TensorFlow, in a worker that starts with the first of them."""
-
 import os
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Jobs on the caller's side: states, cancelling, forgetting."""
-
 import threading
 
 import pytest

@@ -1,5 +1,3 @@
-"""Numbers and words from the environment: one rule for all of each."""
-
 import pytest
 
 from bertviz_core.engine.worker_specs import SLOTS_VARIABLE, training_slots

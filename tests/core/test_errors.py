@@ -1,5 +1,3 @@
-"""Errors carry their sentence, its template and its numbers between processes."""
-
 import ast
 import pickle
 import string

@@ -1,7 +1,4 @@
-"""Text in, trace out, on a tiny random model."""
-
 import dataclasses
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -162,14 +159,3 @@ def test_information_describes_the_model(explorer, headless):
     assert info.report.loaded == ("a",)
     assert headless.info().heads == ()
     assert headless.info().num_weights < info.num_weights
-
-
-def test_threads_share_an_explorer_and_every_pass_is_counted(explorer):
-    texts = ["cat " * (1 + n % 8) + "[MASK]" * (n % 2) for n in range(30)]
-    before = explorer.num_forward_passes
-    with ThreadPoolExecutor(max_workers=6) as pool:
-        together = list(pool.map(explorer.trace, texts))
-    assert explorer.num_forward_passes == before + len(texts)
-    for text, trace in zip(texts, together, strict=True):
-        assert trace.tokenized.text == text
-        agree(trace.pooled_output, explorer.trace(text).pooled_output, 1e-6)

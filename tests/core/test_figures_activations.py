@@ -1,5 +1,3 @@
-"""Figures of the activations page: what stands where, and in whose words."""
-
 from dataclasses import fields, replace
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Figures before and after training carry the numbers that they were given."""
-
 import numpy as np
 
 from bertviz_core.figures.before_after import (

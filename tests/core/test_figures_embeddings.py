@@ -1,5 +1,3 @@
-"""Figures of embeddings draw the numbers that they are given, and plotly takes them."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Figures of an evaluation carry the numbers that they were given."""
-
 import json
 
 import numpy as np

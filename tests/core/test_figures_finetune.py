@@ -1,5 +1,3 @@
-"""Figures of the fine-tuning page: what stands where, and in whose words."""
-
 from dataclasses import fields
 
 import numpy as np

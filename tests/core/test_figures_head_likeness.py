@@ -22,6 +22,8 @@ def test_every_distance_stands_in_its_place():
     np.testing.assert_allclose(trace["z"], values, atol=5e-4)
     assert trace["x"] == trace["y"] == names
     go.Figure(json.loads(text))
+    with pytest.raises(ValueError, match="2 x 2"):
+        head_likeness_figure(np.ones((2, 3)), ["a", "b"], title="", side_title="")
 
 
 def test_many_heads_have_fewer_labels_and_stay_small():
@@ -29,8 +31,3 @@ def test_many_heads_have_fewer_labels_and_stay_small():
     ticks = json.loads(text)["layout"]["xaxis"]["tickvals"]
     assert ticks == names[::4]
     assert len(text) < 200_000
-
-
-def test_names_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="2 x 2"):
-        head_likeness_figure(np.ones((2, 3)), ["a", "b"], title="", side_title="")

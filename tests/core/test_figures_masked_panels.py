@@ -1,5 +1,3 @@
-"""What the figures of the questions about masked words say, number by number."""
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest

@@ -1,5 +1,3 @@
-"""Figures of masked-word prediction: what stands where, in any script."""
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest

@@ -1,5 +1,3 @@
-"""Chinese titles stand upright, others stay where they are."""
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest

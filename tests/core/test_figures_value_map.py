@@ -1,5 +1,3 @@
-"""Maps of values show every number, and say the strongest in writing."""
-
 import json
 
 import numpy as np

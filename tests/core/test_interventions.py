@@ -1,5 +1,3 @@
-"""Interventions: which are refused, and what each changes in a trace."""
-
 import pickle
 
 import numpy as np
@@ -119,17 +117,3 @@ def test_a_replaced_state_is_the_new_one_and_the_rest_follows(explorer, whole):
     agree(changed.attention_probs[:2], whole.attention_probs[:2], 0)
     assert_differs(changed.hidden_states[3, 0], whole.hidden_states[3, 0])
     assert np.isfinite(changed.mlm_logits).all()
-
-
-def test_interventions_that_leave_everything_change_nothing(explorer, whole):
-    tokens = whole.tokenized.num_tokens
-    nothing = Interventions(
-        head_mask=np.ones((LAYERS, HEADS)),
-        edge_mask=np.ones((1, 1, tokens, tokens)),
-        neuron_mask=np.ones((LAYERS, INNER)),
-        replace_mask=np.zeros((LAYERS + 1, tokens)),
-        replacement=np.ones((LAYERS + 1, tokens, HIDDEN)),
-    )
-    same = explorer.trace(TEXT, interventions=nothing)
-    for name in PARTS:
-        agree(getattr(same, name), getattr(whole, name), 1e-6)

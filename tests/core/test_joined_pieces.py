@@ -1,5 +1,3 @@
-"""Pieces read like a text again."""
-
 import pytest
 
 from bertviz_core.analysis.joined_pieces import join_pieces

@@ -1,5 +1,3 @@
-"""A line is a sentence, with the name of its group before it if it has one."""
-
 import numpy as np
 import pytest
 

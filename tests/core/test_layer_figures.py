@@ -1,5 +1,3 @@
-"""Figures of the layers page: what is drawn is what was given."""
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest

@@ -1,5 +1,3 @@
-"""Masks in a text: spellings, clickable words, hiding and putting back."""
-
 import json
 import random
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.experiments.cause_results import Switches
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.neurons import (
     neuron_activations,
@@ -14,10 +13,8 @@ from bertviz_core.experiments.neurons import (
     words_of_neuron,
     words_of_neuron_here,
 )
-from bertviz_core.experiments.switching import switch_off
-from bertviz_core.interventions import Interventions
 from tests.core import oracle
-from tests.core.cause_models import TARGETS, answer, explorer_named
+from tests.core.cause_models import explorer_named
 from tests.core.random_models import (
     CONFIG,
     VOCABULARY,
@@ -106,19 +103,6 @@ def test_words_at_a_token_are_the_lens_with_less_the_lens_without(
     agree(found.promoted_changes, np.sort(changes)[::-1], 5e-6)
     agree(found.suppressed_changes, np.sort(changes), 5e-6)
     assert (found.reading, found.token) == ("head", token)
-
-
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
-def test_switching_off_gives_what_the_masked_network_gives(case, target):
-    mask = np.ones((LAYERS, NEURONS), "float32")
-    mask[0, 4] = mask[2, 9] = 0
-    switches = Switches(neurons=((0, 4), (2, 9)))
-    found = switch_off(case.explorer, TEXT, target, switches)
-    before = answer(case.explorer, target)
-    after = answer(case.explorer, target, Interventions(neuron_mask=mask))
-    agree(found.delta_probability, after[1] - before[1])
-    agree(found.delta_logit, after[0] - before[0])
-    assert abs(found.delta_logit) > 1e-4
 
 
 def test_factors_are_those_of_the_positive_activations_of_the_layers(case):

@@ -9,6 +9,7 @@ from bertviz_core.experiments.next_sentence import (
     predict_next_sentence,
     run_shuffled_test,
 )
+from bertviz_core.experiments.random_weights import shuffled_explorer
 from tests.core import oracle
 from tests.core.cause_models import explorer_named
 
@@ -142,3 +143,13 @@ def test_what_cannot_be_asked_is_refused(explorer):
         predict_next_sentence(headless, "the", "cat")
     with pytest.raises(CheckpointError, match="NSP"):
         run_shuffled_test(headless, PAIRS)
+
+
+def test_a_network_with_random_weights_can_be_asked(explorer):
+    pairs = PAIRS[:2]
+    own, other = (
+        run_shuffled_test(explorer, pairs, random_weights=has) for has in (False, True)
+    )
+    expected = run_shuffled_test(shuffled_explorer(explorer, 0), pairs)
+    np.testing.assert_allclose(other.probabilities, expected.probabilities, atol=1e-5)
+    assert np.abs(other.probabilities - own.probabilities).max() > 1e-3

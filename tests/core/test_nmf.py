@@ -1,5 +1,3 @@
-"""Factorisation: known parts are found again, the error falls and is the real one."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Many pictures in one message: what is drawn from it is what plotly draws."""
-
 from __future__ import annotations
 
 import numpy as np

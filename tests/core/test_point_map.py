@@ -1,5 +1,3 @@
-"""What a map of points is sent is small, exact to a step, and says what it is worth."""
-
 from pathlib import Path
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Positions are measured one by one, and what stands apart was measured to do so."""
-
 import numpy as np
 import pytest
 

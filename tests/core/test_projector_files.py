@@ -1,5 +1,3 @@
-"""The projector's files read back as what was written."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Keras without what it would bring along, and nobody else without it."""
-
 import importlib
 import os
 import subprocess
@@ -57,7 +55,6 @@ def spare(monkeypatch, capsys):
     ("asked", "environment", "expected"),
     [
         ("", {}, "openvino"),
-        ("'tensorflow'", {}, "tensorflow"),
         ("'tensorflow'", {"KERAS_BACKEND": "openvino"}, "openvino"),
     ],
 )

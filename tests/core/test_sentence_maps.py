@@ -1,5 +1,3 @@
-"""Maps of sentences are those of their vectors, layer by layer, with what they keep."""
-
 import numpy as np
 import pytest
 

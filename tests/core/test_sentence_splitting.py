@@ -1,5 +1,3 @@
-"""Sentences and neighbours, in both languages."""
-
 import pytest
 
 from bertviz_core.sentence_splitting import neighbouring_sentences, split_sentences

@@ -1,5 +1,3 @@
-"""Many sentences give what each gives alone, and words are found where they stand."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""What is shown of an attention matrix is what the options say, and no more."""
-
 import numpy as np
 import pytest
 

@@ -142,15 +142,6 @@ def test_a_relu_dies_while_it_trains_and_its_leaky_twin_comes_back():
     assert leaky.losses[-1] < relu.losses[-1] < relu.losses[0]
 
 
-def test_no_leaky_neuron_dies_and_no_neuron_is_born_dead():
-    relus = [train("relu", seed=seed, learning_rate=0.3) for seed in range(4)]
-    assert any((one.died_at() > 0).any() for one in relus)
-    for seed, relu in enumerate(relus):
-        assert (relu.activity[0] > 0).all()
-        leaky = train("leaky_relu", parameter=0.05, seed=seed, learning_rate=0.3)
-        assert (leaky.died_at() == -1).all()
-
-
 def test_the_measured_gradient_is_that_of_the_loss(monkeypatch):
     """One step of the training, checked by moving each first weight a little."""
     first = dying_neurons._first_weights(5)
@@ -276,3 +267,12 @@ def test_three_steps_back_give_the_slope_of_the_loss(name):
     by_bias = (found.residuals * found.out * found.slopes).sum()
     both = math.hypot(found.terms.sum(), by_bias)
     assert both == pytest.approx(training.gradients[step, neuron])
+
+
+def test_no_leaky_neuron_dies_and_no_neuron_is_born_dead():
+    relus = [train("relu", seed=seed, learning_rate=0.3) for seed in range(4)]
+    assert any((one.died_at() > 0).any() for one in relus)
+    for seed, relu in enumerate(relus):
+        assert (relu.activity[0] > 0).all()
+        leaky = train("leaky_relu", parameter=0.05, seed=seed, learning_rate=0.3)
+        assert (leaky.died_at() == -1).all()

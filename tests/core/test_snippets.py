@@ -1,5 +1,3 @@
-"""Short programs: whatever a reader typed stays the inside of a literal."""
-
 import ast
 import inspect
 import re

@@ -4,8 +4,6 @@ What a step reads bears the letter that the formula of the step before it explai
 a letter that changes on the way is found as well. Weights are the oracle's.
 """
 
-import functools
-
 import numpy as np
 import pytest
 
@@ -47,12 +45,8 @@ class Walk:
         self.edges, self.reader = case.edges, StepReader(case.explorer, case.trace)
         self.steps = {step.name: step for step in self.reader.steps}
 
-    def step(self, operation):
-        """Of the middle layer, if it is one of a layer."""
-        return self.steps.get(operation) or self.steps[f"layer_1/{operation}"]
-
-    def check(self, step, formula):
-        found = self._right_side(step, formula)
+    def check(self, step):
+        found = self._right_side(step, step.formula)
         expected = self.reader.values(step.name).astype("float64")
         # With equal shapes: one number would be close to an array of the same. What is
         # shown is of a pass in float32, and sums of numbers near 1.
@@ -135,50 +129,10 @@ class Walk:
         return found
 
 
-# What is written, and a slip of the pen: one of each kind.
-SLIPS = [
-    ("post-norm, sparse", "word_embeddings", r"\mathrm{id}(t)", "t"),
-    ("pre-norm, relu, sparse", "embedding_norm", r"\sigma^2", r"\sigma"),
-    ("post-norm, sparse", "query", " + b^{Q}_n", ""),
-    ("pre-norm, relu, sparse", "key", "W^{K}_n", "W^{K}_1"),
-    ("post-norm, sparse", "attention_scores", r"\sqrt{D}", "D"),
-    ("pre-norm, relu, sparse", "masked_scores", "-10000", "-1000"),
-    ("post-norm, sparse", "attention_probs", "A_{n,qk}", "A_{n,kq}"),
-    ("pre-norm, relu, sparse", "context", "V_N", "V_1"),
-    ("post-norm, sparse", "attention_output", "W^{O}", r"(W^{O})^\top"),
-    ("pre-norm, relu, sparse", "pooler_dense", r"_{\mathtt{[CLS]}}", "_2"),
-    ("pre-norm, tanh", "mlm_activation", "u^3", "u^2"),
-]
-
-
-@pytest.fixture(scope="module")
-def walk_of():
-    """Made once for all tests of a model."""
-    return functools.cache(Walk)
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_what_a_formula_says_is_what_the_step_computed(walk_of, case):
-    walk = walk_of(case)
+def test_what_a_formula_says_is_what_the_step_computed(case):
+    walk = Walk(case)
     for step in walk.steps.values():
-        walk.check(step, step.formula)
+        walk.check(step)
     missing = set() if walk.config.pre_norm else {"final_norm"}
     assert {step.operation for step in walk.steps.values()} == set(OPERATIONS) - missing
-
-
-@pytest.mark.parametrize(("case", "operation", "written", "slip"), SLIPS)
-def test_a_slip_in_a_formula_is_found(walk_of, case, operation, written, slip):
-    walk = walk_of(case)
-    step = walk.step(operation)
-    assert written in step.formula
-    # Other numbers, or shapes that do not fit.
-    with pytest.raises((AssertionError, ValueError), match=r"Not equal to tol|matmul"):
-        walk.check(step, step.formula.replace(written, slip))
-
-
-@pytest.mark.parametrize(
-    "formula", ["a = b + c", r"a = \vec{b}", "a = b^{T}", "a = b)"]
-)
-def test_what_stands_in_no_dictionary_is_refused(formula):
-    with pytest.raises((KeyError, ValueError)):
-        right_side(formula, {"b": 2.0}, {})

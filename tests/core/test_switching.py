@@ -110,15 +110,6 @@ def test_a_target_that_cannot_be_is_refused():
             switch_off(explorer_named("headless"), TEXT, target, Switches())
 
 
-@pytest.mark.parametrize("text", ["[MASK]", "cat"])
-def test_a_text_of_one_token_and_a_model_of_one_head_can_be_switched(text):
-    explorer, target = explorer_named("one head"), Target("mlm", 5, 1)
-    found = switch_off(explorer, text, target, Switches(heads=((1, 0),)))
-    mask = np.array([[1], [0], [1]], "float32")
-    after = answer(explorer, target, Interventions(head_mask=mask), text)
-    agree([found.after.logit, found.after.probability], after)
-
-
 def test_the_best_of_both_sides_are_named_with_what_the_other_says_of_them():
     before = np.log(np.array([0.3, 0.25, 0.2, 0.1, 0.06, 0.05, 0.03, 0.01]))
     after = before[[5, 1, 2, 3, 4, 0, 6, 7]]  # the first and the sixth change places

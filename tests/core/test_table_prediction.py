@@ -1,5 +1,3 @@
-"""A table of a user's, predicted row by row, as a file."""
-
 import csv
 import dataclasses
 import io

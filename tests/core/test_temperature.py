@@ -1,5 +1,3 @@
-"""A temperature: fitted, and kept in everything that a run leaves."""
-
 import json
 import zipfile
 

@@ -1,13 +1,9 @@
-"""One token's share of every step, of models with norms in either order."""
-
 import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
-from bertviz_core.experiments.neuron_factors import neuron_factors
-from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.token_numbers import (
     norm_input_at,
     part_numbers,
@@ -121,17 +117,6 @@ def test_what_there_is_not_is_refused(asked):
             step_table(explorer, trace, name, TOKEN)
     with pytest.raises(ValueError, match="head"):
         step_table(explorer, trace, "layer_0/query", TOKEN, head=7)
-
-
-@pytest.mark.parametrize(
-    "measure", [residual_stream, lambda e, t, p: neuron_factors(e, t, 2, 0, progress=p)]
-)
-def test_measuring_all_layers_says_how_far_it_is(asked, measure):
-    told = []
-    measure(*asked[:2], lambda fraction, _: told.append(fraction))
-    assert told == sorted(told)
-    assert len(told) > CONFIG.num_hidden_layers - 1
-    assert told[-1] < 1
 
 
 def test_a_table_holds_a_row_for_each_token_and_the_tokens_own_numbers(asked):

@@ -84,13 +84,6 @@ def cased():
     return BertTokenizer(character_vocabulary(), lower_case=False)
 
 
-def test_the_texts_exercise_pieces_and_unknown_words(uncased):
-    """Else the comparison above could be of [UNK] alone."""
-    encoded = [uncased.encode(text) for text in NASTY_TEXTS]
-    assert sum(one.is_unknown.sum() for one in encoded) > 25
-    assert sum(t.startswith("##") for one in encoded for t in one.tokens) > 100
-
-
 @pytest.mark.parametrize("codes", [(0xD800,), (0xDFFF,), (0xD83D, 0xDE00)], ids=str)
 def test_half_a_surrogate_pair_is_dropped_and_places_stay(uncased, codes):
     """Hugging Face's raises a TypeError; the text can only come from a program."""

@@ -1,5 +1,3 @@
-"""Reading and writing a tokenizer's files, sound and broken."""
-
 import json
 
 import pytest

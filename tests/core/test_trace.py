@@ -1,5 +1,3 @@
-"""Values that cross between processes: frozen, also on the other side."""
-
 import copy
 import dataclasses
 import pickle
@@ -107,10 +105,6 @@ def test_only_refuses_what_is_no_part(parts):
         full_trace().only(parts)
 
 
-def test_every_array_of_a_trace_is_a_part():
-    assert set(arrays_of(full_trace())) == {*TRACE_PARTS, "mlm_positions"}
-
-
 def test_tokenized_text_tells_masks_unknown_words_and_added_tokens():
     value = tokenized()
     assert value.num_tokens == 5
@@ -132,3 +126,7 @@ def test_a_typed_separator_is_special_but_a_place_of_the_text():
     assert value.is_special.tolist() == [True, False, False, True, True]
     assert value.is_added.tolist() == [True, False, False, False, True]
     assert value.is_word.tolist() == [False, True, False, False, False]
+
+
+def test_every_array_of_a_trace_is_a_part():
+    assert set(arrays_of(full_trace())) == {*TRACE_PARTS, "mlm_positions"}

@@ -54,14 +54,6 @@ def test_it_is_the_map_of_the_library_begun_at_the_pca_map(points):
     assert found.quality == map_quality(points, found.positions, 10)
 
 
-def test_clouds_far_apart_stay_apart_and_neighbours_stay_near(points, drawn):
-    squared = ((drawn.positions[:, None] - drawn.positions) ** 2).sum(axis=2)
-    is_same = CLOUDS[:, None] == CLOUDS
-    assert squared[is_same].max() < squared[~is_same].min()
-    assert drawn.quality.trustworthiness > 0.9
-    assert drawn.quality.neighbours_kept > 0.5  # 0.17 at random
-
-
 def test_a_seed_draws_its_map_again_and_another_one_another(points, drawn):
     again = draw_map(points, "umap", 7, None, 8.0, 4)
     np.testing.assert_array_equal(again.positions, drawn.positions)
@@ -101,10 +93,7 @@ def test_progress_is_told_changes_nothing_and_may_cancel(points, drawn):
 
 def test_every_layer_of_sentences_is_drawn_from_the_one_before(explorer):
     states = sentence_states(explorer, SENTENCES, "token")
-    found, again = (
-        map_by_neighbours(states, "umap", 2, 6, neighbourhood=4.0) for _ in range(2)
-    )
-    np.testing.assert_array_equal(found.coordinates, again.coordinates)
+    found = map_by_neighbours(states, "umap", 2, 6, neighbourhood=4.0)
     assert (found.method, found.neighbourhood, found.num_steps) == ("umap", 4, 500)
     assert (found.residuals[1:] > 0).all()
     for vectors, places, quality in zip(

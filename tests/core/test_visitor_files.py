@@ -1,5 +1,3 @@
-"""Visitors' files: private, unread until asked for, gone when nobody comes back."""
-
 import io
 import os
 import stat

@@ -1,5 +1,3 @@
-"""Maps of a vocabulary are drawn, kept, and never shown for other weights."""
-
 import dataclasses
 import io
 import shutil
@@ -65,10 +63,8 @@ def test_pca_places_every_entry_on_the_widest_axes(vectors, num_axes, monkeypatc
     assert (quality.num_checked, quality.num_points) == (17, NUM_ENTRIES)
 
 
-def test_tsne_tells_its_settings_and_repeats_itself(vectors):
+def test_tsne_tells_its_settings(vectors):
     found = map_by_neighbours(vectors, "tsne", 3, 5, None, 7.0, 1)
-    again = map_by_neighbours(vectors, "tsne", 3, 5, None, 7.0, 1)
-    np.testing.assert_array_equal(found.coordinates, again.coordinates)
     assert found.coordinates.shape == (NUM_ENTRIES, 3)
     assert (found.seed, found.neighbourhood, found.num_steps) == (5, 7.0, 300)
     assert found.explained is None

@@ -1,5 +1,3 @@
-"""Files and folders that are replaced while others read and write them."""
-
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor

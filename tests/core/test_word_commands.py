@@ -1,5 +1,3 @@
-"""The commands `sample`, `fill` and `score` say what the functions of the core say."""
-
 import json
 
 import pytest

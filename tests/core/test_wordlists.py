@@ -1,5 +1,3 @@
-"""Every entry of a vocabulary is of the kinds that it should be."""
-
 import numpy as np
 import pytest
 
@@ -39,11 +37,11 @@ def test_each_kind_has_its_entries_and_no_other(kind):
     assert any(expected)
 
 
-def test_the_special_entries_are_those_of_the_tokenizer():
-    found = entries_of_kind(VOCABULARY, "special")
-    assert {VOCABULARY[i] for i in np.flatnonzero(found)} == set(SPECIAL_TOKENS)
-
-
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="verb"):
         entries_of_kind(["a"], "verb")
+
+
+def test_the_special_entries_are_those_of_the_tokenizer():
+    found = entries_of_kind(VOCABULARY, "special")
+    assert {VOCABULARY[i] for i in np.flatnonzero(found)} == set(SPECIAL_TOKENS)
