@@ -87,9 +87,15 @@ def opened(explorers):
 
 
 @pytest.fixture
-def client(monkeypatch):
+def made_client():
+    """The fake itself; a file whose pages ask for more has one of its own."""
+    return FakeClient()
+
+
+@pytest.fixture
+def client(made_client, monkeypatch):
     """The fake that the app talks to; a test may change what it answers."""
-    fake = FakeClient()
+    fake = made_client
     answers.forget_models()
     st.cache_resource.clear()
     monkeypatch.setattr(engine, "_connected", lambda: fake)

@@ -94,14 +94,6 @@ def parameters(name):
 def test_the_formulas_of_a_function_give_what_is_drawn(name):
     for x, parameter in itertools.product(X, parameters(name)):
         check_function(name, FORMULAS[name], x, parameter)
-    for formula in FORMULAS[name]:
-        for wrong in slips(formula):
-            assert is_noticed(
-                lambda x, wrong=wrong: [
-                    check_function(name, [wrong], x, parameter)
-                    for parameter in parameters(name)
-                ]
-            ), wrong
 
 
 def gate(z, x):
@@ -170,8 +162,6 @@ def check_series(formula, x, power):
 def test_each_step_of_the_derivations_holds(step):
     for x in X:
         check_step(step, STEPS[step], x)
-    for wrong in slips(STEPS[step]):
-        assert is_noticed(lambda x, wrong=wrong: check_step(step, wrong, x)), wrong
 
 
 def in_sentence(key):
@@ -232,32 +222,3 @@ def test_the_taylor_value_alone_leaves_less_than_the_fifth_power():
     exact, most = math.erf(x / math.sqrt(2)), x**5 / 100
     assert abs(math.tanh(inner_tanh(TAYLOR_CONSTANT)(x)) - exact) < most
     assert abs(math.tanh(inner_tanh(C)(x)) - exact) > most
-
-
-# Changes that change nothing.
-NO_CHANGE = (
-    r"[+-]\\dots",  # what is left out has any sign
-    r"\[2ex\]",  # a gap between two rows
-    r"[+-]\\bigl\(1-\\Phi\(x\)\\bigr\)(?=\\cdot0)",  # whatever is multiplied with 0
-)
-
-
-def slips(formula):
-    """The formula with one sign or one digit other than it is, one after another."""
-    kept = [m.span() for pattern in NO_CHANGE for m in re.finditer(pattern, formula)]
-    for found in re.finditer(r"[-+\d]", formula):
-        place = found.start()
-        if any(first <= place < last for first, last in kept):
-            continue
-        sign = found[0]
-        other = {"+": "-", "-": "+"}.get(sign) or str((int(sign) + 1) % 10)
-        yield formula[:place] + other + formula[place + 1 :]
-
-
-def is_noticed(check):
-    for x in X:
-        try:
-            check(x)
-        except (AssertionError, ValueError, KeyError, TypeError):
-            return True
-    return False

@@ -48,21 +48,6 @@ def test_a_chinese_word_is_followed_through_all_layers(chinese):
     )
 
 
-def test_several_chinese_words_at_an_end_have_chinese_commas(chinese):
-    app = open_page(
-        "zh",
-        model=chinese,
-        embeddings_panel="words",
-        embeddings_words_view="axis",
-        embeddings_axis_first="我、他",
-        embeddings_axis_second="们",
-        embeddings_axis_words="苹果 牛",
-    )
-    assert "我、他 与 们 之间" in app.subheader[0].value
-    assert "我, 他" not in said(app)
-    assert "苹 + 果" in said(app).replace("**", "")
-
-
 def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path):
     weights = weights_of_hf()
     name = "bert.embeddings.token_type_embeddings.weight"

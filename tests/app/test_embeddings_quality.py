@@ -46,11 +46,3 @@ def test_points_that_are_one_have_no_quality():
         assert np.isnan(curve[0])
         assert np.isfinite(curve[1:]).all()
     assert "All points are one at: input of layer 1" in said(app)
-
-
-def test_a_word_on_one_place_is_one_point_before_the_first_layer():
-    lines = "\n".join(f"a | the bank {word}" for word in ("is", "was", "has", "had"))
-    app = open_page(embeddings_panel="senses", embeddings_senses=lines)
-    first, *later = sent(app)["notes"]
-    assert first.startswith("All points are one here")
-    assert all("Trustworthiness" in note for note in later)

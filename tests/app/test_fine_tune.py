@@ -12,11 +12,11 @@ import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
-from bertviz_core.errors import DatasetError, EngineError, TrainingError
+from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
 from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.checks import DataRow
-from bertviz_core.finetune.columns import ColumnChoice, view_table
+from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.mending import Mending
 from bertviz_core.finetune.notes import note
 from bertviz_core.finetune.request import (
@@ -26,10 +26,9 @@ from bertviz_core.finetune.request import (
     TrainingRequest,
 )
 from bertviz_core.finetune.settings import FinetuneSettings, learning_rates
-from bertviz_core.finetune.table import DEFAULT_LIMITS, Limits, read_table
+from bertviz_core.finetune.table import DEFAULT_LIMITS, Limits
 from bertviz_core.finetune.visitor_tables import keep_table, table_path
 from bertviz_core.visitor_files import (
-    LEASE_VARIABLE,
     TABLES,
     place_of,
     reading_name,
@@ -58,12 +57,15 @@ LONG = "text,label\n" + "".join(
 
 
 @pytest.fixture
+def made_client():
+    return FineTuneClient()
+
+
+@pytest.fixture
 def tuner(client, monkeypatch, tmp_path):
     """A client for the fine-tuning page; tables lie in a folder of the test."""
-    fake = FineTuneClient()
-    monkeypatch.setattr(engine, "_connected", lambda: fake)
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
-    return fake
+    return client
 
 
 @pytest.fixture
@@ -149,48 +151,16 @@ def test_without_a_table_a_step_says_what_it_needs(open_app, tuner, step):
         assert app.get_by_key("ft_step").value == "data"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_sample_needs_no_file(open_app, tuner, language, shown):
-    app = open_app("fine_tune", LOCALES[language])
-    app.button(key=f"ft_sample_{language}").click().run()
-    assert address(app)["ft_table"] == SAMPLES[language]
+def test_a_sample_needs_no_file(open_app, tuner):
+    app = open_app("fine_tune", LOCALES["zh"])
+    app.button(key="ft_sample_zh").click().run()
+    assert address(app)["ft_table"] == SAMPLES["zh"]
     preview = app.dataframe[0].value
     assert len(preview) == 10
     assert preview.iloc[0, 0] == 2  # the header is row 1
-    rows = {"en": "406", "zh": "408"}[language]
-    assert rows in app.success[0].value
+    assert "408" in app.success[0].value
     app.button(key="ft_go_data").click().run()
     assert app.get_by_key("ft_step").value == "check"
-
-
-def test_the_reasons_of_a_guess_are_shown_until_something_else_is_chosen(open_step):
-    app = open_step()
-    assert any("its name says so" in caption.value for caption in app.caption)
-    app.get_by_key("ft_field_kind").set_value("number").run()
-    assert not any("its name says so" in caption.value for caption in app.caption)
-    assert "should be a number and is none" in app.error[0].value
-
-
-@pytest.mark.parametrize(
-    ("prices", "taken", "other", "language"),
-    [
-        (["1", "2", "3"], "is a class", "“a number”", "en"),
-        (["4.99", "9.99", "12.50"], "要预测的数值", "改选“类别”", "zh"),
-    ],
-)
-def test_what_numbers_are_taken_for_is_said_until_somebody_chooses(
-    open_step, tuner, prices, taken, other, language
-):
-    rows = [f"a text {i},{'ab'[i % 2]},{prices[i % 3]}" for i in range(30)]
-    table = table_of(tuner, "\n".join(["text,label,price", *rows]))
-
-    def said(**chosen):
-        return said_in(open_step(ft_table=table, language=language, **chosen).caption)
-
-    assert other not in said()  # the label is one of words
-    told = said(ft_label="price")
-    assert told.count(taken) == told.count(other) == 1
-    assert other not in said(ft_label="price", ft_kind="class")
 
 
 def test_another_label_is_guessed_anew_whatever_the_one_before_was(open_step, tuner):
@@ -327,34 +297,6 @@ def test_files_of_no_use_are_one_sentence(open_step, tuner):
     assert not app.error
 
 
-def refusal_of(tuner, data):
-    """Why a file cannot be trained on, on the way that it takes through the page."""
-    try:
-        table = keep_table(data)
-    except DatasetError as error:
-        return error
-    found = look(FineTuneState(model=DEFAULT_MODEL, table=table))
-    visitor_tables.forget_table(table)
-    return found.problem
-
-
-@pytest.mark.parametrize("language", LOCALES)
-def test_every_bad_file_is_a_sentence_with_its_rows_and_leaves_nothing(
-    tuner, monkeypatch, language
-):
-    monkeypatch.setattr(errors, "current_language", lambda: language)
-    for name, data, words in MALFORMED:
-        problem = refusal_of(tuner, data)
-        assert isinstance(problem, DatasetError), name
-        said = errors.sentence(problem.template, problem.details).replace("\\", "")
-        assert bool(HAN.search(said)) or language == "en", name
-        assert language == "zh" or words in said, name
-        for place in ("row", "rows", "line", "lines"):
-            assert str(problem.details.get(place, "")) in said, name
-        assert not kept_tables(), name
-    assert refusal_of(tuner, UNEQUAL.encode()) is None
-
-
 def test_a_box_lets_more_through_than_we_take_and_says_what_we_take(open_step):
     app = open_step(language="zh")
     boxes = [box.proto.max_upload_size_mb for box in app.file_uploader]
@@ -366,21 +308,15 @@ def test_a_box_lets_more_through_than_we_take_and_says_what_we_take(open_step):
     assert all('content: "最大 100 MB"' in style for style in styles)
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "language", "sentence"),
-    [
-        ("book.pdf", b"%PDF-1.7 not a table", "en", "not a table in text form"),
-        ("long.csv", b"text,label\n" + b"a,b\n" * 30, "zh", "文件太大"),
-    ],
-)
-def test_a_file_of_another_kind_is_refused_in_the_readers_language(
-    open_step, tuner, monkeypatch, name, data, language, sentence
+def test_a_file_that_is_too_large_is_refused_in_the_readers_language(
+    open_step, tuner, monkeypatch
 ):
     monkeypatch.setattr(visitor_tables, "DEFAULT_LIMITS", Limits(max_bytes=99))
-    app = open_step(language=language)
-    app.file_uploader[0].set_value((name, data, "application/octet-stream")).run()
+    app = open_step(language="zh")
+    large = ("long.csv", b"text,label\n" + b"a,b\n" * 30, "text/csv")
+    app.file_uploader[0].set_value(large).run()
     assert len(app.error) == 1
-    assert sentence in said_in(app.error)
+    assert "文件太大" in said_in(app.error)
     assert not kept_tables()
     assert address(app)["ft_table"] == SAMPLES["en"]
     assert app.file_uploader[0].value is None
@@ -400,7 +336,6 @@ PRICES = "text;price\n" + "".join(
     ("language", "table", "other", "said"),
     [
         ("en", ODD, "", "Rows with more cells than the first row are left out: 42"),
-        ("zh", ODD, "", "单元格比第一行多的行已略去：第 42 行"),
         ("en", PRICES, "", "“1.500”"),
         ("zh", UNEQUAL + "once alone,single\n", "text,label\nonce alone,single\n",
          "没有训练行的类别"),
@@ -437,21 +372,6 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     assert app.metric[3].value == "12"
 
 
-def test_a_table_to_check_by_is_shown_with_what_it_loses(open_step, tuner):
-    text = "text;label\n" + "a new word;rare\n" * 9 + "one;more;cell\n;often\n"
-    app = open_step(
-        ft_table=table_of(tuner, UNEQUAL),
-        ft_validation=table_of(tuner, text),
-        ft_validation_name="judge.csv",
-    )
-    previews = [element.value for element in app.dataframe]
-    assert list(previews[1]["text"]) == ["a new word"] * 9 + [""]
-    assert "more cells than the first row are left out: 11" in said_in(app.warning)
-    said = said_in(app.markdown)
-    _, _, of_file = said.partition("judge.csv:")
-    assert of_file.startswith("\n- Rows without a text are left out: 12")
-
-
 def test_the_table_to_check_by_can_be_read_differently(open_step, tuner):
     other = "文本,标签\n" + "新的书,好\n" * 4
     app = open_step(
@@ -471,13 +391,6 @@ def test_the_table_to_check_by_can_be_read_differently(open_step, tuner):
     assert again.selectbox(key=key).value == "gb18030"
     checked = [call[2] for call in tuner.calls if call[0] == "check_data"][-1]
     assert checked.validation.encoding == "gb18030"
-
-
-def test_a_class_that_only_the_second_table_has_is_a_sentence(open_step, tuner):
-    handle = table_of(tuner, "text,label\n" + "a new word,unheard\n" * 3)
-    app = open_step(ft_table=table_of(tuner, UNEQUAL), ft_validation=handle)
-    assert "training data lacks" in said_in(app.error)
-    assert app.button(key="ft_validation_remove")
 
 
 def test_a_finding_has_its_remedy_and_its_rows(open_step, tuner):
@@ -507,10 +420,9 @@ def mend(app, *keys, **chosen):
     assert not app.exception
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_two_spellings_are_merged_and_the_merging_is_undone(open_step, tuner, language):
+def test_two_spellings_are_merged_and_the_merging_is_undone(open_step, tuner):
     handle = table_of(tuner, MISSPELT)
-    app = open_step("check", language, ft_table=handle, ft_name="letters.csv")
+    app = open_step("check", ft_table=handle, ft_name="letters.csv")
     assert "Good" in said_in(app.warning)
     mend(app, "rename", old="Good", new="good")
     mended = address(app)["ft_table"]
@@ -522,7 +434,7 @@ def test_two_spellings_are_merged_and_the_merging_is_undone(open_step, tuner, la
     asked = [call[2] for call in tuner.calls if call[0] == "check_data"][-1]
     assert asked.source.table == mended
     assert app.get_by_key("ft_mend_download").proto.url.startswith("download/")
-    app.query_params["lang"] = "zh" if language == "en" else "en"
+    app.query_params["lang"] = "zh"
     app.run()
     assert address(app)["ft_table"] == mended
     mend(app, "undo")
@@ -578,13 +490,6 @@ def test_changes_in_the_table_are_those_of_its_rows():
     assert mending_of(edited, rows) == Mending(((2, "b"), (11, "")), (5,))
 
 
-def test_names_of_columns_are_shown_letter_for_letter(open_step, tuner):
-    table = table_of(tuner, "<b>x</b>,*y*\n" + "a b,1\nc d,0\n" * 8)
-    app = open_step(ft_table=table)
-    assert all(not element.allow_html for element in app.markdown)
-    assert any("\\*y\\*" in caption.value for caption in app.caption)
-
-
 def test_the_remedy_proposed_for_unequal_classes_is_taken_unless_changed(
     open_step, tuner
 ):
@@ -618,31 +523,6 @@ def test_the_share_that_is_cut_follows_the_slider_without_a_question(open_step, 
     assert address(app)["ft_max_tokens"] == "16"
 
 
-def test_texts_that_are_all_too_long_are_said_with_a_remedy(open_step, tuner):
-    limit = CONFIG["max_position_embeddings"]
-    text = "text,label\n" + "".join(
-        f"{'word ' * (limit + row)},{row % 2}\n" for row in range(40)
-    )
-    app = open_step("check", ft_table=table_of(tuner, text))
-    said = said_in(app.warning)
-    assert f"At {limit} tokens, 100.0 % of the texts lose their end" in said
-    assert f"The model reads no more than {limit} tokens" in said
-    assert "Raise the maximum length" not in said
-    assert app.get_by_key("ft_rows_lengths").type == "popover"
-
-
-def test_a_maximum_that_cuts_many_texts_is_a_warning_that_follows_it(open_step, tuner):
-    text = "text,label\n" + "".join(
-        f"{'word ' * (row % 12 + 1)},{row % 2}\n" for row in range(96)
-    )
-    app = open_step("check", ft_table=table_of(tuner, text))
-    slider = app.slider(key="ft_field_max_tokens")
-    assert slider.help == "16 keeps 95% of your texts whole."
-    assert "% of the texts" not in said_in(app.warning)
-    slider.set_value(8).run()
-    assert "50% of the texts" in said_in(app.warning)
-
-
 def test_another_share_draws_anew(open_step, tuner):
     app = open_step("check")
     assert [metric.value for metric in app.metric[:4]] == ["406", "283", "41", "82"]
@@ -654,13 +534,6 @@ def test_another_share_draws_anew(open_step, tuner):
     assert address(app)["ft_test_rate"] == "0.5"
     last = [call for call in tuner.calls if call[0] == "check_data"][-1][2]
     assert (last.test_rate, last.seed) == (0.5, 5)
-
-
-def test_rows_that_are_found_rare_further_down_are_not_nothing(open_step, tuner, shown):
-    rows = [f"number {row} of many,{'b' if row < 3 else 'a'}\n" for row in range(40)]
-    app = open_step("check", ft_table=table_of(tuner, "text,label\n" + "".join(rows)))
-    assert "fewer than" in shown(app)
-    assert "No problems" not in shown(app)
 
 
 def test_numbers_to_predict_have_a_picture_and_no_remedy(open_step, tuner):
@@ -712,39 +585,6 @@ def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tune
     assert "About 19 seconds" in said_in(app.caption)
     app.button(key="ft_start").click().run()
     assert tuner.requests
-
-
-class Redrawn(Exception):
-    """In place of Streamlit's own, which ends the run of a script."""
-
-
-def test_a_length_that_moves_away_from_an_estimate_draws_the_page_anew(
-    open_step, tuner, monkeypatch
-):
-    given = []
-    draw = step_check.choose_length
-    monkeypatch.setattr(step_check, "choose_length", lambda *a: given.append(a))
-    app = open_step("check", ft_table=table_of(tuner, LONG), ft_max_tokens="16")
-    app.button(key="job_ft_estimate_start").click().run()
-    (_, before), *_, (check, shown) = given
-    assert (before, shown) == (None, 16)
-
-    def rerun(**_):
-        raise Redrawn
-
-    chosen = app.session_state["ft_state"]
-    monkeypatch.setattr(step_check.st, "rerun", rerun)
-    monkeypatch.setattr(step_check.st, "markdown", lambda _: 1 / 0)  # drawn on
-    # Streamlit's test client runs whole pages: the fragment is called by hand.
-    for max_tokens, rests_on, end in (
-        (8, shown, Redrawn),
-        (16, shown, ZeroDivisionError),
-        (8, None, ZeroDivisionError),
-    ):
-        now = dataclasses.replace(chosen, max_tokens=max_tokens)
-        monkeypatch.setattr(step_check, "remember", lambda now=now: now)
-        with pytest.raises(end):
-            draw.__wrapped__(check, rests_on)
 
 
 def test_another_maximum_asks_for_a_measurement_of_its_own(open_step, tuner):
@@ -813,17 +653,8 @@ def test_another_level_keeps_what_was_edited_and_proposes_the_rest(open_step, tu
     assert "(proposed:" not in said_in(app.caption)
 
 
-def test_what_is_edited_to_be_what_a_level_proposes_is_kept_all_the_same(open_step):
-    app = open_step("train", ft_level="full", ft_options=["epochs:30"])
-    app.button(key="ft_level_head").click().run()
-    assert "(proposed:" not in said_in(app.caption)
-    app.button(key="ft_level_full").click().run()
-    assert "Epochs: 30 (proposed: 17)" in said_in(app.caption)
-
-
-@pytest.mark.parametrize("options", [[], ["epochs:7"]])
 def test_a_level_that_is_looked_at_stays_when_the_timing_ends(
-    open_step, tuner, monkeypatch, options
+    open_step, tuner, monkeypatch
 ):
     running = JobStatus("job-1", "running", 0.4)
     monkeypatch.setattr(
@@ -831,7 +662,7 @@ def test_a_level_that_is_looked_at_stays_when_the_timing_ends(
         "start",
         lambda *_, **__: tuner.jobs.update({"job-1": running}) or "job-1",
     )
-    app = open_step("train", ft_options=options)
+    app = open_step("train", ft_options=["epochs:7"])
     assert app.button(key="ft_level_head").disabled
     tuner.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
     app.run()
@@ -839,31 +670,6 @@ def test_a_level_that_is_looked_at_stays_when_the_timing_ends(
     assert app.button(key="ft_level_head").disabled
     app.button(key="ft_level_top").click().run()
     assert app.button(key="ft_level_top").disabled
-
-
-@pytest.mark.parametrize("balance", ["none", "oversample"])
-def test_a_run_has_one_time_wherever_it_is_said(open_step, tuner, balance):
-    table = table_of(tuner, UNEQUAL)
-    chosen = {"ft_table": table, "ft_balance": balance, "ft_level": "top"}
-    app = open_step("check", **chosen)
-    app.button(key="job_ft_estimate_start").click().run()
-    rows = "\n".join(line for line in said_in(app.markdown).split("\n") if "|" in line)
-    (before,) = re.findall(r"Standard.*?\| ([^|]+?) \|", rows)
-    app = open_step("train", **chosen)
-    for epochs in (None, 90):
-        if epochs:
-            app.number_input(key="ft_option_epochs").set_value(epochs).run()
-        cards = re.findall(r"About (.*?), 200", said_in(app.caption))
-        (line,) = re.findall(r"It may take (.*?)\.", said_in(app.markdown))
-        assert cards == [line]
-        assert (line == before) == (epochs is None)
-
-
-def test_no_epochs_in_an_address_are_refused_in_a_sentence(open_step):
-    app = open_step("train", ft_level="head", ft_options=["epochs:0", "patience:3"])
-    assert "epochs is out of bounds" in said_in(app.toast)
-    assert app.number_input(key="ft_option_epochs").value == 30
-    assert app.number_input(key="ft_option_patience").value == 3
 
 
 def test_the_name_of_the_model_follows_the_table(open_step, tuner):
@@ -880,12 +686,10 @@ def test_the_name_of_the_model_follows_the_table(open_step, tuner):
     assert tuner.requests[0].title == "mine.csv"
 
 
-@pytest.mark.parametrize(
-    ("name", "proposed"), [("epochs", 17), ("learning_rate", 1e-3)]
-)
 def test_the_default_of_a_level_can_be_entered_where_another_is_proposed(
-    open_step, tuner, name, proposed
+    open_step, tuner
 ):
+    name, proposed = "learning_rate", 1e-3
     usual = getattr(FinetuneSettings(level="full"), name)
     app = open_step("train", ft_level="full")
     assert app.number_input(key=f"ft_option_{name}").value == proposed
@@ -982,17 +786,14 @@ def test_a_broken_run_says_so_and_goes_on_when_asked(open_run, tuner, state, has
     assert app.get_by_key("ft_stop")
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_run_that_was_stopped_goes_on_when_asked(open_run, tuner, language):
-    app = open_run("stopped", language, model=MODEL, has_epoch=True, ending="asked")
+def test_a_run_that_was_stopped_goes_on_when_asked(open_run, tuner):
+    app = open_run("stopped", model=MODEL, has_epoch=True, ending="asked")
     button = app.button(key="ft_resume")
-    labels = {"en": "Go on with this training", "zh": "继续这次训练"}
-    assert button.label == labels[language]
     assert "14" in button.help
     button.click().run()
     assert ("resume_training", RUN) in tuner.calls
     assert app.get_by_key("ft_stop")
-    app = open_run("stopped", language, model=MODEL, has_epoch=True, can_go_on=False)
+    app = open_run("stopped", model=MODEL, has_epoch=True, can_go_on=False)
     assert app.success
     assert "ft_resume" not in {button.key for button in app.button}
 
@@ -1004,34 +805,16 @@ def test_a_run_that_failed_after_a_stop_is_no_success(open_run):
 
 
 @pytest.mark.parametrize(
-    ("epoch", "said", "unsaid"),
-    [(2, "after epoch 2", "anew"), (0, "began anew", "epoch 0"),
-     (None, "in all", "anew")],
-)  # fmt: skip
-def test_the_notice_of_a_restart_says_what_the_log_says(
-    open_step, tuner, epoch, said, unsaid
-):
-    tuner.statuses[RUN] = status_of(
-        finished_request(), "running", num_restarts=1, resumed_epoch=epoch
-    )
-    notices = [i.value for i in open_step("train", ft_run_id=RUN).info]
-    (notice,) = [notice for notice in notices if "unexpectedly" in notice]
-    assert said in notice
-    assert unsaid not in notice
-
-
-@pytest.mark.parametrize(
     ("phase", "can_stop"),
-    [("compare", True), ("train", True), ("evaluate", False), ("pack", False)],
+    [("compare", True), ("evaluate", False)],
 )
 def test_nothing_can_be_stopped_when_the_steps_are_over(open_run, phase, can_stop):
     app = open_run("running", phase=phase)
     assert ("ft_stop" in {button.key for button in app.button}) is can_stop
 
 
-@pytest.mark.parametrize("language", LOCALES)
 def test_the_bar_to_beat_is_shown_and_no_epoch_where_nothing_chooses(
-    open_step, tuner, shown, language
+    open_step, tuner, shown
 ):
     bar = note(
         "The bar to beat: word counts (TF-IDF, {chosen}) get {percent} % of the test "
@@ -1044,12 +827,10 @@ def test_the_bar_to_beat_is_shown_and_no_epoch_where_nothing_chooses(
         finished_request(), "running", bar=bar, metric_name="", best_epoch=2,
         epochs=unknown,
     )  # fmt: skip
-    app = open_step("train", language, ft_run_id=RUN)
-    assert not app.exception
+    app = open_step("train", "zh", ft_run_id=RUN)
     (said,) = [info.value for info in app.info if "TF" in info.value]
     assert "81.7" in said.replace("\\", "")
-    reason = {"en": "too few rows for validation", "zh": "没有验证集"}[language]
-    assert reason in shown(app)
+    assert "没有验证集" in shown(app)
     assert len(app.metric) == 3
     with pytest.raises(KeyError):
         traces_of(app, "fine_tune_metric")
@@ -1067,24 +848,6 @@ def test_the_reason_that_the_system_gives_is_said_in_the_same_language(
     text = shown(open_step("train", "zh", ft_run_id=RUN))
     assert "磁盘空间不足" in text
     assert "No space left" not in text
-
-
-@pytest.mark.parametrize(
-    ("language", "settings", "said"),
-    [
-        ("zh", {"decay": "exponential", "precision": "float32"}, ("指数", "float32")),
-        ("en", {"decay": "linear", "precision": "auto"}, ("linear, a", "detect")),
-    ],
-)
-def test_the_settings_of_a_run_are_said_in_the_readers_language(
-    open_run, language, settings, said
-):
-    app = open_run("failed", language, request=finished_request(**settings))
-    shown = said_in(app.expander[-1].markdown)
-    for words in said:
-        assert f"| {words}" in shown
-    assert "| auto |" not in shown
-    assert not re.search(r"\| (linear|exponential) \|", shown)
 
 
 def test_the_curves_of_a_broken_run_can_be_taken_away(
@@ -1147,16 +910,8 @@ def test_a_run_that_was_stopped_here_leads_on_to_its_scores(open_run, tuner, ste
     assert app.get_by_key("ft_step").value == "train"
 
 
-def test_pages_say_how_long_this_server_keeps_things(open_step, tuner, monkeypatch):
-    monkeypatch.setenv(LEASE_VARIABLE, "20")
-    assert "20 minutes" in said_in(open_step().markdown)
-    tuner.statuses[RUN] = status_of(finished_request(), "running")
-    assert "20 分钟" in said_in(open_step("train", "zh", ft_run_id=RUN).markdown)
-
-
-@pytest.mark.parametrize("ending", ["finished", "not_a_number"])
-def test_a_run_that_left_a_model_stays_and_leads_on(open_run, tuner, ending):
-    app = open_run("done", ending=ending, model=MODEL)
+def test_a_run_that_left_a_model_stays_and_leads_on(open_run, tuner):
+    app = open_run("done", ending="not_a_number", model=MODEL)
     assert app.get_by_key("ft_step").value == "train"
     assert app.success
     app.button(key="ft_go_train").click().run()
@@ -1243,28 +998,3 @@ def test_a_model_that_cannot_read_the_texts_is_exchanged_by_a_click(open_step, t
     assert app.session_state["model"] == "small-zh"
     last = [call for call in tuner.calls if call[0] == "check_data"][-1]
     assert last[1] == "small-zh"
-
-
-def view_of(values):
-    rows = [f"text number {i},{'ab'[i % 2]},{v}" for i, v in enumerate(values)]
-    return view_table(read_table("\n".join(["text,label,chosen", *rows]).encode()))
-
-
-@pytest.mark.parametrize(
-    ("values", "is_regression"),
-    [
-        (["4.99", "9.99", "12.50"] * 9, True),
-        (["0.5", "1.0", "1.5"] * 9, False),  # half stars
-        ([f"{i}" for i in range(27)], True),  # an amount without decimals
-        (["0.5", "much", "none"] * 9, False),  # one number among words
-        (["1", "2", "3"] * 9, False),
-    ],
-)
-def test_another_label_is_taken_for_what_a_guess_would_take_it(values, is_regression):
-    view = view_of(values)
-    assert view.guess.label == "label"
-    found = choose_columns(view, FineTuneState(label="chosen"))
-    assert (found.label, found.is_regression) == ("chosen", is_regression)
-    for kind in ("class", "number"):
-        chosen = choose_columns(view, FineTuneState(label="chosen", kind=kind))
-        assert chosen.is_regression == (kind == "number")

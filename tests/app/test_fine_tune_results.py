@@ -5,10 +5,9 @@ import re
 
 import numpy as np
 import pytest
-import streamlit as st
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.errors import EngineError, TrainingError
+from bertviz_core.errors import TrainingError
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.checks import DataRow
@@ -43,16 +42,8 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 
 
 @pytest.fixture
-def client(monkeypatch, tmp_path):
-    fake = RunClient(tmp_path)
-    answers.forget_models()
-    st.cache_resource.clear()
-    monkeypatch.setattr(engine, "_connected", lambda: fake)
-    monkeypatch.setattr(engine, "warm_up", lambda: None)
-    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
-    yield fake
-    answers.forget_models()
-    st.cache_resource.clear()
+def made_client(tmp_path):
+    return RunClient(tmp_path)
 
 
 @pytest.fixture
@@ -158,28 +149,15 @@ def one_rare_class():
     return judged(said), (Baseline("majority", judged(np.zeros(100, int))),)
 
 
-@pytest.mark.parametrize("language", LOCALES)
 def test_a_run_of_weighed_classes_is_compared_by_macro_f1(
-    open_step, with_outcome, shown, language
+    open_step, with_outcome, shown
 ):
     report, baselines = one_rare_class()
     recipe = {"compared_by": "macro_f1"}
     with_outcome(report=report, baselines=baselines, recipe=recipe)
-    said = shown(open_step("evaluate", language)).replace("\\", "")
-    assert {"en": "Worse than", "zh": "不如"}[language] not in said
-    kind = {"en": "macro-F1 {:.1%}", "zh": "宏平均 F1 {:.1%}"}[language]
-    assert kind.format(report.macro_f1) in said
-
-
-def test_fewer_right_rows_but_more_rare_ones_are_told_as_such(
-    open_step, with_outcome, shown
-):
-    report, baselines = one_rare_class()
-    with_outcome(report=report, baselines=baselines)
-    said = shown(open_step("evaluate"))
-    assert "Fewer rows right than" in said
+    said = shown(open_step("evaluate")).replace("\\", "")
     assert "Worse than" not in said
-    assert report.macro_f1 > baselines[0].report.macro_f1
+    assert f"macro-F1 {report.macro_f1:.1%}" in said
 
 
 @pytest.mark.parametrize(
@@ -203,68 +181,6 @@ def test_the_words_beside_the_chart_of_certainty_agree_with_it(
     report = evaluate_classes(LABELS[:2], targets, shares, np.arange(20))
     with_outcome(report=report, baselines=(), labels=LABELS[:2])
     assert said in shown(open_step("evaluate", ft_eval_panel="calibration"))
-
-
-@pytest.mark.parametrize(
-    ("language", "tuned", "untuned"),
-    [("en", "in 3 folds: C=10, class_weight=balanced", "not tuned"),
-     ("zh", "3 折交叉验证选出来的：C=10", "没有调过参数")],
-)  # fmt: skip
-@pytest.mark.parametrize("is_regression", [False, True])
-def test_the_page_says_how_word_counts_were_tuned(
-    open_step, client, shown, language, tuned, untuned, is_regression
-):
-    client.is_regression = is_regression
-    said = shown(open_step("evaluate", language)).replace("\\", "")
-    assert (tuned in said) is not is_regression
-    client.chosen = {"C": 1.0, "class_weight": None, "folds": 0}
-    answers.forget_models()
-    said = shown(open_step("evaluate", language)).replace("\\", "")
-    assert (untuned in said) is not is_regression
-    client.chosen = {}  # a training of before
-    answers.forget_models()
-    said = shown(open_step("evaluate", language)).replace("\\", "")
-    assert untuned not in said
-
-
-@pytest.mark.parametrize(
-    ("recipe", "said"),
-    [
-        ({}, "the best on the validation rows"),
-        ({"validation_rows": 0}, "the last one"),
-        ({"stopped_at_step": 9, "epochs_run": 0}, "stopped after step 9"),
-    ],
-)
-def test_the_page_says_why_the_weights_are_those_of_their_epoch(
-    open_step, with_outcome, shown, recipe, said
-):
-    with_outcome(recipe=recipe)
-    words = shown(open_step("evaluate"))
-    assert said in words
-    assert "they chose nothing" in words
-    if not recipe.get("epochs_run", 1):
-        assert "from epoch" not in words
-
-
-def test_a_training_of_before_says_that_its_rows_chose_the_epoch(
-    open_step, client, monkeypatch, shown
-):
-    known = client.training_outcome(RUN)
-    old = {"best_epoch": 4, "epochs_run": 7, "compared_by": "accuracy"}
-    outcome = dataclasses.replace(known, recipe=old)
-    monkeypatch.setattr(client, "training_outcome", lambda _: outcome)
-    answers.forget_models()
-    said = shown(open_step("evaluate"))
-    assert "They only chose the best epoch" in said
-    assert "they chose nothing" not in said
-
-
-def test_texts_that_stand_twice_are_told(open_step, with_outcome, shown):
-    report = class_report()
-    assert "texts that differ" not in shown(open_step("evaluate"))
-    copied = dataclasses.replace(report, texts=np.arange(11) // 2)
-    with_outcome(report=copied)
-    assert "Of the 11 rows, texts that differ: 6" in shown(open_step("evaluate"))
 
 
 OTHER = "cd" * 16
@@ -316,15 +232,6 @@ def test_another_run_brings_its_own_text(open_step, two_runs, shown, place, kind
     box().set_value("my own").run()
     look_at(app, OTHER)
     assert box().value == "my own"
-
-
-def test_a_text_that_came_back_with_the_link_makes_way_too(open_step, two_runs):
-    app = open_step("try", ft_try_text=f"row 0 of {RUN}")
-    look_at(app, OTHER)
-    assert app.text_area(key="ft_try_text").value == f"row 0 of {OTHER}"
-    app = open_step("try", ft_try_text="my own")
-    look_at(app, OTHER)
-    assert app.text_area(key="ft_try_text").value == "my own"
 
 
 def test_another_row_of_a_run_makes_way_for_another_run_too(open_step, two_runs):
@@ -567,13 +474,6 @@ def test_more_seeds_are_trained_in_one_go(open_step, client, three_runs, monkeyp
     assert [run for run, _ in earlier[:2]] == [f"{2:032x}", f"{1:032x}"]
 
 
-def test_runs_of_numbers_and_a_visitor_without_others(open_step, client, shown):
-    client.is_regression = True
-    app = open_step("evaluate", "zh", ft_eval_panel="runs")
-    assert not tables(app)
-    assert "还没有其他完成的训练" in shown(app)
-
-
 def test_a_threshold_answers_fewer_rows(open_step):
     app = open_step("evaluate", ft_eval_panel="threshold")
     # 0.9, 0.9, 0.95 and 0.9, of which 0.95 is wrong; then what nothing reaches.
@@ -686,13 +586,6 @@ def test_the_file_is_for_the_chosen_model_too(open_app, with_classes):
     assert (model, asked["max_tokens"]) == (DEFAULT_MODEL, 0)
 
 
-def test_a_text_that_the_chosen_model_cannot_read_is_said_first(open_app, with_classes):
-    app = open_app("fine_tune", ft_step="try")
-    assert not any("hardly read" in warning.value for warning in app.warning)
-    app.text_area(key="ft_try_text").set_value("这个手机很好").run()
-    assert "hardly read" in app.warning[0].value
-
-
 def test_two_texts_are_read_where_the_visitor_says_so(open_app, with_classes):
     app = open_app("fine_tune", ft_step="try")
     app.toggle(key="ft_try_pairs").set_value(True).run()
@@ -757,13 +650,14 @@ def test_the_column_that_was_learnt_from_is_chosen_first(open_step, client):
 
 
 @pytest.mark.parametrize(("panel", "language"), in_turn(COMPARE_PANELS))
-@pytest.mark.parametrize("is_regression", [False, True])
-def test_every_comparison_opens(open_step, client, panel, language, is_regression):
-    client.is_regression = is_regression
+def test_every_comparison_of_predicted_numbers_opens(
+    open_step, client, panel, language
+):
+    client.is_regression = True
     app = open_step("try", language, ft_compare_panel=panel)
     assert not app.error
     assert app.get_by_key("ft_compare_panel").value == panel
-    assert not is_regression or app.metric[0].value == "12.5"
+    assert app.metric[0].value == "12.5"
 
 
 def test_weights_are_drawn_as_shares(open_step, shown):
@@ -813,19 +707,13 @@ def test_points_before_and_after_share_their_axes(open_step):
     assert len(before["data"]) == len(LABELS)
 
 
-@pytest.mark.parametrize("language", LOCALES)
-def test_all_that_can_be_taken_away_is_offered(
-    open_step, client, monkeypatch, language, shown
-):
-    app = open_step("take", language)
+def test_all_that_can_be_taken_away_is_offered(open_step, client, monkeypatch, shown):
+    app = open_step("take", "zh")
     assert not app.error
     assert offered_files(app) == {"ft_take_zip", "ft_take_rows", "ft_take_log"}
     codes = [code.value for code in app.code]
-    card = {"en": "# my card", "zh": "# 我的模型卡"}[language]
-    assert codes == ["print('predicted')", card]
+    assert codes == ["print('predicted')", "# 我的模型卡"]
     contents = tables(app)[-1]
-    exact = contents[contents.iloc[:, 0] == "predictions.jsonl"].iloc[0, 1]
-    assert {"en": "exact texts", "zh": "原样保存"}[language] in exact
     assert "NOTICE" in contents.iloc[:, 0].tolist()
     assert "model\\.zip" in shown(app)
 
@@ -849,14 +737,6 @@ def test_the_model_is_kept_as_an_upload(open_step, client, shown):
     assert app.button(key="ft_take_keep").disabled
 
 
-def test_links_to_other_pages_name_the_trained_model(open_step):
-    app = open_step("take")
-    main = [link.proto for link in app.main.get("page_link")]
-    queries = {link.page: link.query_string for link in main}
-    assert {"attention", "masked_word", "embeddings", "layers"} <= queries.keys()
-    assert "ab" * 16 in queries["attention"]
-
-
 def test_the_model_of_a_training_opens_on_other_pages(open_app, client):
     app = open_app("masked_word", model=MODEL)
     assert not app.exception
@@ -867,9 +747,3 @@ def test_the_model_of_a_training_opens_on_other_pages(open_app, client):
     app.get_by_key("model").set_value(DEFAULT_MODEL).run()
     assert app.get_by_key("model").value == DEFAULT_MODEL
     assert not app.error
-
-
-def test_a_failure_of_the_engine_is_a_sentence(open_step, client):
-    client.broken["training_outcome"] = EngineError("The engine is gone. Wait.")
-    app = open_step("evaluate")
-    assert "The engine is gone" in app.error[0].value

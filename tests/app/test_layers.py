@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +18,18 @@ from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.step_table import OPERATIONS
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.token_numbers import (
-    norm_input_at,
     part_numbers,
     steps_for_one_token,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.layers import residual
 from pages.layers import walk as shown_picture
 from pages.shared.engine import client
 from pages.shared.export import show_below
 from pages.shared.markdown import spoken
-from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
-from tests.app.layer_pictures import pictures_sent, step_picture, strip_data, walk
+from tests.app.layer_pictures import pictures_sent, step_picture, walk
 from tests.app.real_pages import answer, checked, finished, link_of, said, specs
 from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf
 from tests.core.sent_figures import numbers
@@ -62,9 +58,7 @@ def step_now(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_every_panel_opens_from_a_link_and_reads_texts_of_all_lengths(
-    panel, hf_without
-):
+def test_every_panel_opens_from_a_link_and_reads_texts_of_all_lengths(panel):
     both = {"pair": "It was old.", "layers_step": "layer_0/context"}
     app = finished(open_page(layers_panel=panel, **both))
     assert app.title[0].value == "Layers"
@@ -83,21 +77,6 @@ def test_every_panel_opens_from_a_link_and_reads_texts_of_all_lengths(
     assert app.selectbox(key="token").value == "2"
     app.text_area(key="text").set_value("  ").run()
     assert "no text yet" in said(checked(app))
-
-    model = hf_without("cls.predictions")
-    app = open_page(model=model, text="ab cab ba", layers_panel=panel)
-    steps = client().ask(steps_for_one_token)(model, Texts("ab cab ba"))
-    assert steps[-1].operation == "nsp_probs"
-    parts = strip_data(app)["parts"]
-    ways = [one["name"] for part in parts for one in part["steps"]]
-    assert ways == [step.name for step in steps]
-    if panel == "neurons":
-        assert "no head that gives an answer" not in said(app)
-        answers = app.get_by_key("layers_next_sentence").options
-        assert answers == ["follows", "does not follow"]
-    app.session_state["layers_step"] = "nsp_probs"
-    checked(app.run())
-    assert "does not follow" in json.dumps(step_picture(app)["rows"])
 
 
 def test_every_step_has_its_formula_sentence_code_and_numbers():
@@ -151,17 +130,6 @@ def test_the_pooler_is_shown_at_the_token_that_it_reads():
     np.testing.assert_allclose(made, trace.pooled_output, atol=1e-5)
     size = len(trace.pooled_output)
     assert f"**{size} numbers** computed from [CLS] alone" in said(app)
-
-
-def test_a_result_for_one_token_is_not_said_to_be_for_the_sentence():
-    app = open_page(layers_step="mlm_logits")
-    words = len(client().ask(vocabulary)(DEFAULT_MODEL))
-    expected = f"{words:,} words = **{words:,} numbers**, for the one token"
-    assert expected in said(app)
-    assert "whole sentence" not in said(app)
-    app.session_state["layers_step"] = "layer_0/neurons"
-    app.run()
-    assert "for the whole sentence" in said(app)
 
 
 def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(monkeypatch):
@@ -262,22 +230,6 @@ def test_a_link_to_a_step_that_is_not_there_shows_one_that_is(name):
     assert step_now(app) == expected
 
 
-def test_html_and_formulas_in_the_text_are_shown_as_text():
-    text = "<b>bold</b> $x$ [link](x) **[MASK]** :smile:"
-    app = open_page(text=text, layers_panel="residual")
-    for panel in ("neurons", "factors", "residual"):
-        app.get_by_key("layers_panel").set_value(panel).run()
-        assert all(not element.allow_html for element in checked(app).markdown)
-    tokens = client().ask(Explorer.tokenize)(DEFAULT_MODEL, text, cut=True).tokens
-    signs = {sign for sign in "<$[*:_" if sign in tokens}
-    assert "*" in signs
-    for sign in signs:
-        number = tokens.index(sign) + 1
-        app.get_by_key("token").set_value(str(number)).run()
-        assert f" {number} \\{sign}" in said(app, escaped=True)
-        assert f" {number} {sign}" not in said(app, escaped=True)
-
-
 def test_the_best_neurons_of_all_layers_are_those_measured_one_by_one():
     app = finished(open_page(layers_panel="neurons", layers_word="floor"))
     bars, marks = specs(app)[-1]["data"]
@@ -311,20 +263,6 @@ def test_elsewhere_the_strongest_neuron_is_chosen_again():
     app.selectbox(key="layers_neuron_layer").set_value("2").run()
     strong = client().ask(strongest_neurons)(DEFAULT_MODEL, Texts(TEXT), 1, MASK, 10)
     assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
-
-
-def test_a_link_keeps_the_watched_word_and_epsilon():
-    app = open_page(layers_panel="neurons", layers_word="floor")
-    assert app.get_by_key("layers_word").value == link_of(app, "layers_word") == "floor"
-    app.get_by_key("layers_word").set_value("bed").run()
-    assert link_of(app, "layers_word") == "bed"
-    for source in ("small", "real"):
-        key = f"layers_epsilon_{source}"
-        link = {"layers_panel": "by_hand", "layers_by_hand": source, key: "0.1"}
-        app = open_page(**link)
-        assert app.get_by_key(key).value == link_of(app, key) == "0.1"
-        app.get_by_key(key).set_value("1").run()
-        assert link_of(app, key) == "1"
 
 
 def test_an_untouched_word_follows_the_token():
@@ -444,24 +382,6 @@ def test_the_norm_takes_shift_and_stretch_away():
     assert "as before" in app.success[0].value
 
 
-def test_the_vector_of_a_norm_of_the_sentence_can_be_taken():
-    app = open_page(layers_panel="by_hand", layers_by_hand="real")
-    rows = numbers(specs(app)[0]["data"][0]["z"])
-    found = client().ask(norm_input_at)(
-        DEFAULT_MODEL, Texts(TEXT), "embedding_norm", MASK
-    )
-    np.testing.assert_allclose(rows[0], found.vector, atol=1e-6)
-    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("hidden_states",))
-    np.testing.assert_allclose(rows[-1], trace.hidden_states[0, MASK], atol=1e-5)
-
-
-def test_a_mean_that_rounds_to_0_has_no_sign():
-    app = open_page(layers_panel="by_hand", layers_by_hand="real")
-    for scale in (0.05, -0.05):  # of one of the two the mean is a little below 0
-        app.slider(key="layers_scale").set_value(scale).run()
-        assert "before γ and β, 0.000 and 1.000" in said(app)
-
-
 @pytest.mark.parametrize(
     ("scale", "epsilon", "is_felt"),
     [("-1.0", "0.1", True), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
@@ -493,21 +413,6 @@ def test_epsilon_alone_is_a_change():
         layers_panel="by_hand", layers_epsilon_small="1", layers_shift="2.0"
     )
     assert f"differs by up to {difference:.3f} from the one without" in said(app)
-
-
-def test_both_orders_are_drawn_and_the_models_own_is_named():
-    app = open_page(layers_panel="orders")
-    assert orders_named(app) == {
-        "Post-norm": "The chosen model is built like this.",
-        "Pre-norm": "The chosen model is not built like this.",
-    }
-    drawings = [drawing["layout"] for drawing in specs(app)[-2:]]
-    words = DiagramWords(feed_forward="Feed-forward")
-    for drawing, pre_norm in zip(drawings, (False, True), strict=True):
-        expected = json.loads(layer_diagram(pre_norm, words).to_json())["layout"]
-        for name in ("annotations", "shapes"):
-            assert drawing[name] == expected[name]
-    assert drawings[0]["annotations"] != drawings[1]["annotations"]
 
 
 def orders_named(app: AppTest) -> dict[str, str]:
@@ -545,31 +450,6 @@ def test_a_second_text_changes_segments_and_next_sentence():
     expected = powers / powers.sum()
     np.testing.assert_allclose(sorted(seen[pair][1]), sorted(expected), atol=1e-5)
     assert np.abs(np.sort(seen[pair][1]) - np.sort(seen[""][1])).max() > 1e-5
-
-
-@pytest.mark.parametrize(
-    ("lost", "sentence"),
-    [
-        (("cls.predictions",), "no masked-word head"),
-        (("cls.seq_relationship",), "no next-sentence head"),
-        (("cls.seq_relationship", "bert.pooler"), "no pooler"),
-        ((), ""),
-    ],
-)
-def test_missing_heads_are_named(hf_without, lost, sentence):
-    model = hf_without(*lost)
-    app = open_page(model=model, text="ab cab ba", layers_panel="orders")
-    assert ("This model has no" in said(app)) == bool(lost)
-    assert sentence in said(app)
-    steps = client().ask(steps_for_one_token)(model, Texts("ab cab ba"))
-    has_answer = "nsp_probs" in [step.operation for step in steps]
-    assert has_answer == (sentence in ("", "no masked-word head"))
-
-
-def test_an_example_in_a_link_stays_whatever_the_model_reads():
-    app = open_page(text=EXAMPLES["zh"][0][0])
-    app.button(key="text_read").click().run()
-    assert app.text_area(key="text").value == EXAMPLES["zh"][0][0]
 
 
 def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):

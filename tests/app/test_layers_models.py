@@ -34,25 +34,24 @@ def steps_of(model: str, text: str) -> tuple[LayerStep, ...]:
     return client().ask(steps_for_one_token)(model, Texts(text))
 
 
-def test_every_step_of_a_chinese_text_is_shown(chinese):
+def test_a_chinese_text_is_walked_to_its_likeliest_word(chinese):
     link = {"text": CHINESE_TEXT, "layers_panel": "orders"}
     app = open_page("zh", model=chinese, **link)
     tokens = ["[CLS]", *"我喜欢吃", "[MASK]", "果", "[SEP]"]
     names = [name.replace("\\", "") for name in app.get_by_key("token").options]
     assert names == [f"{i} {token}" for i, token in enumerate(tokens, start=1)]
     assert app.get_by_key("token").value == str(CHINESE_MASK + 1)
-    steps = [s for s in steps_of(chinese, CHINESE_TEXT) if s.layer in (None, 1)]
-    for step in steps:
-        app.session_state["layers_step"] = step.name
-        checked(app.run())
-        about = said_in(f"layer_steps.about_{step.operation}", "zh")
-        assert about in said(app, escaped=True)
-        assert np.isfinite(strip(app)).any()
+    *_, step = steps_of(chinese, CHINESE_TEXT)
+    app.session_state["layers_step"] = step.name
+    checked(app.run())
+    assert said_in(f"layer_steps.about_{step.operation}", "zh") in said(
+        app, escaped=True
+    )
     words = client().ask(vocabulary)(chinese)
     heads = client().ask(part_numbers)(
         chinese, Texts(CHINESE_TEXT), "heads", CHINESE_MASK
     )
-    assert steps[-1].name == "mlm_probs"
+    assert step.name == "mlm_probs"
     best = words[int(np.argmax(heads.of("mlm_probs")))]
     picture = step_picture(app)
     assert picture["rows"][0].strip("\u2068\u2069") == best

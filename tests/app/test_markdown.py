@@ -1,6 +1,7 @@
 """User text in Markdown is shown letter for letter."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from pages.shared.markdown import (
     tidy,
 )
 
+ROOT = Path(__file__).parents[2]
 JOINER = "\u2060"
 
 # What a reader of the parsed Markdown must see again, character for character.
@@ -115,3 +117,8 @@ def test_a_table_cell_cannot_leave_its_cell():
 
 def test_a_screen_reader_gets_the_letters_alone():
     assert spoken(f"**Best:** {escape('a*b `c` http://x')}") == "Best: a*b `c` http://x"
+
+
+def test_no_page_lets_markdown_make_html():
+    for path in (ROOT / "pages").rglob("*.py"):
+        assert "unsafe_allow_html" not in path.read_text("utf-8"), path

@@ -198,24 +198,6 @@ def test_the_lens_comes_out_of_the_program():
     assert names["lens"].word_tokens == ("rome",)
 
 
-@pytest.mark.tensorflow  # the program takes a gradient
-def test_reasons_come_out_of_the_program():
-    app = open_page(
-        "masked_why",
-        masked_panel="why",
-        masked_why_word="rome",
-        masked_why_contrast="true",
-        masked_why_baseline="pad",
-    )
-    names, _ = run_code(app)
-    found = names["found"]
-    assert float(app.metric[3].value) == pytest.approx(found.value, abs=0.006)
-    bars = np.array(figure(app)["data"][0]["x"], float)
-    row = found.scores[found.methods.index("integrated_gradients")]
-    np.testing.assert_allclose(bars, row, atol=1e-3)
-    assert found.contrast is not None
-
-
 def test_the_layers_of_one_word_and_of_two_come_out_of_the_program():
     app = open_page("masked_why_layers", masked_panel="why", masked_why_look="layers")
     for num_words in (1, 2):
@@ -243,25 +225,6 @@ def test_important_heads_come_out_of_the_program():
     layer, head = np.argwhere(changes == changes.min())[0]
     worst = f"layer {layer + 1}, head {head + 1} ({100 * changes.min():+.1f})"
     assert worst in said(app)
-
-
-@pytest.mark.tensorflow  # the program takes a gradient
-def test_the_check_with_random_weights_comes_out_of_the_program():
-    app = open_page(
-        "masked_why_check",
-        masked_panel="why",
-        masked_why_look="check",
-        model=HF,
-        text="ab [MASK] cab ba",
-    )
-    app.button(key="job_masked_why_check_start").click().run()
-    names, _ = run_code(finished(app))
-    assert any("Near 1 is a warning" in caption.value for caption in app.caption)
-    np.testing.assert_allclose(
-        np.array(figure(app)["data"][0]["x"], float),
-        names["found"].agreement,
-        atol=1e-6,
-    )
 
 
 def test_every_position_comes_out_of_the_program():

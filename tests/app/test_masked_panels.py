@@ -75,19 +75,10 @@ def test_every_panel_opens_from_a_link_and_reads_any_text(panel):
     assert "More questions" in [header.value for header in app.header]
     assert app.get_by_key("masked_panel").value == panel
     assert link_of(app, "masked_panel") == panel
-    assert all(not element.allow_html for element in app.markdown)
     markdown = "\n".join(element.value for element in app.markdown)
     assert not re.search(r"(?<!\\)\[link(?<!\\)\]\(", markdown)
     app.text_area(key="text").set_value("The dog sleeps well.").run()
     assert "No word is hidden" in said(finished(app))
-    app.text_area(key="text").set_value(TWO_MASKS).run()
-    finished(app)
-    before = client().ask(forward_count)()
-    app.get_by_key("lang").set_value("中文").run()
-    finished(app.run())  # a run in which a job ends stops there
-    assert "更多问题" in [header.value for header in app.header]
-    if panel != "next":  # whose two texts are other ones in each language
-        assert client().ask(forward_count)() == before
 
 
 def test_no_question_is_asked_at_first_and_nothing_is_computed():

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.sampling import draw_tokens, sampling_distribution
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.explorer import Explorer
+from pages.masked_word import two_sentences
 from pages.shared.engine import client
 from tests.app import real_pages
 from tests.app.real_pages import said, specs
@@ -54,7 +55,11 @@ def test_a_row_without_a_word_can_be_drawn(model):
     assert ", ".join(names) in unescaped(said(app))
 
 
-def test_two_sentences_are_compared_over_every_row(model):
+def test_two_sentences_are_compared_over_every_row(model, monkeypatch):
+    files = {}
+    monkeypatch.setattr(
+        two_sentences, "download_csv", lambda table, name: files.update({name: table})
+    )
     app = open_page(
         model,
         masked_panel="compare",
@@ -64,3 +69,7 @@ def test_two_sentences_are_compared_over_every_row(model):
     assert set(app.dataframe[-1].value["Word"]) == {
         name for name in SPARE if name.startswith("[row 4")
     }
+    everything = files["masked_all_words"]
+    assert {*everything["Word"]} == {*client().ask(vocabulary)(model)}
+    for side in ("In A", "In B"):
+        assert sum(everything[side]) == pytest.approx(1, abs=1e-5)

@@ -15,18 +15,16 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
-from pages.shared import answers, own_text
-from pages.shared.choices import LONGEST_IN_ADDRESS
+from pages.shared import answers
 from pages.shared.engine import client
 from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
-from tests.app.real_pages import dense_word, said
+from tests.app.real_pages import said
 from tests.app.real_pages import specs as figures
 from tests.core.sent_figures import numbers
 
 DEFAULT = EXAMPLES["en"][0][0]
 TWO_MASKS = EXAMPLES["en"][4][0]
-CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 def open_page(language: str = "en", **params: str | list[str]) -> AppTest:
@@ -88,17 +86,6 @@ def test_the_default_example_answers_without_any_input():
     np.testing.assert_allclose(bars(app)[:-1], np.sort(probs)[::-1][:10], rtol=1e-6)
     assert len(figures(app)) == 1
     assert not (*app.error, *app.warning, *app.info)
-
-
-def test_every_sentence_of_the_chinese_page_is_chinese():
-    app = open_page("zh")
-    widgets = [*app.slider, *app.number_input, *app.button, *app.text_area]
-    labels = [widget.label for widget in widgets] + [m.label for m in app.metric]
-    labels += [heading.value for heading in (*app.title, *app.header)]
-    assert len(labels) > 12
-    assert [label for label in labels if label and not CHINESE.search(label)] == []
-    for figure in figures(app):
-        assert CHINESE.search(figure["layout"]["xaxis"]["title"]["text"])
 
 
 def test_clicked_words_are_hidden_and_a_second_click_puts_them_back():
@@ -324,17 +311,6 @@ def test_hidden_words_that_do_not_fit_the_text_are_left_out(hidden):
     assert not app.error
 
 
-def test_a_text_too_long_for_a_link_is_kept_and_said():
-    text = f"A story about [MASK] and {dense_word(LONGEST_IN_ADDRESS)}."
-    app = type_text(open_page(), text)
-    assert text_of(app) == text
-    assert "too long for a link" in said(app)
-    assert "text" not in app.query_params
-    type_text(app, "A short one about [MASK].")
-    assert "too long for a link" not in said(app)
-    assert app.query_params["text"] == "A short one about [MASK]."
-
-
 def test_a_text_too_long_for_the_model_is_refused_or_cut():
     text = "[MASK] " + "cat and dog " * 200 + "[MASK] at the end"
     app = type_text(open_page(), text)
@@ -408,15 +384,6 @@ def test_unusual_characters_are_answered_and_every_word_can_be_clicked():
         assert text_of(click_word(app, other)) == text
 
 
-def test_html_and_markdown_are_shown_as_text():
-    text = "<script> **b** [l](http://x.y) :red[r] [MASK] [MASK]"
-    app = type_text(open_page(), text)
-    assert all(not element.allow_html for element in app.markdown)
-    place = next(m.value for m in app.markdown if m.value.startswith("Mask 1"))
-    assert "\\<script\\> \\*\\*b\\*\\* \\[l\\]\\(http" in place
-    assert "\\:red\\[r\\]" in place
-
-
 def test_chinese_text_for_an_english_model_shows_unknown_words_and_why():
     app = type_text(open_page(), "我喜欢读[MASK]。")
     assert "[UNK]" in said(app)
@@ -442,12 +409,3 @@ def test_a_model_without_the_head_is_not_asked(monkeypatch):
     assert not figures(app)
     assert text_of(app) == DEFAULT
     answers.forget_models()
-
-
-def test_an_untouched_example_follows_the_language_of_the_model(monkeypatch):
-    app = open_page()
-    monkeypatch.setattr(own_text, "language_of", lambda model: "zh")
-    assert text_of(app.run()) == EXAMPLES["zh"][0][0]
-    type_text(app, "my own [MASK]")
-    monkeypatch.setattr(own_text, "language_of", lambda model: "en")
-    assert text_of(app.run()) == "my own [MASK]"

@@ -60,12 +60,6 @@ def test_every_link_names_its_model_also_the_default(open_app, with_chinese):
     assert app.query_params["model"] in ("small-zh", ["small-zh"])
 
 
-def test_the_address_chooses_the_model(open_app):
-    app = open_app("models", model="small-zh")
-    assert "small-zh" in flat(app.header[0].value)
-    assert "reads Chinese" in app.sidebar.caption[0].value
-
-
 def test_a_model_that_cannot_be_opened_is_a_sentence_and_a_way_out(open_app):
     app = open_app("models", model="/no/such/folder")
     assert "/no/such/folder" in flat(app.error[0].value)
@@ -146,16 +140,6 @@ def test_a_server_for_strangers_opens_a_listed_model_without_its_revision(
     assert ("info", UNKNOWN) in client.calls
     assert client.count("start") == 0
     assert not any("This server opens" in error.value for error in app.error)
-
-
-@pytest.mark.parametrize(("kind", "offers_hub"), [("", True), ("listed", False)])
-def test_the_picker_speaks_of_the_hub_only_where_it_may_be_used(
-    open_app, monkeypatch, kind, offers_hub
-):
-    monkeypatch.setenv("BERTVIZ_MODELS", kind)
-    for locale in ("en-GB", "zh-CN"):
-        said = open_app(locale=locale).selectbox(key="model").help
-        assert ("Hugging Face" in said) == offers_hub
 
 
 def test_a_hub_model_is_downloaded_only_when_asked(open_app, client):
@@ -331,16 +315,6 @@ def test_the_hub_tab_offers_names_and_takes_others(open_app, client):
     app.button(key="add_hub").click().run()
     assert client.suggested[1] in flat(app.info[0].value)
     assert app.selectbox(key="model").value == client.suggested[1]
-
-
-def test_a_typed_path_becomes_the_chosen_model(open_app, client):
-    entry = type(client.entries[0])("/some/folder", "folder", "folder")
-    app = open_app("models")
-    client.entries.append(entry)
-    app.text_input(key="model_path").set_value("  /some/folder ").run()
-    app.button(key="add_path").click().run()
-    assert ("info", "/some/folder") in client.calls
-    assert app.selectbox(key="model").value == "/some/folder"
 
 
 @pytest.mark.parametrize(

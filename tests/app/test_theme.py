@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.core.test_attention_colors import DEFICIENCIES, TO_XYZ, lab_of
+
 ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
 THEMES = ["light", "dark"]
@@ -14,36 +16,8 @@ THEMES = ["light", "dark"]
 # Streamlit shows captions with 60 % of the text's colour.
 CAPTION_OPACITY = 0.6
 
-# Source: Machado et al. 2009, "A Physiologically-based Model for Simulation of
-# Color Vision Deficiency", severity 1.0, on linear RGB.
-VISION = {
-    "normal": np.eye(3),
-    "deuteranopia": np.array(
-        [
-            [0.367322, 0.860646, -0.227968],
-            [0.280085, 0.672501, 0.047413],
-            [-0.011820, 0.042940, 0.968881],
-        ]
-    ),
-    "protanopia": np.array(
-        [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ]
-    ),
-    "tritanopia": np.array(
-        [
-            [1.255528, -0.076749, -0.178779],
-            [-0.078411, 0.930809, 0.147602],
-            [0.004733, 0.691367, 0.303900],
-        ]
-    ),
-}
-# Source: IEC 61966-2-1, sRGB to CIE XYZ, white point D65.
-XYZ = np.array(
-    [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-)
+VISION = {"normal": np.eye(3), **DEFICIENCIES}
+LUMINANCE = TO_XYZ[1]
 
 
 def rgb(color):
@@ -58,22 +32,12 @@ def linear(channels):
 
 def contrast(one, other):
     """Source: WCAG 2.2, "contrast ratio"."""
-    darker, lighter = sorted(float(XYZ[1] @ linear(c)) for c in (one, other))
+    darker, lighter = sorted(float(LUMINANCE @ linear(c)) for c in (one, other))
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def lab(channels):
-    """Source: CIE 1976 L*a*b*."""
-    x, y, z = (
-        np.cbrt(v) if v > 0.008856 else 7.787 * v + 16 / 116
-        for v in XYZ @ channels / np.array([0.9505, 1.0, 1.089])
-    )
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
 def color_difference(one, other, vision):
-    seen = [np.clip(VISION[vision] @ linear(rgb(c)), 0, 1) for c in (one, other)]
-    return np.linalg.norm(lab(seen[0]) - lab(seen[1]))
+    return np.linalg.norm(np.subtract(*lab_of([one, other], VISION[vision])))
 
 
 def grounds(theme):
@@ -122,10 +86,9 @@ def test_chart_colors_are_told_apart(theme, vision):
 @pytest.mark.parametrize("vision", VISION)
 def test_a_darker_step_of_the_sequence_means_more_for_everybody(theme, vision):
     steps = CONFIG["theme"][theme]["chartSequentialColors"]
-    seen = [lab(np.clip(VISION[vision] @ linear(rgb(c)), 0, 1))[0] for c in steps]
-    steps = np.diff(seen)
+    assert len(steps) == 10
+    steps = np.diff(lab_of(steps, VISION[vision])[:, 0])
     assert (np.sign(steps) == np.sign(steps[0])).all()
-    assert len(seen) == 10
 
 
 @pytest.mark.parametrize("theme", THEMES)
