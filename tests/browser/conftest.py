@@ -33,10 +33,13 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Pages share one renderer: a page then finds Streamlit's scripts compiled.
+    "--renderer-process-limit=1",
 ]
-START_SECONDS = 60
-# A click that waits for an answer of the engine on a busy machine.
-ANSWER_SECONDS = 60
+# How long a state is waited for at most: on a busy machine a server, and an answer of
+# its engine, take their time.
+START_SECONDS = 180
+ANSWER_SECONDS = 120
 expect.set_options(timeout=ANSWER_SECONDS * 1000)
 
 # On a deep link, Streamlit first looks for itself below the page's own address.
@@ -187,6 +190,7 @@ def contexts(browser):
                 viewport={"width": width, "height": 900},
             )
             context.set_default_timeout(ANSWER_SECONDS * 1000)
+            context.new_page()  # stays open, and the renderer with it
             context.on("close", lambda _: made.pop(kind, None))
         return made[kind]
 
@@ -264,6 +268,14 @@ def show(visit, canvas_url):
         return page, view
 
     return open_page
+
+
+def go_to(page, name):
+    """Opens another page by its link in the menu."""
+    menu = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
+    menu.and_(page.locator(f"[href$={name}]")).click()
+    expect(page).to_have_url(re.compile(f"/{name}"))
+    settle(page)
 
 
 def overflow(page):

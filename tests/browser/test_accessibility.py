@@ -1,10 +1,11 @@
-"""What axe finds on every page, in both languages and both themes."""
+"""A walk through every page: its picture, its theme, and what axe finds."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from pages.shared.navigation import FIRST, ICONS
-from tests.browser.conftest import LOCALES
+from tests.browser.conftest import LOCALES, go_to, settle
 
 AXE = Axe()
 # The frame tends what is new on the page, and formulas whose letters came, a frame
@@ -13,6 +14,17 @@ TENDED = """async () => {
   await document.fonts.ready
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
 }"""
+LAPTOP = {"width": 1366, "height": 768}
+WHITE, DARK = "rgb(255, 255, 255)", "rgb(18, 22, 29)"
+# What each page is about, and how much of it a laptop shows at least, in pixels.
+PICTURES = {
+    FIRST: (".whole-model .paper", 1000),
+    "masked_word": (".js-plotly-plot", 300),
+    "attention": (".attention-host .grid-part canvas", 200),
+    "layers": (".step-picture svg", 60),
+    "embeddings": (".js-plotly-plot", 250),
+    "activations": (".js-plotly-plot", 400),
+}
 
 
 def faults(page):
@@ -26,10 +38,42 @@ def faults(page):
     }
 
 
-@pytest.mark.parametrize("name", ICONS)
-def test_axe_finds_nothing_serious(visit, name):
-    for language, theme in (("en", "light"), ("zh", "dark")):
-        address = "/" if name == FIRST else f"/{name}"
-        page = visit(address, locale=LOCALES[language], color_scheme=theme)
+def shows_its_picture(page, name, part):
+    """Without scrolling, and the title with it."""
+    picture, least = PICTURES[name]
+    shown = page.locator(picture).first
+    expect(shown).to_be_visible()
+    settle(page)
+    found = shown.bounding_box()
+    header = page.get_by_test_id("stHeader").bounding_box()
+    assert page.locator("h1").bounding_box()["y"] >= header["height"], name
+    seen = min(found["y"] + found["height"], LAPTOP["height"]) - found["y"]
+    assert seen >= min(part * least, found["height"] - 1), (name, found)
+
+
+# A projector shows half as much, or all of a picture that is not as high.
+@pytest.mark.parametrize(
+    ("language", "theme", "ground", "query", "part"),
+    [
+        ("en", "light", WHITE, "", 1),
+        ("zh", "dark", DARK, "", 1),
+        ("en", "light", WHITE, "?projector=true", 0.5),
+    ],
+    ids=["en light", "zh dark", "projector"],
+)
+def test_a_laptop_shows_each_page_and_axe_finds_nothing_serious(
+    visit, language, theme, ground, query, part
+):
+    page = visit(f"/{query}", locale=LOCALES[language], color_scheme=theme, width=1366)
+    page.set_viewport_size(LAPTOP)
+    for name in ICONS:
+        if name != FIRST:
+            go_to(page, name)
+        for fault in ("stException", "stAlertContentError"):
+            expect(page.get_by_test_id(fault)).to_have_count(0)
+        if name in PICTURES:
+            shows_its_picture(page, name, part)
+        # The theme is that of the system.
+        expect(page.get_by_test_id("stApp")).to_have_css("background-color", ground)
         page.evaluate(TENDED)
-        assert faults(page) == set(), (language, theme)
+        assert faults(page) == set(), name

@@ -9,13 +9,8 @@ from playwright.sync_api import expect
 from bertviz_core.analysis.activations import activate, differentiate
 from tests.browser.conftest import overflow, settle
 
-# The figures of each part, and a language to see it in.
-PARTS = {
-    "vanishing": (5, "English"),
-    "centre": (6, "中文"),
-    "dead": (6, "English"),
-    "collapse": (5, "中文"),
-}
+# The figures of each part, in their order.
+FIGURES = {"vanishing": 5, "centre": 6, "dead": 6, "collapse": 5}
 
 
 def curves(page):
@@ -30,27 +25,29 @@ def choose_function(page, name, num_curves):
     settle(page)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_every_formula_and_figure_is_drawn_and_fits_a_phone(visit, part):
-    num_figures, language = PARTS[part]
-    page = visit(f"/activations?act_weakness={part}&lang={language}", width=390)
-    expect(page.locator(".js-plotly-plot")).to_have_count(num_figures)
-    settle(page)
-    for summary in page.locator("[data-testid=stExpander] summary").all():
-        summary.click()
-    expect(page.locator(".katex-display").first).to_be_visible()
-    # Nine and five steps, a function and a slope on each of three cards, and beside the
-    # dead ReLU three steps back in both networks.
-    count = 9 + 5 + 6 + (6 if part == "dead" else 0)
-    expect(page.locator(".katex-display")).to_have_count(count)
-    # What KaTeX does not know it writes in this colour.
-    wrong = ".katex-error, .katex [style*='#cc0000'], [data-testid=stException]"
-    expect(page.locator(wrong)).to_have_count(0)
-    assert overflow(page) <= 0
-    for drawn in page.locator(".js-plotly-plot, .katex-display .katex-html").all():
-        box = drawn.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 390
+def test_every_formula_and_figure_is_drawn_and_fits_a_phone(visit):
+    page = visit("/activations", width=390)
+    formulas = page.locator(".katex-display")
+    for index, (part, num_figures) in enumerate(FIGURES.items()):
+        choices = page.locator(".st-key-act_weakness").get_by_role("radio")
+        choices.nth(index).click()
+        expect(page.locator(".js-plotly-plot")).to_have_count(num_figures)
+        settle(page)
+        folded = page.locator("details:not([open]) > summary")
+        while folded.count():
+            folded.first.click()
+        # Nine and five steps, a function and a slope on each of three cards, and beside
+        # the dead ReLU three steps back in both networks.
+        count = 9 + 5 + 6 + (6 if part == "dead" else 0)
+        expect(formulas).to_have_count(count)
+        # What KaTeX does not know it writes in this colour.
+        wrong = ".katex-error, .katex [style*='#cc0000'], [data-testid=stException]"
+        expect(page.locator(wrong)).to_have_count(0)
+        assert overflow(page) <= 0
+        for drawn in page.locator(".js-plotly-plot, .katex-display .katex-html").all():
+            box = drawn.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
 
 
 def colour_of_gelu(page):
@@ -127,30 +124,3 @@ def test_the_pointer_reads_out_functions_and_slopes_where_it_is(visit):
         named = dict(row.rsplit(" : ", 1) for row in rows)
         found = {name: float(value) for name, value in named.items()}
         assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
-
-
-def test_a_link_means_the_same_in_the_other_language_and_leads_to_the_model(visit):
-    page = visit("/activations?act_weakness=dead", locale="zh-CN")
-    expect(page.get_by_text("6 个神经元中有 1 个")).to_be_visible()
-    page.get_by_text("English", exact=True).click()
-    expect(page.get_by_role("heading", name="Activation functions")).to_be_visible()
-    expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
-    settle(page)
-    page.locator(".st-key-act_to_masked button").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Masked words")
-    expect(page.get_by_text("exact GELU (erf)").first).to_be_visible()
-    expect(page.get_by_test_id("stException")).to_have_count(0)
-
-
-def test_a_neuron_is_seen_dying_by_keyboard(visit):
-    # Begun near the end: it takes as long as it takes to look at.
-    page = visit("/activations?act_weakness=dead&act_step=260")
-    slider = page.locator(".st-key-act_step input")
-    expect(slider).to_have_value("260")
-    page.get_by_role("button", name="Play", exact=True).focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-    expect(slider).not_to_have_value("260")
-    # It stops by itself, at the end.
-    expect(slider).to_have_value("300")
-    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()

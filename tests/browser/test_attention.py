@@ -14,7 +14,6 @@ from tests.browser.test_attention_canvas import cell_position, click_head
 
 pytestmark = pytest.mark.browser
 
-FIRST_ANSWER = 60_000
 NUM_HEADS = 8  # of the bundled model
 FIRST_HEAD = "attention_layer=1&attention_head=1"
 # Long enough for numbers to come from the page, not from what the browser holds.
@@ -25,9 +24,7 @@ ARITHMETIC = f"?{FIRST_HEAD}&attention_panel=arithmetic&text={LONG}"
 def open_page(visit, query: str = f"?{FIRST_HEAD}", **browser):
     page = visit(f"/attention{query}", **browser)
     view = page.locator(".attention").first
-    expect(view).to_have_attribute(
-        "data-grid-ms", re.compile(r"\d"), timeout=FIRST_ANSWER
-    )
+    expect(view).to_have_attribute("data-grid-ms", re.compile(r"\d"))
     return page, view
 
 
@@ -70,28 +67,6 @@ def test_the_head_is_the_same_in_pictures_boxes_questions_and_address(visit):
     expect_head(page.locator(".attention").first, 4, 6)
 
 
-def test_a_link_brings_head_panel_and_filters_back_in_the_other_language(visit):
-    query = "?attention_layer=2&attention_head=4&attention_panel=switch"
-    query += "&attention_hide_special=true&attention_drawn=row_lying_0.1_"
-    page, view = open_page(visit, f"{query}&lang=中文")
-    expect_head(view, 2, 4)
-    expect(page.get_by_text("要关掉的头")).to_be_visible()
-    expect(view.locator(".filters")).to_contain_text("已隐藏 [CLS] 和 [SEP]")
-    expect(view.get_by_label("刻度")).to_have_value("row")
-    view.get_by_label("刻度").select_option("log")
-    expect(page).to_have_url(re.compile("attention_drawn=log_lying_0.1_"))
-
-
-def test_a_click_on_a_similar_head_moves_the_pictures(visit):
-    page, view = open_page(visit)
-    similar = page.locator("[class*=st-key-attention_near_]").first
-    layer, head = re.search(r"(\d+)·(\d+)", similar.inner_text()).groups()
-    similar.get_by_role("button").click()
-    expect_head(view, layer, head)
-    expect(chosen(page, "head")).to_have_value(head)
-    expect(page.get_by_text(f"Heads that look like {layer}·{head}")).to_be_visible()
-
-
 def save(page: Page, name: str):
     with page.expect_download() as download:
         page.get_by_role("button", name=name).last.click()
@@ -125,22 +100,6 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path)
     )
 
 
-def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
-    page, _ = open_page(visit, "?attention_panel=maps")
-    key = "attention_map_mass"
-    page.locator(f".st-key-{key}_downloads").get_by_role("button").first.click()
-    for name, ending, start in (
-        ("Map (SVG)", "svg", "<svg"),
-        ("Table (CSV)", "csv", "\ufefflayer,head,attention to words"),
-        ("works offline", "html", "<!doctype html>"),
-    ):
-        file = save(page, name)
-        assert file.suggested_filename == f"{key}.{ending}"
-        assert file.path().read_text("utf-8").startswith(start)
-    page.keyboard.press("Escape")
-    assert save(page, "Save PNG").suggested_filename == f"{key}.png"
-
-
 def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
     query = f"?{FIRST_HEAD}&attention_panel=compare&text=the+dog+ran"
     page, view = open_page(visit, f"{query}&attention_compared_text=the+cow+ran")
@@ -171,18 +130,23 @@ def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
     query = f"?{FIRST_HEAD}&attention_panel=compare&text={words}"
     page, view = open_page(visit, query)
     click_head(view, 2, 3, NUM_HEADS)
-    expect(view).to_have_attribute("data-head", "3", timeout=FIRST_ANSWER)
+    expect(view).to_have_attribute("data-head", "3")
     expect(page.get_by_text("at most", exact=False).first).to_be_visible()
 
 
-@pytest.mark.parametrize(("width", "rows"), [(1440, 1), (390, 3)])
-def test_the_views_stand_side_by_side_where_there_is_room(visit, width, rows):
-    page, view = open_page(visit, width=width)
-    tops = view.locator(".views > section").evaluate_all(
-        "parts => parts.map(part => Math.round(part.getBoundingClientRect().top))"
-    )
-    assert len({*tops}) == rows
-    assert overflow(page) <= 0
+def test_the_views_stand_side_by_side_where_there_is_room(visit):
+    page, view = open_page(visit, width=1440)
+    for width, rows in ((1440, 1), (390, 3)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            """([view, rows]) => {
+              const parts = [...view.querySelectorAll('.views > section')]
+              const top = (part) => Math.round(part.getBoundingClientRect().top)
+              return new Set(parts.map(top)).size === rows
+            }""",
+            arg=[view.element_handle(), rows],
+        )
+        assert overflow(page) <= 0
 
 
 # After a click the pictures answer first, and the rest of the page follows.
@@ -248,16 +212,24 @@ def test_the_numbers_of_a_clicked_head_do_not_wait_for_the_questions(listened):
     expect(chosen(page, "head")).to_have_value("6")
 
 
-@pytest.mark.parametrize("text", [LONG, "a+cat"])
-def test_a_click_is_told_and_its_picture_and_nothing_more(listened, text):
-    page, view, said = listened(ARITHMETIC.replace(LONG, text))
-    said.listen()
-    for layer, head in ((3, 6), (2, 4), (2, 4)):  # the last one is chosen already
-        click_head(view, layer, head, NUM_HEADS)
-        expect(asked_about(page, f"{layer}·{head}")).to_be_visible()
+def test_a_click_is_told_and_its_picture_and_nothing_more(listened):
+    page, view, said = listened(ARITHMETIC)
+    for is_long in (True, False):
+        if not is_long:
+            page.locator(".st-key-text textarea").fill("a cat")
+            page.keyboard.press("Control+Enter")
+            expect(view).to_have_attribute("aria-busy", "false")
+            settle(page)
+        said.listen()
+        for layer, head in ((3, 6), (2, 4), (2, 4)):  # the last one is chosen already
+            click_head(view, layer, head, NUM_HEADS)
+            expect(asked_about(page, f"{layer}·{head}")).to_be_visible()
+            settle(page)
+            page.wait_for_timeout(500)
+        assert len(said.messages) == 4
+        click_head(view, 1, 1, NUM_HEADS)
+        expect(asked_about(page, "1·1")).to_be_visible()
         settle(page)
-        page.wait_for_timeout(500)
-    assert len(said.messages) == 4
 
 
 def test_clicks_faster_than_the_page_end_at_the_last_head(visit):
@@ -283,14 +255,3 @@ def test_a_lock_and_a_head_in_one_breath_both_count(visit):
     expect(page).to_have_url(
         re.compile("token=3.*attention_to=2|attention_to=2.*token=3")
     )
-
-
-def test_work_that_takes_longer_ends_in_its_picture(visit):
-    long = "+".join(["the+cat+and+the+dog+sat+on+a+mat+."] * 40)
-    query = f"{FIRST_HEAD}&attention_panel=compare&text={long}"
-    page = visit(f"/attention?attention_method=value_zeroing&{query}")
-    page.get_by_role("button", name=re.compile("Take away the values")).click()
-    expect(page.locator(".attention h4").nth(1)).to_have_text(
-        "Heatmap: value zeroing in layer 1", timeout=FIRST_ANSWER
-    )
-    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

@@ -76,7 +76,7 @@ def drawing(view, name="heat"):
     return view.locator(f"canvas.{name}").evaluate("canvas => canvas.toDataURL()")
 
 
-def test_hovering_says_the_exact_weight_and_does_not_run_the_page_again(show):
+def test_the_exact_weight_is_said_and_listed_without_a_run_of_the_page(show):
     page, view = show()
     for column in (2, 3, 4):
         view.locator("canvas.heat").hover(position=cell_position(view, 1, column))
@@ -89,6 +89,28 @@ def test_hovering_says_the_exact_weight_and_does_not_run_the_page_again(show):
     expect(status(view)).to_contain_text(re.compile(r"Layer \d+, head \d+"))
     settle(page)
     expect(selection_line(page)).to_contain_text("run 1")
+    # A table says what a canvas shows.
+    view.get_by_text("As a table").nth(1).click()
+    caption = view.locator(".heat-part caption")
+    expect(caption).to_have_text("The 25 largest numbers: layer 1, head 1")
+    expect(view.locator(".heat-part tbody tr")).to_have_count(25)
+    view.locator("canvas.heat").click(position={"x": 20, "y": HEAT_TOP + 5})
+    expect(caption).to_contain_text("numbers of ◆[CLS]")
+    expect(view.locator(".heat-part tbody tr")).to_have_count(NUM_TOKENS)
+    view.get_by_text("As a table").first.click()
+    expect(view.locator(".grid-part tbody tr")).to_have_count(12)
+    # A locked token has the numbers of its partners.
+    lines = view.locator("canvas.lines")
+    lines.click(position=token_position(view, 3))
+    lines.hover(position=token_position(view, 8, is_looked_at=True))
+    weights = weights_of(1, 1)[3]
+    said = f"##s → are · layer 1, head 1 · weight {weights[8]:.4f}"
+    expect(status(view)).to_contain_text(said)
+    expect(view).to_have_attribute("data-locked", "true")
+    expect(view).to_have_attribute("data-to", "")
+    view.locator("canvas.heat").hover(position=cell_position(view, 6, 2))
+    said = f"##s → cat · layer 1, head 1 · weight {weights[2]:.4f}"
+    expect(status(view)).to_contain_text(said)
 
 
 def test_the_page_may_choose_and_the_visitor_goes_on_from_there(show):
@@ -183,20 +205,7 @@ def test_every_canvas_is_reached_by_tab_with_a_name_and_a_visible_ring(show):
     assert {(style, width) for _, style, width in names} == {("solid", "3px")}
 
 
-def test_tables_say_what_the_canvases_show(show):
-    _, view = show()
-    view.get_by_text("As a table").nth(1).click()
-    caption = view.locator(".heat-part caption")
-    expect(caption).to_have_text("The 25 largest numbers: layer 1, head 1")
-    expect(view.locator(".heat-part tbody tr")).to_have_count(25)
-    view.locator("canvas.heat").click(position={"x": 20, "y": HEAT_TOP + 5})
-    expect(caption).to_contain_text("numbers of ◆[CLS]")
-    expect(view.locator(".heat-part tbody tr")).to_have_count(NUM_TOKENS)
-    view.get_by_text("As a table").first.click()
-    expect(view.locator(".grid-part tbody tr")).to_have_count(12)
-
-
-def test_heads_are_added_to_the_lines_until_another_one_is_chosen(show):
+def test_heads_are_added_to_the_lines_and_listed_with_them(show):
     page, view = show()
     before = int(view.get_attribute("data-lines"))
     chip = view.get_by_role("button", name="Show head 4")
@@ -217,10 +226,9 @@ def test_heads_are_added_to_the_lines_until_another_one_is_chosen(show):
     click_head(view, 1, 8)
     expect(pressed(view)).to_have_text(["8"])
     expect(look_line(page)).to_contain_text("heads=()")
-
-
-def test_the_lines_are_named_and_listed_with_every_head_that_is_drawn(show):
-    page, view = show()
+    # The lines are named and listed with every head that is drawn.
+    click_head(view, 1, 1)
+    expect(pressed(view)).to_have_text(["1"])
     view.get_by_role("button", name="Show head 11").click()
     width = view.locator("canvas.lines").bounding_box()["width"]
     # Right beside the names, where lines begin at the height of their token.
@@ -252,21 +260,6 @@ def test_the_lines_are_named_and_listed_with_every_head_that_is_drawn(show):
     assert set(part.locator("tbody th").all_inner_texts()) == {"1", "11"}
     head, *cells = part.locator("tbody tr").first.locator("th, td").all_inner_texts()
     assert float(cells[2]) == pytest.approx(weights_of(1, int(head)).max(), abs=5e-5)
-
-
-def test_a_locked_token_has_the_numbers_of_its_partners(show):
-    _, view = show()
-    lines = view.locator("canvas.lines")
-    lines.click(position=token_position(view, 3))
-    lines.hover(position=token_position(view, 8, is_looked_at=True))
-    weights = weights_of(1, 1)[3]
-    said = f"##s → are · layer 1, head 1 · weight {weights[8]:.4f}"
-    expect(status(view)).to_contain_text(said)
-    expect(view).to_have_attribute("data-locked", "true")
-    expect(view).to_have_attribute("data-to", "")
-    view.locator("canvas.heat").hover(position=cell_position(view, 6, 2))
-    said = f"##s → cat · layer 1, head 1 · weight {weights[2]:.4f}"
-    expect(status(view)).to_contain_text(said)
 
 
 def test_scale_threshold_and_language_change_picture_and_words(show):

@@ -155,33 +155,6 @@ def ask_again(page, text, answer):
     expect(answer_on(page)).to_have_text(answer)
 
 
-REFUSED = "a.csv"
-BAD = {
-    "a.csv": (b"%PDF-1.7 not a table", "pdf"),
-    "b.csv": (b"text,label\na,1\nb\x00,2\n", "NUL"),
-    "c.csv": (b"", "0"),
-    "d.csv": (b"text,label\n" + b"one,same\n" * 20, "20"),
-}
-
-
-def test_bad_files_are_sentences_and_a_good_one_still_works(visit):
-    page = visit("/fine_tune", locale=LOCALES["zh"])
-    for name, (data, said) in BAD.items():
-        upload(page, name, data)
-        alerts = page.get_by_test_id("stAlertContentError")
-        if name == REFUSED:  # before it is stored, so it is not the chosen table
-            alerts.first.wait_for()
-        else:
-            page.get_by_role("heading", name=name).wait_for()
-        settle(page)
-        alerts.first.wait_for()
-        assert alerts.count() == 1
-        assert said in alerts.inner_text()
-        assert page.get_by_test_id("stException").count() == 0
-    upload(page, *GOOD)
-    page.get_by_test_id("stAlertContentSuccess").wait_for()
-
-
 def test_a_file_beyond_the_limit_is_refused_in_the_readers_language(visit, tmp_path):
     page = visit("/fine_tune", locale=LOCALES["zh"])
     box = page.locator("[class*='st-key-ft_table_']").first
@@ -193,17 +166,9 @@ def test_a_file_beyond_the_limit_is_refused_in_the_readers_language(visit, tmp_p
     box.get_by_role("button", name="选择文件").last.wait_for()
     assert said_after(box) == "none"
     large = tmp_path / "large.csv"
-    for size in (100_000_001, 301_000_000):
-        with large.open("wb") as file:  # a sparse file: nothing is written
-            file.write(b"text,label\n")
-            file.truncate(size)
-        box.locator("input[type=file]").set_input_files(large)
-        if size < 300_000_000:
-            alert = page.get_by_test_id("stAlertContentError")
-            alert.wait_for()
-            assert "文件太大" in alert.inner_text()
-            assert "must be" not in page.inner_text("body")
-            settle(page)
+    with large.open("wb") as file:  # a sparse file: nothing is written
+        file.truncate(301_000_000)
+    box.locator("input[type=file]").set_input_files(large)
     box.locator("[aria-invalid=true]").wait_for()
     assert "没有上传" in said_after(box)
 

@@ -89,27 +89,19 @@ def test_the_zip_is_taken_away_without_a_copy_in_memory(visit, server, run):
     assert page.get_by_test_id("stAlertContentError").count() == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "sign"),
-    [
-        ("attention", "canvas"),
-        ("embeddings", ".js-plotly-plot, .point-map"),
-        ("masked_word", ".js-plotly-plot"),
-    ],
-)
-def test_the_trained_model_opens_on_another_page(visit, run, name, sign):
+def test_the_trained_model_opens_on_another_page(visit, run):
     page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
     settle(page)
-    title = words("app")[f"page_{name}"]
+    title = words("app")["page_attention"]
     link = page.get_by_test_id("stMain").get_by_role("link", name=title)
     link.click()
     # On a busy machine Streamlit's front end may forget to write the choice into the
     # address of the new page, so what counts is the choice itself.
-    page.wait_for_url(re.compile(f"/{name}"))
+    page.wait_for_url(re.compile("/attention"))
     trained = words("fine_tune")["sample_en"]
     expect(page.get_by_role("combobox", name="Model")).to_have_value(trained)
     settle(page)
-    page.locator(sign).first.wait_for()
+    page.locator("canvas").first.wait_for()
     assert page.get_by_test_id("stAlertContentError").count() == 0
 
 
@@ -119,13 +111,3 @@ def test_no_step_scrolls_sideways_on_a_phone(visit, run):
         open_step(page, step, "zh")
         assert overflow(page) <= 0, step
         assert page.get_by_test_id("stAlertContentError").count() == 0
-
-
-def test_any_model_with_classes_is_tried_from_the_models_page(visit, run):
-    page = visit(f"/models?model=run%3A{run}")
-    page.locator(".st-key-ft_to_try button").click()
-    page.wait_for_url(re.compile("/fine_tune"))
-    page.locator(".st-key-ft_try_classes_figure").wait_for()
-    # Nothing of the training is asked for: it is a model like any other.
-    assert page.locator(".st-key-ft_try_another").count() == 0
-    assert page.get_by_test_id("stAlertContentError").count() == 0

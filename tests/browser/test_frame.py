@@ -2,23 +2,13 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import LOCALES, overflow, running_server, settle
-from tests.browser.test_models import take_from_list
 
-CHINESE = "我每天早上[MASK]牛奶。"
-DARK = "rgb(18, 22, 29)"
 LEAST_TARGET = 24  # pixels; WCAG 2.2, 2.5.8
 SIDEBAR = "[data-testid=stSidebar]"
 LINK = "[data-testid=stPageLink-NavLink]"
-
-
-def type_sentence(page, sentence):
-    page.locator(".st-key-text textarea").fill(sentence)
-    page.keyboard.press("Control+Enter")
-    settle(page)
 
 
 def box(locator):
@@ -70,20 +60,6 @@ def test_the_language_is_the_browsers_then_the_chosen_one_everywhere(visit):
     heading(page, "Models").wait_for()
 
 
-def test_a_reload_keeps_language_and_sentence(visit):
-    page = visit("/")
-    page.get_by_role("radio", name="中文").click()
-    page.get_by_role("heading", name="可以探索什么").wait_for()
-    settle(page)
-    type_sentence(page, CHINESE)
-    # A script that has not begun is not running either: the address tells that it ran.
-    expect(page).to_have_url(re.compile(r"lang=.*text=|text=.*lang="))
-    page.reload()
-    settle(page)
-    page.get_by_role("heading", name="可以探索什么").wait_for()
-    expect(page.locator(".st-key-text textarea")).to_have_value(CHINESE)
-
-
 def test_a_page_is_one_step_of_the_way_back(visit):
     """Though each writes its model into the address once it is open."""
     page = visit("/", locale=LOCALES["zh"])
@@ -102,17 +78,6 @@ def test_a_page_is_one_step_of_the_way_back(visit):
     settle(page)
     page.evaluate("history.back()")
     expect(page).to_have_url("about:blank")
-
-
-def test_a_choice_is_no_step_of_the_way_back(visit):
-    page = visit("/masked_word?model=bert-mini-en")
-    steps = page.evaluate("history.length")
-    typed = page.locator(".st-key-text textarea")
-    take_from_list(page, page.locator(".st-key-model input"), "bert-mini-zh")
-    expect(page).to_have_url(re.compile("model=bert-mini-zh"))
-    expect(typed).to_have_value(re.compile("足球"))
-    settle(page)
-    assert page.evaluate("history.length") == steps
 
 
 def test_the_keyboard_reaches_all_and_nothing_covers_the_menu(visit):
@@ -219,11 +184,3 @@ def test_a_figure_is_read_on_a_phone(visit, server_url):
     figure.locator(".xtick").first.wait_for()
     ticks = figure.locator(".xtick").all_text_contents()
     assert len(set(ticks)) == len(ticks) > 1
-
-
-@pytest.mark.parametrize(
-    ("scheme", "background"), [("light", "rgb(255, 255, 255)"), ("dark", DARK)]
-)
-def test_the_theme_follows_the_system(visit, scheme, background):
-    page = visit("/pretraining", color_scheme=scheme)
-    expect(page.get_by_test_id("stApp")).to_have_css("background-color", background)

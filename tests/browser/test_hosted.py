@@ -15,9 +15,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from pages.shared.security import security_headers
-from tests.browser.conftest import running_server, said_after, settle
+from tests.browser.conftest import START_SECONDS, running_server, said_after, settle
 
 MEGABYTE = 2**20
+FRAMEWORKS = ("tensorflow", "libtorch", "openvino", "tokenizers")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_the_policy_blocks_nothing_the_pages_load_no_framework_and_open_no_folde
     maps = psutil.Process(hosted.process.pid).memory_maps()
     files = "\n".join(mapped.path for mapped in maps)
     assert "python" in files
-    assert not any(name in files for name in ("tensorflow", "libtorch", "tokenizers"))
+    assert not any(name in files for name in FRAMEWORKS)
 
 
 # RFC 6455: a protocol error, as these bytes say nothing; too big to be looked at.
@@ -99,7 +100,7 @@ def test_a_large_file_lies_on_the_disk_until_it_is_let_go(
     assert kept.stat().st_size == 60 * MEGABYTE
     page.get_by_test_id("stFileChipDeleteBtn").get_by_role("button").click()
     expect(page.get_by_role("button", name="Add this model")).to_have_count(0)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + START_SECONDS
     while kept.exists():
         assert time.monotonic() < deadline
         time.sleep(0.1)

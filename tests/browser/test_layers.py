@@ -11,20 +11,19 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from tests.browser.conftest import LOCALES, ROOT, open_panel, overflow, settle
+from tests.browser.conftest import ROOT, open_panel, overflow, settle
 
-FIRST_ANSWER = 60_000
 TEXT = f"text={quote('The cat sat on the [MASK] because it was tired.')}"
 
 
-def texts_of(language: str, page: str) -> dict[str, str]:
-    path = ROOT / "assets" / "locales" / language / f"{page}.json"
+def texts_of(page: str) -> dict[str, str]:
+    path = ROOT / "assets" / "locales" / "en" / f"{page}.json"
     return json.loads(path.read_text("utf-8"))
 
 
 def open_page(visit, query: str = "", **browser) -> Page:
     page = visit(f"/layers{query}", **browser)
-    expect(strip(page)).to_be_visible(timeout=FIRST_ANSWER)
+    expect(strip(page)).to_be_visible()
     return page
 
 
@@ -104,7 +103,7 @@ def test_no_step_is_lost_when_keys_are_fast_and_none_waits_for_the_page(visit):
     page.context.set_offline(True)
     for step in ("layer_1/output_norm", "layer_2/query"):
         page.keyboard.press("ArrowRight")
-        expect(shown).to_have_attribute("data-step", step, timeout=2000)
+        expect(shown).to_have_attribute("data-step", step)
     title(page, "Layer 2: Residual 2")
 
 
@@ -117,8 +116,9 @@ def saved(page: Page, ending: str):
     return started.value
 
 
-def test_the_picture_is_saved_as_it_is_drawn(visit):
-    page = open_page(visit, f"?layers_step=layer_1/attention_probs&{TEXT}")
+def test_the_picture_is_saved_as_it_is_drawn_with_chinese_letters_as_shapes(visit):
+    query = f"?layers_step=layer_1/attention_probs&model={DEFAULT_MODEL}&{TEXT}"
+    page = open_page(visit, query, locale="zh-CN")
     png, svg = saved(page, "png"), saved(page, "svg")
     name = "layers_layer_1_attention_probs"
     assert png.suggested_filename == f"{name}.png"
@@ -128,19 +128,9 @@ def test_the_picture_is_saved_as_it_is_drawn(visit):
     assert int.from_bytes(content[16:20], "big") > 800
     content = svg.path().read_bytes()
     drawn = ElementTree.fromstring(content)
-    words = "".join(drawn.itertext())
-    assert "Layer 2: Softmax, token 7 [MASK]" in words
-    assert "8 because" in words
-    images = [one for one in drawn.iter() if one.tag.endswith("image")]
-    assert len(images) == 1
+    assert "8 because" in "".join(drawn.itertext())
+    assert len([one for one in drawn.iter() if one.tag.endswith("image")]) == 1
     assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
-
-
-def test_chinese_letters_are_saved_as_shapes_and_a_second_text_stays(visit):
-    words = texts_of("zh", "layers") | texts_of("zh", "app")
-    query = f"?layers_step=layer_1/attention_probs&model={DEFAULT_MODEL}&{TEXT}"
-    page = open_page(visit, f"{query}&layers_panel=orders", locale="zh-CN")
-    drawn = ElementTree.parse(saved(page, "svg").path())
     texts = [one for one in drawn.iter() if one.tag.endswith("}text")]
     hidden = [one for one in texts if re.search("[\u4e00-\u9fff]", one.text)]
     assert any("第 2 层" in one.text for one in hidden)
@@ -149,13 +139,6 @@ def test_chinese_letters_are_saved_as_shapes_and_a_second_text_stays(visit):
     used = [one.get("href")[1:] for one in drawn.iter() if one.tag.endswith("}use")]
     assert set(used) < ids
     assert len(used) > sum(len(one.text) for one in hidden) / 2
-
-    box = page.get_by_role("textbox", name=words["sentence_pair"])
-    box.fill("It was old.")
-    box.press("Control+Enter")
-    expect(page.locator("button", has_text="18 [SEP]").first).to_be_visible()
-    expect(page).to_have_url(re.compile("pair=It"))
-    expect(page.get_by_text(words["without_pooler"])).to_have_count(0)
 
 
 def test_arrows_walk_wherever_no_box_needs_them(visit):
@@ -234,46 +217,20 @@ SIGNS = {
 }
 
 
-@pytest.mark.parametrize(("language", "scheme"), [("en", "dark"), ("zh", "light")])
-def test_every_panel_fits_a_phone_in_both_languages(visit, language, scheme):
-    words = texts_of(language, "layers")
-    # A link brings the step back in either language.
-    page = open_page(
-        visit,
-        "?layers_step=layer_2/attention_probs",
-        locale=LOCALES[language],
-        color_scheme=scheme,
-        width=390,
-    )
+def test_every_panel_fits_a_phone(visit):
+    words = texts_of("layers")
+    page = open_page(visit, "?layers_step=layer_2/attention_probs", width=390)
     part = words["part_layer"].format(number=3)
-    step = texts_of(language, "layer_steps")["name_attention_probs"]
+    step = texts_of("layer_steps")["name_attention_probs"]
     title(page, words["step_of"].format(part=part, step=step))
     for name, sign in SIGNS.items():
         settle(page)
         open_panel(page, words[f"panel_{name}"])
         said = page.get_by_text(words[sign][:12]).first
-        expect(said).to_be_visible(timeout=FIRST_ANSWER)
-        if language == "en" and name in RESULTS:
+        expect(said).to_be_visible()
+        if name in RESULTS:
             result = page.get_by_text(RESULTS[name]).first
-            expect(result).to_be_visible(timeout=FIRST_ANSWER)
+            expect(result).to_be_visible()
         settle(page)
         expect(page.get_by_test_id("stException")).to_have_count(0)
         assert overflow(page) <= 0
-
-
-def test_the_best_neurons_are_found_and_opened_by_keyboard(visit):
-    words = texts_of("en", "layers")
-    page = open_page(visit, "?layers_panel=neurons&layers_word=floor")
-    heading = words["effects_title"].format(word="floor")
-    expect(page.get_by_role("heading", name=heading)).to_be_visible()
-    choices = page.locator(".st-key-layers_effect_open button", has_text="·")
-    expect(choices).to_have_count(10)
-    settle(page)
-    # What is shown anyway, the last layer, stands in no link.
-    other = next(c for c in choices.all() if not c.inner_text().startswith("6·"))
-    layer, number = other.inner_text().split("·")
-    other.focus()
-    page.keyboard.press("Enter")
-    opened = words["neuron_title"].format(number=number, layer=layer)
-    expect(page.get_by_role("heading", name=opened)).to_be_visible()
-    expect(page).to_have_url(re.compile(f"layers_neuron_layer={layer}"))

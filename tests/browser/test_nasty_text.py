@@ -12,26 +12,21 @@ MADE = (
     "a, strong, em, del, code, img, script, h1, h2, ul, ol, blockquote, table, "
     ".katex, [role=img], [data-testid=stIconMaterial]"
 )
-STRANGE = [
-    "\u0001[MASK]\u0002",
-    "שלום [MASK] עולם",
-    "🙂 [MASK]",
-    "你好[MASK]",
-    "<b>[MASK]",
-]
+STRANGE = ["\u0001[MASK]\u0002", "שלום [MASK] עולם", "🙂 <b>[MASK]"]
 
 
 def test_an_error_shows_nasty_text_as_text(page, server_url):
-    for text in NASTY:
+    for half in (NASTY[::2], NASTY[1::2]):  # a long text is cut
         # A path, so that nobody takes it for the name of a model on the hub.
-        page.goto(f"{server_url}/models?model={quote('/' + text, safe='')}")
+        text = "/" + " ".join(half)
+        page.goto(f"{server_url}/models?model={quote(text, safe='')}")
         page.get_by_role("button", name="Open it").click()
         settle(page)
         alert = page.locator("[data-testid=stAlertContentError] p").first
         alert.wait_for()
         shown = alert.evaluate("p => p.textContent").replace("\u2060", "")
-        assert " ".join(("/" + text).split()) in shown
-        assert alert.locator(MADE).count() == 0, text
+        assert " ".join(text.split()) in shown
+        assert alert.locator(MADE).count() == 0
 
 
 def test_a_strange_text_gets_an_answer(visit):

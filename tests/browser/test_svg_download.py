@@ -88,30 +88,6 @@ def test_a_picture_is_saved_by_each_click_and_needs_no_font(visit, new_page):
     assert len(saved) == 3
 
 
-def test_the_button_waits_by_keyboard_and_says_what_is_lacking(visit):
-    page, _ = open_chinese(visit)
-    page.evaluate("() => delete Intl.Segmenter")
-    open_downloads(page)
-    box = page.locator(".st-key-attention_save_lines_svg")
-    button = box.get_by_role("button", name="连线（SVG）")
-    button.evaluate(
-        """button => {
-          window.states = []
-          const note = () => window.states.push(button.getAttribute('aria-busy'))
-          new MutationObserver(note).observe(button, { attributeFilter: ['aria-busy'] })
-        }"""
-    )
-    settle(page)
-    button.focus()
-    with page.expect_download() as download:
-        page.keyboard.press("Enter")
-    expect(box.get_by_role("status")).to_contain_text("打开文件的电脑上要有中文字体")
-    assert page.evaluate("window.states") == ["true", "false"]
-    expect(button).to_be_focused()
-    texts = texts_of(download.value.path())
-    assert {text.get("fill-opacity") for text in texts} == {None}
-
-
 # The component without a page around it: what it asks for, and what it is given.
 ALONE = """() => {
   document.body.innerHTML = '<div class="svg-save"></div>'

@@ -2,30 +2,12 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LOCALES, settle
+from tests.browser.conftest import go_to, settle
 
 SENTENCE = "The cat drank a glass of [MASK]."
-LINK = "[data-testid=stSidebar] [data-testid=stPageLink-NavLink]"
 TYPED = ".st-key-text textarea"
-LAPTOP = {"width": 1366, "height": 768}
-# What each page is about, and how much of it a laptop shows at least, in pixels.
-PICTURES = {
-    "": (".whole-model .paper", 1000),
-    "masked_word": (".js-plotly-plot", 300),
-    "attention": (".attention-host .grid-part canvas", 200),
-    "layers": (".step-picture svg", 60),
-    "embeddings": (".js-plotly-plot", 250),
-    "activations": (".js-plotly-plot", 400),
-}
-
-
-def go_to(page, name):
-    page.locator(f"{LINK}[href$={name}]").click()
-    expect(page).to_have_url(re.compile(f"/{name}"))
-    settle(page)
 
 
 def choose_head(page, layer, head):
@@ -92,45 +74,3 @@ def test_a_sentence_goes_through_all_pages_and_back_loses_nothing(visit, tmp_pat
     other.get_by_role("button", name="文件", exact=True).click()
     other.locator("input[type=file]").set_input_files(file)
     expect(other.locator(TYPED)).to_have_value(SENTENCE)
-
-
-# A projector shows half as much, or all of a picture that is not as high.
-@pytest.mark.parametrize(
-    ("language", "query", "part"),
-    [("en", "", 1), ("zh", "", 1), ("en", "?projector=true", 0.5)],
-)
-def test_a_laptop_shows_the_picture_of_each_page_without_scrolling(
-    visit, language, query, part
-):
-    page = visit(f"/{query}", locale=LOCALES[language], width=LAPTOP["width"])
-    page.set_viewport_size(LAPTOP)
-    for name, (picture, least) in PICTURES.items():
-        if name:
-            go_to(page, name)
-        shown = page.locator(picture).first
-        expect(shown).to_be_visible()
-        settle(page)
-        found = shown.bounding_box()
-        title = page.locator("h1").bounding_box()
-        header = page.get_by_test_id("stHeader").bounding_box()
-        assert title["y"] >= header["height"], name
-        seen = min(found["y"] + found["height"], LAPTOP["height"]) - found["y"]
-        assert seen >= min(part * least, found["height"] - 1), (name, found)
-
-
-def test_projector_mode_has_large_type_and_no_side_texts_on_all_pages(visit):
-    page = visit("/masked_word")
-    caption = page.locator(
-        "[data-testid=stMain] [data-testid=stCaptionContainer]"
-    ).first
-    size = "box => parseFloat(getComputedStyle(box).fontSize)"
-    before = page.locator(TYPED).evaluate(size)
-    expect(caption).to_be_visible()
-    page.locator(".st-key-projector label").click()
-    expect(caption).to_be_hidden()
-    settle(page)
-    assert page.locator(TYPED).evaluate(size) > 1.3 * before
-    go_to(page, "attention")
-    expect(caption).to_be_hidden()
-    other = visit("/layers?projector=true", locale=LOCALES["zh"])
-    expect(other.locator(".st-key-page_head button")).to_be_hidden()
