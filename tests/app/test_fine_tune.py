@@ -33,10 +33,8 @@ from bertviz_core.visitor_files import (
     place_of,
     reading_name,
 )
-from pages.fine_tune import running, step_check
+from pages.fine_tune import running
 from pages.fine_tune.mend_rows import mending_of
-from pages.fine_tune.state import FineTuneState, choose_columns, look
-from pages.shared import engine, errors
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
 from tests.core.test_finetune_table import MALFORMED

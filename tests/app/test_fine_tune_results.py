@@ -22,7 +22,7 @@ from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import EXAMPLES
 from pages.fine_tune.step_try import PANELS as TRY_PANELS
-from pages.shared import answers, engine
+from pages.shared import answers
 from tests.app.fake_client import CONFIG
 from tests.app.finished_runs import (
     LABELS,
