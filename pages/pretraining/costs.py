@@ -32,13 +32,11 @@ _MEGABYTE = 1e6
 def show_decoding(model: str, texts: Texts) -> None:
     """Draws the button, and what the decoder takes at some places and at all."""
     st.markdown(t("objective.decode_intro"))
-    draw = choose_draw()
+    rate, seed = choose_draw()
     found = ask_job(
         "decoding_costs",
         t("objective.measure"),
-        ask(decoding_costs).about(
-            model, texts.text, texts.pair, seed=draw.seed, rate=draw.rate
-        ),
+        ask(decoding_costs).about(model, texts.text, texts.pair, seed=seed, rate=rate),
     )
     if found is None:
         return

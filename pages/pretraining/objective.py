@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -26,21 +26,8 @@ from pages.shared.panel import panel, show_numbers
 MAX_SEED = 9999
 
 
-@dataclass(frozen=True)
-class Draw:
-    """How pieces are drawn, as the reader chose.
-
-    Args:
-        rate: share of the pieces, in (0, 1).
-        seed: of the chance.
-    """
-
-    rate: float
-    seed: int
-
-
-def choose_draw() -> Draw:
-    """Draws both choices."""
+def choose_draw() -> tuple[float, int]:
+    """Draws both choices: the share of the pieces that are drawn, and the seed."""
     first, second = st.columns([3, 1])
     rate = choose_number(
         *(first.slider, t("objective.rate"), 5, 60, 15),
@@ -53,20 +40,20 @@ def choose_draw() -> Draw:
         key="objective_seed",
         help=t("objective.seed_help"),
     )
-    return Draw(rate / 100, seed)
+    return rate / 100, seed
 
 
 @panel
 def show_objective(model: str, texts: Texts) -> None:
     """Draws the choices, the sum, and each piece with its loss."""
     st.markdown(t("objective.intro"))
-    draw = choose_draw()
+    rate, seed = choose_draw()
     can_follow = bool(texts.pair) and "nsp" in ask(Explorer.info)(model).heads
     is_next = not can_follow or (
         choose_named("objective.truth", ("next", "other"), "truth", key="objective_is")
         == "next"
     )
-    choices = {"seed": draw.seed, "rate": draw.rate, "is_next": is_next}
+    choices: dict[str, Any] = {"seed": seed, "rate": rate, "is_next": is_next}
     found = ask(objective_of)(model, texts.text, texts.pair, **choices)
     if not len(found.positions):
         st.info(t("objective.nothing_to_guess"), icon=":material/edit:")
