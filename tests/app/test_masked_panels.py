@@ -242,11 +242,18 @@ def test_the_file_of_word_scores_has_a_row_of_numbers_for_each_piece(monkeypatch
     assert len(pieces) > 2
     rows = csv.DictReader(io.StringIO(table_csv(taken).decode("utf-8-sig")))
     for row, (score, index) in zip(rows, pieces, strict=True):
-        assert (row["Word"], row["Pieces"]) == (score.word, score.tokens[index])
-        assert int(row["Rank of each piece"]) == score.ranks[index]
-        assert float(row["Log-probability of each piece"]) == score.log_probs[index]
-        assert float(row["Log-probability"]) == pytest.approx(score.log_prob)
-        assert float(row["Probability"]) == pytest.approx(np.exp(score.log_prob))
+        word, piece, rank, piece_log_prob, log_prob, probability = (
+            row[f"masked_panels.{name}"]
+            for name in (
+                "word", "pieces", "piece_ranks", "piece_log_probs", "log_prob",
+                "probability",
+            )
+        )  # fmt: skip
+        assert (word, piece) == (score.word, score.tokens[index])
+        assert int(rank) == score.ranks[index]
+        assert float(piece_log_prob) == score.log_probs[index]
+        assert float(log_prob) == pytest.approx(score.log_prob)
+        assert float(probability) == pytest.approx(np.exp(score.log_prob))
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,6 @@ def test_two_sentences_are_compared_over_every_row(model, monkeypatch):
         name for name in SPARE if name.startswith("[row 4")
     }
     everything = files["masked_all_words"]
-    assert {*everything["Word"]} == {*client().ask(vocabulary)(model)}
-    for side in ("In A", "In B"):
-        assert sum(everything[side]) == pytest.approx(1, abs=1e-5)
+    assert {*everything["masked_panels.word"]} == {*client().ask(vocabulary)(model)}
+    for side in ("in_a", "in_b"):
+        assert sum(everything[f"masked_panels.{side}"]) == pytest.approx(1, abs=1e-5)

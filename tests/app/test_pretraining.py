@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 import pytest
-from bertviz_core.pretrain.schedule import keep_rate, keep_rates
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.pretrain.layer_drop import keep_rate, keep_rates
 from bertviz_core.pretrain.text_objective import objective_of
 from bertviz_core.pretrain.training_costs import (
     NUM_BLOCKS,
