@@ -324,7 +324,7 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
 
 
 def _epochs(client, run_id):
-    return len(client.trainings.status(run_id).metrics)
+    return len(client.trainings.status(run_id).epochs)
 
 
 def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
