@@ -46,7 +46,7 @@ a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
 _PROJECTED = """
 html { font-size: 22px !important; }
 [data-testid="stMainBlockContainer"] {
-  margin-top: -3.5rem;
+  margin-top: -2.95rem;
   padding-inline: 1rem !important;
 }
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0.5rem; }

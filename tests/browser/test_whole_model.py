@@ -22,8 +22,7 @@ from bertviz_core.figures.whole_model import whole_model_payload
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.browser.conftest import settle
-from tests.browser.test_accessibility import TENDED, faults
-from tests.browser.test_visit import LAPTOP
+from tests.browser.test_accessibility import LAPTOP, TENDED, faults
 
 LOCALE = Path(__file__).parents[2] / "assets" / "locales" / "en" / "whole_model.json"
 TEXTS = {
@@ -282,7 +281,8 @@ def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_
     explorer = Explorer(open_model("bert-mini-en"))
     trace = explorer.trace(TEXTS["bert-mini-en"])
     weights = open_head(explorer, trace, 3, 1, 7).weights
-    shown = panel.locator("tr td:nth-child(5)").all_text_contents()
+    # Between the row of the query and that of the sum.
+    (_, *shown, _) = panel.locator("tr td:nth-child(5)").all_text_contents()
     assert shown == [f" {100 * weight:.1f} %" for weight in weights]
 
 
