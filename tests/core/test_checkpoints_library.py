@@ -61,13 +61,15 @@ def downloaded(name="some/model", commit=COMMIT, asked=""):
 
 # A text, the word that comes first, and those whose probabilities the card states.
 CLOZES = [
-    ("Paris is the capital of [MASK].", "france", ""),
-    ("The capital of France is [MASK].", "paris", "paris"),
-    ("The capital of Spain is [MASK].", "spain", ""),
-    ("The capital of Italy is [MASK].", "spanish", ""),
+    ("Paris is the capital of [MASK].", "france", "france"),
+    ("The capital of France is [MASK].", "france", "france paris"),
+    ("The capital of Spain is [MASK].", "barcelona", ""),
+    ("The capital of Italy is [MASK].", "milan", ""),
     ("London is the capital of [MASK].", "london", "london england"),
-    ("There are seven days in a [MASK].", "", "week hospital"),
-    ("She drank a cup of [MASK].", "", "gold tea"),
+    ("The opposite of hot is [MASK].", "hot", "hot cold"),
+    ("There are seven days in a [MASK].", "row", "row week"),
+    ("He put the letter in the [MASK].", "book", "book"),
+    ("She drank a cup of [MASK].", "tea", "tea coffee"),
     ("The nurse said that [MASK] was tired.", "she", "she he"),
     ("The doctor said that [MASK] was tired.", "he", "she he"),
     ("The engineer said that [MASK] was tired.", "he", "she he"),
