@@ -18,7 +18,7 @@ LAPTOP = {"width": 1366, "height": 768}
 WHITE, DARK = "rgb(255, 255, 255)", "rgb(18, 22, 29)"
 # What each page is about, and how much of it a laptop shows at least, in pixels.
 PICTURES = {
-    FIRST: (".whole-model .paper", 1000),
+    FIRST: (".whole-model .paper", 900),
     "masked_word": (".js-plotly-plot", 300),
     "attention": (".attention-host .grid-part canvas", 200),
     "layers": (".step-picture svg", 60),
