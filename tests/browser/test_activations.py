@@ -33,12 +33,16 @@ def test_every_formula_and_figure_is_drawn_and_fits_a_phone(visit):
         choices.nth(index).click()
         expect(page.locator(".js-plotly-plot")).to_have_count(num_figures)
         settle(page)
-        folded = page.locator("details:not([open]) > summary")
-        while folded.count():
-            folded.first.click()
         # Nine and five steps, a function and a slope on each of three cards, and beside
         # the dead ReLU three steps back in both networks.
         count = 9 + 5 + 6 + (6 if part == "dead" else 0)
+        folded = page.locator("details:not([open]) > summary")
+        for _ in range(200):  # some fold only now, others are drawn anew
+            if folded.count():
+                folded.first.click()
+            elif formulas.count() == count:
+                break
+            page.wait_for_timeout(100)
         expect(formulas).to_have_count(count)
         # What KaTeX does not know it writes in this colour.
         wrong = ".katex-error, .katex [style*='#cc0000'], [data-testid=stException]"
