@@ -43,6 +43,8 @@ def test_the_objective_is_drawn_again_and_a_link_keeps_the_draw(
     page = visit("/pretraining?objective_rate=50", locale=locale, width=390)
     box = page.get_by_role("spinbutton", name=re.compile(seed)).last
     losses = page.locator("main table").first
+    expect(losses).to_be_visible()
+    settle(page)
     before = losses.inner_text()
     box.fill("7")
     box.press("Enter")
