@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,15 +69,13 @@ def show_rows_to_correct(
     )
     counts = {"shown": len(chosen), "count": len(order)}
     st.caption(t("fine_tune_results.rows_shown", **counts))
-    count = len(changes.labels) + len(changes.dropped)
-    button(
-        t("fine_tune_results.relabel_take", count=count),
+    offer_changes(
+        "fine_tune_results.relabel_take",
         "ft_relabel_take",
         "model_training",
         correct,
         status.request.data,
         changes,
-        disabled=not count,
         help=t("fine_tune_results.relabel_take_help"),
     )
 
@@ -259,16 +257,22 @@ def _edit_rows(state: FineTuneState, found: RowPage, wanted: Wanted) -> None:
         key=f"ft_mend_{state.table}_{hash(wanted)}",
         alt=plain("fine_tune.mend_alt"),
     )
+    offer_changes("fine_tune.mend_take", "ft_mend_take", "check", _mend, state, changes)
+
+
+def offer_changes(
+    label: str,
+    key: str,
+    icon: str,
+    act: Callable[..., None],
+    target: DataChoice | FineTuneState,
+    changes: Mending,
+    **options: Any,
+) -> None:
+    """Draws the button that applies changes; its label says how many there are."""
     count = len(changes.labels) + len(changes.dropped)
-    button(
-        t("fine_tune.mend_take", count=count),
-        "ft_mend_take",
-        "check",
-        _mend,
-        state,
-        changes,
-        disabled=not count,
-    )
+    label = t(label, count=count)
+    button(label, key, icon, act, target, changes, disabled=not count, **options)
 
 
 def edit_rows(
