@@ -26,7 +26,7 @@ from bertviz_core.finetune.table import Limits, Table, read_table
 from bertviz_core.finetune.table_encoding import find_encoding
 from bertviz_core.finetune.visitor_tables import table_path
 from pages.embeddings.widgets import choose_seed
-from pages.fine_tune.state import STATE
+from pages.fine_tune.state import chosen_state
 from pages.fine_tune.widgets import show_notes
 from pages.shared.answers import ask
 from pages.shared.choices import type_linked
@@ -85,9 +85,7 @@ def offer_file(key: str) -> None:
 
 def _offer_trained_on(key: str) -> None:
     """The visitor's own table of the fine-tuning page, where there is one."""
-    state = st.session_state.get(STATE)
-    if state is None:
-        return
+    state = chosen_state()
     source = state.source
     if source is None or source.table in SAMPLES.values():
         return

@@ -11,6 +11,7 @@ The engine holds tables, runs and models: the page keeps their names alone.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ from bertviz_core.finetune.split import REMEDIES
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, put_into_address
+from pages.shared.choices import choose_linked, follow_default, put_into_address
 from pages.shared.engine import client
 from pages.shared.errors import sentence
 from pages.shared.language import plain, t
@@ -136,8 +137,6 @@ def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:
 
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
-# Key of the session: the `FineTuneState`.
-STATE = "ft_state"
 # Key of the session and of the address.
 STEP = "ft_step"
 # Key of the session: what the new model is to be called.
@@ -276,19 +275,25 @@ _CHOSEN = tuple(
 
 
 def read_state(model: str) -> FineTuneState:
-    """What this session has chosen; at its beginning, what the address says."""
-    if STATE not in st.session_state:
-        written = {name: st.query_params.get_all(_PREFIX + name) for name in _CHOSEN}
-        found = {name: _read(name, said) for name, said in written.items() if any(said)}
-        known = {name: value for name, value in found.items() if value is not None}
-        st.session_state[STATE] = dataclasses.replace(_FRESH, **known)
-    return remember(model=model)
+    """What this visitor has chosen, or what a link or the way back brings."""
+    for name in _CHOSEN:
+        default = getattr(_FRESH, name)
+        follow_default(_PREFIX + name, default, functools.partial(_read, name))
+    return replace(remember(), model=model)
+
+
+def chosen_state() -> FineTuneState:
+    """What this visitor has chosen so far."""
+    default = {name: getattr(_FRESH, name) for name in _CHOSEN}
+    held = st.session_state
+    return FineTuneState(**{k: held.get(_PREFIX + k, v) for k, v in default.items()})
 
 
 def remember(**changes: Any) -> FineTuneState:
     """Changes what was chosen, in the session and in the address."""
-    state = dataclasses.replace(st.session_state.get(STATE) or _FRESH, **changes)
-    st.session_state[STATE] = state
+    for name, value in changes.items():
+        st.session_state[_PREFIX + name] = value
+    state = chosen_state()
     hold("fine_tune", [*state.tables, f"run:{state.run_id}" * bool(state.run_id)])
     written = {}
     for name in _CHOSEN:
@@ -306,11 +311,12 @@ def change(**changes: Any) -> None:
     remember(**changes)
 
 
-def _read(name: str, written: Sequence[str]) -> Any:
+def _read(name: str, said: str) -> Any:
     """What an address says of a choice; `None` where that cannot be."""
     if name == "options":
-        return tuple({k: v for said in written for k, v in _read_option(said)}.items())
-    said, kind = written[-1], type(getattr(_FRESH, name))
+        written = st.query_params.get_all(_PREFIX + name)
+        return tuple({k: v for one in written for k, v in _read_option(one)}.items())
+    kind = type(getattr(_FRESH, name))
     if kind is str:
         return said[:_LONGEST] if said in _ONE_OF.get(name, (said,)) else None
     try:

@@ -207,8 +207,7 @@ def two_runs(client, monkeypatch):
 
 
 def look_at(app, run):
-    state = app.session_state["ft_state"]
-    app.session_state["ft_state"] = dataclasses.replace(state, run_id=run)
+    app.session_state["ft_run_id"] = run
     app.run()
     assert not app.exception
 
@@ -314,9 +313,9 @@ def test_a_corrected_label_leads_to_another_training(
     ((source, column, changed, _),) = asked
     assert (source, column) == (request.data.source, request.data.columns.label)
     assert changed == changes
-    state = app.session_state["ft_state"]
-    assert (state.run_id, state.table) == ("", "file:" + "cd" * 16)
-    assert (state.text, state.label) == ("message", "topic")
+    table = "file:" + "cd" * 16
+    now = {"run_id": "", "table": table, "text": "message", "label": "topic"}
+    assert {name: app.session_state[f"ft_{name}"] for name in now} == now
     assert app.session_state["ft_step"] == "train"
 
 
