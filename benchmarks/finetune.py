@@ -41,7 +41,7 @@ from benchmarks.trainers import (
 )
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.finetune.batches import tokenize
-from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.dataset import Examples
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.tokenizer_files import read_vocabulary
 

@@ -28,7 +28,7 @@ from benchmarks.table import Table
 from benchmarks.trainers import encoded_rows, in_a_process, on_tensorflow
 from bertviz_core.checkpoints.export import save_huggingface
 from bertviz_core.checkpoints.library import LoadedModel, open_model
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.settings import FinetuneSettings
 
 TARGET_POINTS = 1.0

@@ -37,7 +37,7 @@ from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
-    from bertviz_core.finetune.examples import TrainingData
+    from bertviz_core.finetune.dataset import TrainingData
 
 _COLUMNS = ColumnChoice("message", "topic")
 _SAMPLE_SECONDS = 0.01

@@ -20,7 +20,7 @@ from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
 from benchmarks.trainers import on_tensorflow
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.dataset import Examples, TrainingData
 from bertviz_core.finetune.settings import FinetuneSettings
 
 NUM_ROWS = 1000

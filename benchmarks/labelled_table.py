@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.dataset import Examples, TrainingData
 from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.visitor_tables import table_path
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import OtherWork, wait_until_quiet
-from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.dataset import Examples
 from bertviz_core.quiet import import_keras
 
 OURS, TRAINER, TRAINER_BF16 = "ours", "Trainer", "Trainer, bf16=True"
@@ -209,7 +209,7 @@ def _serve(train: Callable[..., None], args: tuple[Any, ...], pipe: Connection) 
 def _ours(turns: Turns, task: Task) -> None:
     on_tensorflow()
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.examples import TrainingData
+    from bertviz_core.finetune.dataset import TrainingData
     from bertviz_core.finetune.settings import FinetuneSettings
     from bertviz_core.finetune.trainer import Trainer
 

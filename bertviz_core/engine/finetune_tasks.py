@@ -6,8 +6,6 @@ this process; what a page gets of it is always small.
 
 from __future__ import annotations
 
-import numpy as np
-
 from bertviz_core.engine import run_store, table_store
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS
@@ -69,10 +67,9 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
     from bertviz_core.finetune.checks import rows_of
 
     dataset = table_store.prepared(data).dataset
-    places = {int(row): index for index, row in enumerate(dataset.row_numbers)}
+    places = {int(row): index for index, row in enumerate(dataset.rows)}
     indices = [places[row] for row in rows if row in places]
-    chosen = dataset.examples(np.array(indices, "int64"))
-    return rows_of(chosen, dataset.label_names, tuple(range(len(indices))))
+    return rows_of(dataset, dataset.label_names, indices)
 
 
 @task()

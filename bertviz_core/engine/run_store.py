@@ -9,7 +9,7 @@ import numpy as np
 from bertviz_core import visitor_files
 from bertviz_core.engine import table_store
 from bertviz_core.finetune import run_files
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.outcome import RunOutcome, outcome_of
 from bertviz_core.finetune.request import TrainingRequest
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.evaluation import Report, judge
-from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.split import text_keys
 
 # Texts without spaces between words are cut into characters and pairs of them.
@@ -111,19 +111,14 @@ def seconds_of_counting(data: TrainingData, metric: str) -> float:
     count = min(len(part), _MOST_TIMED_ROWS)
     sample = dataclasses.replace(
         data,
-        train=_some(part, count),
-        test=_some(test, max(1, len(test) * count // len(part))),
+        train=part.spread(count),
+        test=test.spread(max(1, len(test) * count // len(part))),
     )
     import sklearn.linear_model  # noqa: F401  # no part of the work
 
     began_at = time.perf_counter()
     count_words(sample, metric)
     return (time.perf_counter() - began_at) * _work(len(part)) / _work(count)
-
-
-def _some(part: Examples, count: int) -> Examples:
-    """Rows from all of the table, as its beginning may be unlike it."""
-    return part.select(np.linspace(0, len(part) - 1, count).astype("int64"))
 
 
 def _work(num_rows: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.dataset import Examples
 
 if TYPE_CHECKING:
     from bertviz_core.tokenizer import BertTokenizer

@@ -18,8 +18,8 @@ from bertviz_core.checkpoints.documents import NOTICE_FILE
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.finetune.card import CARDS, metrics, model_card, notice, script
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
-from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.recipe import recipe_of
 from bertviz_core.finetune.row_prediction import PredictedTable
 from bertviz_core.whole_files import write_whole

@@ -16,8 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from bertviz_core.finetune.baselines import is_unspaced
-from bertviz_core.finetune.dataset import Dataset
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.dataset import Dataset, Examples, TrainingData
 from bertviz_core.finetune.metrics import wilson_interval
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.split import (
@@ -361,7 +360,7 @@ def _trained(prepared: PreparedData) -> Dataset:
     kept = [data.train.rows]
     if data.validation is not data.test:
         kept.append(data.validation.rows)
-    is_kept = np.isin(dataset.row_numbers, np.concatenate(kept))
+    is_kept = np.isin(dataset.rows, np.concatenate(kept))
     return dataset.select(np.flatnonzero(is_kept))
 
 
@@ -380,8 +379,8 @@ def _in_use(prepared: PreparedData, trained: Dataset) -> Dataset:
         trained,
         texts=trained.texts + judged.texts,
         pairs=pairs,
-        labels=np.concatenate([trained.labels, judged.labels]),
-        row_numbers=np.append(trained.row_numbers, np.zeros(len(judged), "int64")),
+        targets=np.concatenate([trained.targets, judged.targets]),
+        rows=np.append(trained.rows, np.zeros(len(judged), "int64")),
     )
 
 
@@ -506,8 +505,8 @@ def _finding(
     """
     (message, _), advice = _SAID[kind]
     if "{rows}" in message:
-        details["rows"] = list_rows(dataset.row_numbers[list(indices)])
-    numbers = (int(dataset.row_numbers[int(index)]) for index in indices)
+        details["rows"] = list_rows(dataset.rows[list(indices)])
+    numbers = (int(dataset.rows[int(index)]) for index in indices)
     return Finding(
         kind,
         severity,
@@ -533,7 +532,7 @@ def check_dataset(dataset: Dataset) -> tuple[Finding, ...]:
 def check_same_texts(dataset: Dataset) -> list[Finding]:
     """Rows whose text comes again, with the same label and with another."""
     repeated = [rows for rows in text_groups(dataset) if len(rows) > 1]
-    opposed = [rows for rows in repeated if len({*dataset.labels[rows].tolist()}) > 1]
+    opposed = [rows for rows in repeated if len({*dataset.targets[rows].tolist()}) > 1]
     found = [
         _finding(
             "duplicates",
@@ -559,7 +558,7 @@ def _check_opposed_files(prepared: PreparedData) -> list[Finding]:
     labels: dict[str, set[float]] = {key: set() for key in keys}
     # Also rows of the table that were left out as they are in both.
     for found, part in ((keys, judged), (text_keys(dataset), dataset)):
-        for key, label in zip(found, part.labels.tolist(), strict=True):
+        for key, label in zip(found, part.targets.tolist(), strict=True):
             if key in labels:
                 labels[key].add(label)
     opposed = [index for index, key in enumerate(keys) if len(labels[key]) > 1]
@@ -572,7 +571,7 @@ def _check_opposed_files(prepared: PreparedData) -> list[Finding]:
 def check_label_words(dataset: Dataset) -> list[Finding]:
     """Texts that are, or give away, their own label."""
     names = [name.casefold() for name in dataset.label_names]
-    own = [names[label] for label in dataset.labels]
+    own = [names[label] for label in dataset.targets]
     texts = [text.casefold() for text in dataset.texts]
     if same := [i for i, text in enumerate(texts) if text == own[i]]:
         return [_finding("label_is_text", dataset, same, count=len(same))]
@@ -604,7 +603,7 @@ def check_giveaways(dataset: Dataset) -> list[Finding]:
     if len(kept) > _MOST_SEARCHED:
         kept = np.random.default_rng(0).choice(kept, _MOST_SEARCHED, replace=False)
     part = dataset.select(np.sort(kept))
-    joined = part.examples(np.arange(len(part))).joined
+    joined = part.joined
     options = {"analyzer": "char"} if is_unspaced(joined) else {"token_pattern": _TOKEN}
     try:
         counter = CountVectorizer(binary=True, ngram_range=(1, 2), **options)
@@ -614,7 +613,7 @@ def check_giveaways(dataset: Dataset) -> list[Finding]:
     names, total = counter.get_feature_names_out(), found.sum(axis=0).A1
     findings = []
     for label in np.flatnonzero(part.counts >= _FEWEST_OF_CLASS):
-        is_of_class = part.labels == label
+        is_of_class = part.targets == label
         inside = found[is_of_class].sum(axis=0).A1
         elsewhere = wilson_interval(total - inside, total)[:, 1]
         is_telling = elsewhere < _MOST_ELSEWHERE * (1 - is_of_class.mean())
@@ -651,7 +650,7 @@ def check_classes(dataset: Dataset) -> list[Finding]:
     ]
     rare = np.flatnonzero((counts > 0) & (counts < _FEW_ROWS))
     if len(rare):
-        rows = np.flatnonzero(np.isin(dataset.labels, rare))
+        rows = np.flatnonzero(np.isin(dataset.targets, rare))
         told = ", ".join(f"{names[index]} ({counts[index]})" for index in rare)
         told = excerpt(told, 200)
         findings.append(
@@ -671,7 +670,7 @@ def check_spelling(dataset: Dataset) -> list[Finding]:
     if not alike:
         return []
     ids = [dataset.label_names.index(name) for names in alike for name in names[1:]]
-    rows = np.flatnonzero(np.isin(dataset.labels, ids))
+    rows = np.flatnonzero(np.isin(dataset.targets, ids))
     told = excerpt("; ".join(" / ".join(names) for names in alike), 200)
     return [_finding("spelling", dataset, rows, names=told)]
 

@@ -13,7 +13,7 @@ import numpy as np
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import seconds_of_counting
 from bertviz_core.finetune.batches import Arrays, epoch_order, tokenize, used_words
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.metrics import metric_name
 from bertviz_core.finetune.settings import LEVELS, FinetuneSettings, count_steps
 from bertviz_core.finetune.split import num_rows_seen, oversampled

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.metrics import (
     Calibration,
     Comparison,

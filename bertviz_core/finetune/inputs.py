@@ -17,7 +17,7 @@ from bertviz_core.finetune.batches import (
     padded,
     tokenize,
 )
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.tokenizer import BertTokenizer

@@ -17,7 +17,7 @@ from bertviz_core.analysis.separation import group_separation
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.dataset import Examples, TrainingData
 from bertviz_core.finetune.metrics import r_squared, wilson_interval
 from bertviz_core.finetune.row_prediction import by_tokens, token_rows
 from bertviz_core.trace import FrozenArrays

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from bertviz_core.finetune.batches import Arrays, by_length
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.training.checkpoint import named_variables, read_state, write_state

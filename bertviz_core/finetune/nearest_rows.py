@@ -11,7 +11,7 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.checks import DataRow, rows_of
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.row_prediction import ReadText, by_tokens, token_rows
 from bertviz_core.trace import FrozenArrays
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.finetune.baselines import Baseline
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.evaluation import Report, compare, judge
-from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.metrics import Comparison
 
 

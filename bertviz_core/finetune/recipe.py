@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import platform
 import re
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core import __version__
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.examples import DataOrigin, TrainingData
+from bertviz_core.finetune.dataset import DataOrigin, TrainingData
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.training.settings import build
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -57,7 +59,7 @@ def recipe_of(result: FinetuneResult) -> dict[str, Any]:
         "stopped_at_step": result.steps if result.ending == "asked" else None,
         "best_epoch": result.best_epoch,
         "word_counts": words[0] if words else None,
-        "data": None if origin is None else origin.to_dict(),
+        "data": None if origin is None else dataclasses.asdict(origin),
         "data_sha256": result.data_hash,
         "training_rows": len(data.train),
         "validation_rows": len(data.validation),
@@ -133,7 +135,7 @@ def read_recipe(path: Path) -> Recipe:
         base_model=str(raw.get("base_model", "")),
         base_hash=str(raw.get("base_weights_sha256", "")),
         settings=FinetuneSettings.from_dict(settings | {"precision": precision}),
-        origin=None if origin is None else DataOrigin.from_dict(origin),
+        origin=None if origin is None else build(DataOrigin, origin, "data"),
         data_hash=str(raw.get("data_sha256", "")),
         stopped_at=raw.get("stopped_at_step"),
     )
@@ -153,8 +155,9 @@ def _text(path: Path) -> str:
 
 def options_of(origin: DataOrigin) -> dict[str, Any]:
     """The options of `fine-tune` that choose the same rows again."""
-    hashes = ("table_sha256", "validation_sha256")
-    return {k: value for k, value in origin.to_dict().items() if k not in hashes}
+    options = dataclasses.asdict(origin)
+    del options["table_sha256"], options["validation_sha256"]
+    return options
 
 
 def with_recipe(

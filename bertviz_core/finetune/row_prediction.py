@@ -19,7 +19,7 @@ from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows, by_length, tokenize
 from bertviz_core.finetune.columns import is_absent
-from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.dataset import Examples
 from bertviz_core.finetune.table import Table
 from bertviz_core.numbers import number_text
 from bertviz_core.tasks import task

@@ -13,9 +13,9 @@ import numpy as np
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import Baseline, count_words, simplest
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.disk_room import require_room
 from bertviz_core.finetune.evaluation import Report, judge
-from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.metrics import EpochPoint, metric_name
 from bertviz_core.finetune.network import finished_copy
 from bertviz_core.finetune.row_prediction import predict_rows

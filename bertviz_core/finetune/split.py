@@ -15,8 +15,13 @@ import numpy as np
 
 from bertviz_core.errors import DatasetError, TrainingError, ValidationFileError
 from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.dataset import Dataset, make_dataset
-from bertviz_core.finetune.examples import DataOrigin, Examples, TrainingData
+from bertviz_core.finetune.dataset import (
+    DataOrigin,
+    Dataset,
+    Examples,
+    TrainingData,
+    make_dataset,
+)
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.table import Table
 from bertviz_core.trace import FrozenArrays
@@ -62,14 +67,14 @@ class Split(FrozenArrays):
             test: the table to test on, where the split has no rows for it.
         """
         if self.test is not None:
-            tested = dataset.examples(self.test)
+            tested = dataset.select(self.test)
         elif test is not None:
-            tested = test.examples(np.arange(len(test)))
+            tested = test
         return TrainingData(
-            train=dataset.examples(self.train),
+            train=dataset.select(self.train),
             validation=tested
             if self.validation is None
-            else dataset.examples(self.validation),
+            else dataset.select(self.validation),
             labels=dataset.label_names or (dataset.label_column,),
             is_regression=dataset.is_regression,
             test=tested,
@@ -165,7 +170,7 @@ def prepare(
     )
 
 
-def text_keys(rows: Dataset | Examples) -> list[str]:
+def text_keys(rows: Examples) -> list[str]:
     """What makes two rows the same: their texts without case, width and spacing.
 
     Returns:
@@ -252,7 +257,7 @@ def split_beside_test(
         )
     seen = set(text_keys(test))
     is_new = np.array([key not in seen for key in text_keys(dataset)])
-    leaked, kept = dataset.row_numbers[~is_new], np.flatnonzero(is_new)
+    leaked, kept = dataset.rows[~is_new], np.flatnonzero(is_new)
     if not len(kept):
         raise DatasetError(
             "Every training row is also in the test file, so none is left to "
@@ -301,12 +306,12 @@ def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
     """Tells which classes lost all their rows to the test file."""
     if train.is_regression:
         return ()
-    untrained = np.setdiff1d(train.labels, train.labels[kept])
+    untrained = np.setdiff1d(train.targets, train.targets[kept])
     if not len(untrained):
         return ()
     names = excerpt(", ".join(train.label_names[label] for label in untrained), 200)
-    rows = train.row_numbers[np.isin(train.labels, untrained)]
-    if len(np.unique(train.labels[kept])) == 1:
+    rows = train.rows[np.isin(train.targets, untrained)]
+    if len(np.unique(train.targets[kept])) == 1:
         raise DatasetError(
             "Training rows of a single class are left, so there is nothing to learn: "
             "all rows of the others are also in the test file. Received: "
@@ -340,10 +345,10 @@ def text_groups(dataset: Dataset) -> list[list[int]]:
 def _strata(dataset: Dataset) -> np.ndarray:
     """The class of each row, or the range that its number is in; int `[R]`."""
     if not dataset.is_regression:
-        return dataset.labels
+        return dataset.targets
     num_ranges = max(1, min(_NUM_RANGES, len(dataset) // 10))
-    edges = np.quantile(dataset.labels, np.linspace(0, 1, num_ranges + 1)[1:-1])
-    return np.searchsorted(edges, dataset.labels, side="right")
+    edges = np.quantile(dataset.targets, np.linspace(0, 1, num_ranges + 1)[1:-1])
+    return np.searchsorted(edges, dataset.targets, side="right")
 
 
 def _drawn(
@@ -396,7 +401,7 @@ def _say_alone(dataset: Dataset, alone: list[int]) -> tuple[Note, ...]:
             "{names} ({count} in all). Rows: {rows}.",
             count=len(alone),
             names=excerpt(names, 200),
-            rows=list_rows(dataset.row_numbers[np.isin(dataset.labels, alone)]),
+            rows=list_rows(dataset.rows[np.isin(dataset.targets, alone)]),
         ),
     )
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import io
 import re
 import unicodedata
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.notes import Note, list_rows, note
+from bertviz_core.finetune.notes import Note, note
 
 # What a user may choose, by Python's names; a guess is one of them.
 ENCODINGS = (
@@ -20,10 +19,6 @@ ENCODINGS = (
 _SAMPLE_BYTES = 200_000
 _PIECE_BYTES = 1_000_000
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
-# Two bytes of GB18030 are UTF-8 by chance in one of five cases: in three lines with so
-# many bytes beyond ASCII never.
-_SURE_BYTES, _SURE_LINES = 6, 3
-
 _MARKS = {  # longest first: the mark of UTF-16 begins that of UTF-32
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -58,8 +53,8 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
         reasons.
 
     Raises:
-        DatasetError: the bytes are no text table, hold NUL characters, mix
-            encodings or are in none that is known.
+        DatasetError: the bytes are no text table, hold NUL characters, or are in no
+            encoding that is known.
         ValueError: `chosen` is not in `ENCODINGS`.
 
     Source:
@@ -210,46 +205,13 @@ def _guess(data: bytes) -> str:
     # Only such text needs it, and every process that may read a table imports this.
     import chardet
 
-    lines = _lines_beyond_ascii(data)
-    _refuse_mixed(lines)
-    # With the words around, unless these lines come late.
-    sample = data[:_SAMPLE_BYTES]
-    if sample.isascii():
-        sample = b"\n".join(lines.values())[:_SAMPLE_BYTES]
+    # With the words around, unless the first such byte comes late.
+    first = next(_BEYOND_ASCII.finditer(data)).start()
+    start = first if first >= _SAMPLE_BYTES else 0
     known = {codecs.lookup(name).name: name for name in ENCODINGS}
-    found = chardet.detect_all(sample)
+    found = chardet.detect_all(data[start : start + _SAMPLE_BYTES])
     guesses = [codecs.lookup(one["encoding"] or "utf-8").name for one in found]
     for name in (*guesses, "gb18030", "cp1252", "iso8859-1"):
         if name in known and _first_undecodable(data, name) is None:
-            refuse_control_characters(data[:_SAMPLE_BYTES].decode(name, "ignore"))
             return known[name]
     raise _not_text("binary")
-
-
-def _lines_beyond_ascii(data: bytes) -> dict[int, bytes]:
-    """Such lines by number, as many as a guess needs; one that is too long is cut."""
-    # A character for each byte, so that all kinds of line ends are seen.
-    stream = io.TextIOWrapper(io.BytesIO(data), encoding="latin-1", newline="")
-    number, size, lines = 1, 0, {}
-    while size < _SAMPLE_BYTES and (line := stream.readline(_SAMPLE_BYTES)):
-        if not line.isascii():
-            size += len(line)
-            lines[number] = line.rstrip("\r\n").encode("latin-1")
-        number += line.endswith(("\r", "\n"))
-    return lines
-
-
-def _refuse_mixed(lines: dict[int, bytes]) -> None:
-    """Refuses a file that was joined from others in several encodings."""
-    whole = [
-        n for n, line in lines.items() if _first_undecodable(line, "utf-8") is None
-    ]
-    sure = [n for n in whole if len(_BEYOND_ASCII.findall(lines[n])) >= _SURE_BYTES]
-    if 2 * len(whole) > len(lines) or len(sure) >= _SURE_LINES:
-        raise DatasetError(
-            "The file mixes encodings: some of it is UTF-8, and some is not. "
-            "Received: UTF-8 in lines {lines}; other bytes in lines {others}. Save the "
-            "whole file as UTF-8, or choose an encoding.",
-            lines=list_rows(whole),
-            others=list_rows(n for n in lines if n not in set(whole)),
-        )

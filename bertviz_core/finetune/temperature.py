@@ -22,8 +22,8 @@ import numpy as np
 
 from bertviz_core import visitor_files
 from bertviz_core.errors import TrainingError, reason_of
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.evaluation import ClassificationReport, judge
-from bertviz_core.finetune.examples import TrainingData
 
 # Beyond these the rows say nothing of it: all are right, or hardly any.
 _LEAST, _MOST = 0.05, 20.0

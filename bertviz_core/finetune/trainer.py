@@ -15,7 +15,7 @@ import numpy as np
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.batches import Arrays, epoch_order, used_words
-from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs, tokenize_parts
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.metrics import EpochPoint, metric_name, metric_of

@@ -15,8 +15,8 @@ from bertviz_core import visitor_files
 from bertviz_core.errors import BertVizError, CheckpointError, reason_of
 from bertviz_core.finetune import run_files
 from bertviz_core.finetune.bundle import pack_model, write_model_folder
+from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
-from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.run import FinetuneResult, finetune
 from bertviz_core.finetune.run_history import said
 from bertviz_core.training.checkpoint import keep_newest

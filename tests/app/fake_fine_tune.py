@@ -65,8 +65,8 @@ class FineTuneClient(FakeClient):
     def data_rows(self, data, rows):
         self._asked("data_rows", rows)
         dataset = table_store.prepared(data).dataset
-        places = {int(row): index for index, row in enumerate(dataset.row_numbers)}
-        chosen = dataset.examples(np.array([places[row] for row in rows]))
+        places = {int(row): index for index, row in enumerate(dataset.rows)}
+        chosen = dataset.select(np.array([places[row] for row in rows]))
         return checks.rows_of(chosen, dataset.label_names, tuple(range(len(rows))))
 
     def rows_to_mend(self, source, columns, wanted):

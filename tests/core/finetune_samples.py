@@ -5,8 +5,7 @@ import functools
 
 import numpy as np
 
-from bertviz_core.finetune.dataset import Dataset
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.dataset import Dataset, Examples, TrainingData
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.random_models import CONFIG, VOCABULARY, explorer_of, random_model
 
@@ -27,9 +26,9 @@ def dataset_of(texts, labels, names=("a", "b", "c"), pairs=None):
     return Dataset(
         texts=tuple(texts),
         pairs=pairs,
-        labels=np.array(labels, kind),
+        targets=np.array(labels, kind),
         label_names=names,
-        row_numbers=np.arange(len(labels)) + 2,
+        rows=np.arange(len(labels)) + 2,
         label_column="label",
     )
 

@@ -106,8 +106,8 @@ def test_a_profile_counts_what_is_there():
 def test_labels_of_any_kind_become_classes(labels, names, ids):
     dataset = labelled(labels * 5)
     assert dataset.label_names == names
-    assert dataset.labels.tolist() == ids * 5
-    assert dataset.labels.dtype == np.int32
+    assert dataset.targets.tolist() == ids * 5
+    assert dataset.targets.dtype == np.int32
     assert dataset.counts.tolist() == [5 * ids.count(k) for k in range(len(names))]
 
 
@@ -141,8 +141,8 @@ def test_a_column_counts_equal_numbers_once(labels, count):
 
 def test_numbers_are_read_with_point_and_comma():
     dataset = labelled(["1.5", "2,25", "-3", "1e2"] * 2, is_regression=True)
-    assert dataset.labels.dtype == np.float32
-    assert dataset.labels.tolist() == [1.5, 2.25, -3, 100] * 2
+    assert dataset.targets.dtype == np.float32
+    assert dataset.targets.tolist() == [1.5, 2.25, -3, 100] * 2
     cells = {"0,125": 0.125, ".5": 0.5, "1,50": 1.5, " +7 ": 7.0}
     assert {cell: parse_number(cell) for cell in cells} == cells
 
@@ -205,12 +205,12 @@ def test_rows_without_text_or_label_are_left_out_by_their_numbers():
     rows = [(f"text {i}", "ab"[i % 2]) for i in range(12)]
     rows[3], rows[5], rows[8] = ("nan", ""), ("text 5", ""), ("nan", "b")
     dataset = make_dataset(table_of(("text", "label"), rows), NAMED)
-    assert dataset.row_numbers.tolist() == [2, 3, 4, 6, 8, 9, 11, 12, 13]
+    assert dataset.rows.tolist() == [2, 3, 4, 6, 8, 9, 11, 12, 13]
     assert [in_english(each) for each in dataset.notes] == [
         "Rows without a text are left out: 5, 10 (2 in all).",
         "Rows without a label are left out: 7 (1 in all).",
     ]
-    examples = dataset.examples(np.array([7, 2]))
+    examples = dataset.select(np.array([7, 2]))
     assert examples.texts == ("text 10", "text 2")
     assert (examples.targets.tolist(), examples.rows.tolist()) == ([0, 0], [12, 4])
 
@@ -228,7 +228,7 @@ def test_rows_without_text_or_label_are_left_out_by_their_numbers():
 )
 def test_each_label_of_a_validation_file_is_looked_for_by_itself(known, labels, ids):
     table = table_of(("text", "label"), [("one text", label) for label in labels])
-    assert make_dataset(table, NAMED, label_names=known).labels.tolist() == ids
+    assert make_dataset(table, NAMED, label_names=known).targets.tolist() == ids
 
 
 def test_the_label_that_training_lacks_is_blamed_and_no_other():
@@ -239,7 +239,7 @@ def test_the_label_that_training_lacks_is_blamed_and_no_other():
 
 def test_numbers_up_to_the_limit_are_learned_and_one_beyond_names_its_rows():
     largest = labelled(["1e30", "-1e30", "3"] * 3, is_regression=True)
-    assert np.isfinite(largest.labels).all()
+    assert np.isfinite(largest.targets).all()
     with pytest.raises(DatasetError, match=r"too large.*“1e31” in rows 4, 8, 2 rows"):
         labelled(["1", "2", "1e31", "2"] * 2, is_regression=True)
 
@@ -247,7 +247,7 @@ def test_numbers_up_to_the_limit_are_learned_and_one_beyond_names_its_rows():
 def test_a_validation_file_of_numbers_may_be_short():
     table = table_of(("text", "label"), [("one text", "2.5")])
     choice = ColumnChoice("text", "label", is_regression=True)
-    assert make_dataset(table, choice, label_names=()).labels.tolist() == [2.5]
+    assert make_dataset(table, choice, label_names=()).targets.tolist() == [2.5]
     with pytest.raises(DatasetError, match="nothing to learn"):
         make_dataset(table, choice)
 

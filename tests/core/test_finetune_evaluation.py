@@ -14,8 +14,8 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from bertviz_core.finetune import baselines
 from bertviz_core.finetune.baselines import count_words, simplest
+from bertviz_core.finetune.dataset import Examples, TrainingData
 from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
-from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.metrics import (
     calibrate,
     macro_f1,

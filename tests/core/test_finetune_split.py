@@ -39,7 +39,7 @@ def test_every_row_is_in_exactly_one_part_as_the_seed_decides():
     data = split.training_data(dataset)
     assert data.labels == ("a", "b", "c")
     for part, rows in zip((data.train, data.validation, data.test), parts, strict=True):
-        assert part.rows.tolist() == dataset.row_numbers[rows].tolist()
+        assert part.rows.tolist() == dataset.rows[rows].tolist()
         assert part.texts == tuple(dataset.texts[i] for i in rows)
 
 
@@ -95,10 +95,10 @@ def test_every_class_gives_its_share(rate):
     labels = np.repeat([0, 1, 2], [200, 60, 20])
     dataset = dataset_of([f"text {i}" for i in range(280)], labels)
     split = split_dataset(dataset, rate, seed=5, test_rate=0.5)
-    counts = np.bincount(dataset.labels[split.validation])
+    counts = np.bincount(dataset.targets[split.validation])
     assert counts.tolist() == [round(rate * count) for count in (200, 60, 20)]
     split = split_dataset(dataset, 0.1, seed=5, test_rate=rate)
-    counts = np.bincount(dataset.labels[split.test])
+    counts = np.bincount(dataset.targets[split.test])
     assert counts.tolist() == [round(rate * count) for count in (200, 60, 20)]
 
 
@@ -106,7 +106,7 @@ def test_a_small_class_is_on_both_sides_and_a_class_of_one_is_trained_on():
     labels = [0] * 20 + [1, 1] + [2]
     dataset = dataset_of([f"text {i}" for i in range(23)], labels)
     split = split_dataset(dataset, 0.1, seed=2, test_rate=0.1)
-    assert np.bincount(dataset.labels[split.test], minlength=3)[1] == 1
+    assert np.bincount(dataset.targets[split.test], minlength=3)[1] == 1
     assert 22 in split.train
     assert in_english(split.notes[0]) == (
         "Classes with a single text are trained on and cannot be checked: c (1 in "
@@ -117,7 +117,7 @@ def test_a_small_class_is_on_both_sides_and_a_class_of_one_is_trained_on():
 def test_a_large_share_leaves_a_text_of_each_class_to_train_on():
     dataset = dataset_of([f"text {i}" for i in range(7)], [0, 0, 1, 1, 1, 2, 2])
     split = split_dataset(dataset, 0.04, seed=0, test_rate=0.95)
-    assert np.bincount(dataset.labels[split.train]).tolist() == [1, 1, 1]
+    assert np.bincount(dataset.targets[split.train]).tolist() == [1, 1, 1]
 
 
 def test_numbers_are_split_over_their_whole_range():

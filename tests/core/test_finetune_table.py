@@ -134,17 +134,6 @@ def test_a_comment_before_the_table_is_no_row_of_it():
     assert table.row_numbers.tolist() == [4, 5]
 
 
-def test_lines_that_are_utf8_by_chance_do_not_make_a_mixture():
-    # One word of two bytes a row, and one word of five is UTF-8 as well: 茅 is é.
-    words = [*"好坏大小", "\u8305"] * 30
-    rows = [(f"text {i} {word}", "ab"[i % 2]) for i, word in enumerate(words)]
-    data = written(rows).encode("gb18030")
-    assert "é".encode() in data
-    table = read_table(data)
-    assert table.encoding == "gb18030"
-    assert cells(table) == rows
-
-
 def said(notes):
     """In English, one after the other."""
     return " ".join(map(in_english, notes))
@@ -367,13 +356,6 @@ def labelled(*labels, text="a text of row {}"):
     return written(rows, header=("text", "label"), end="\n").encode()
 
 
-def with_endings(num_utf8, num_other, ending, codec):
-    """Rows in UTF-8 and then rows in another encoding, as two files joined."""
-    rows = [f"text {i} {ending},{'ab'[i % 2]}\n" for i in range(num_utf8 + num_other)]
-    parts = (rows[:num_utf8], "utf-8"), (rows[num_utf8:], codec)
-    return b"text,label\n" + b"".join("".join(p).encode(c) for p, c in parts)
-
-
 NOISE = random.Random(0).randbytes(4_000)
 
 # (what it is, the bytes, words of the sentence)
@@ -399,13 +381,6 @@ MALFORMED = [
     ("noise without NUL", NOISE.replace(b"\x00", b"\x01"), "binary"),
     ("NUL in a row", with_row("a\x00text,a"), "line 4"),
     ("control characters", b"text,label\n" + b"\x01\x02\x03\x04,a\n" * 9, "binary"),
-    ("utf-8 and gb18030",
-     labelled("好", "坏", "好") + "十分满意,好\n".encode("gb18030"), "lines 5"),
-    ("utf-8 and latin-1", labelled("é", "è", "é") + "très,é\n".encode("latin-1"),
-     "lines 5"),
-    ("as much gb18030 as utf-8", with_endings(10, 10, "好的", "gb18030"), "lines 2, 3"),
-    ("gb18030 with some utf-8", with_endings(4, 40, "好好看看", "gb18030"), "lines 2"),
-    ("half a letter of utf-8", labelled("好", "坏", "好")[:-2] + b"\n", "lines 4"),
     ("a mark that lies",
      b"\xef\xbb\xbf" + written(CHINESE).encode("gb18030"), "line 2"),
     ("utf-16 cut in half", written(CHINESE).encode("utf-16")[:-1], "line"),

@@ -10,7 +10,7 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.dataset import Examples, TrainingData
 from bertviz_core.finetune.nearest_rows import nearest_rows, row_vectors
 from bertviz_core.finetune.row_prediction import (
     by_tokens,
