@@ -17,7 +17,7 @@ def pretrain_tiny(
     progress: Progress = untold,
 ) -> TinyRun:
     """Pre-trains a tiny BERT on a page; shows `TinyRun.to_dict` after each look."""
-    from bertviz_core.pretrain.tiny import pretrain_tiny as run
+    from bertviz_core.experiments.tiny_pretraining import pretrain_tiny as run
 
     def tell(run: TinyRun) -> None:
         progress(run.fraction, "", run.to_dict())

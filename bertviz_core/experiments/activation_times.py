@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
-import time
+import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,9 @@ def time_activations(
     for index, name in enumerate((ALONE, *ACTIVATIONS)):
         progress(index / (len(ACTIVATIONS) + 1), name)
         run = (compiled_activation(name, slope=slope) for slope in (False, True))
-        found[name] = ActivationTime(*(_median(one, x) for one in run))
+        found[name] = ActivationTime(
+            *(median_seconds(functools.partial(one, x), _NUM_RUNS) for one in run)
+        )
     return found
 
 
@@ -89,11 +92,7 @@ def _functions() -> Mapping[str, Callable[[Any], Any]]:
     }
 
 
-def _median(run: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> float:
-    run(x)  # compiles
-    found = []
-    for _ in range(_NUM_RUNS):
-        start = time.perf_counter()
-        run(x)
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
+def median_seconds(run: Callable[[], object], num_runs: int) -> float:
+    """The median of some runs, after one that makes what later ones find."""
+    run()
+    return statistics.median(timeit.repeat(run, number=1, repeat=num_runs))

@@ -1,18 +1,22 @@
-"""Two texts of unequal length in one batch: what a mask keeps apart."""
+"""Texts of unequal length in one batch: what a mask keeps apart, what padding costs."""
 
 from __future__ import annotations
 
-import statistics
-import time
+import functools
 
 import numpy as np
 
+from bertviz_core.analysis.padding import PaddingCost, in_batches, padding_cost
+from bertviz_core.experiments.activation_times import median_seconds
 from bertviz_core.experiments.read_model_results import PaddedPair
 from bertviz_core.explorer import Explorer
+from bertviz_core.sentences import bundled_sentences
 from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 _NUM_RUNS = 5
+NUM_SENTENCES, BATCH_SIZE, ROW_SIZE = 100, 10, 128
+WAYS = ("all", "batch", "bucket", "packed")
 
 
 @task()
@@ -42,6 +46,10 @@ def padded_pair(explorer: Explorer, text: str, other: str) -> PaddedPair:
         seen = probs[0][:, :, is_real][..., ~is_real]
         return seen.astype(np.float64).sum(axis=-1).mean(axis=(1, 2))
 
+    def seconds(inputs: dict[str, np.ndarray]) -> float:
+        run = functools.partial(explorer.forward, inputs, ("sequence_output",))
+        return median_seconds(run, _NUM_RUNS)
+
     return PaddedPair(
         tokens=(*short.tokens, *["[PAD]"] * int((~is_real).sum())),
         other_tokens=long.tokens,
@@ -50,8 +58,8 @@ def padded_pair(explorer: Explorer, text: str, other: str) -> PaddedPair:
         masked_shares=to_padding(masked["attention_probs"]),
         unmasked_shares=to_padding(unmasked["attention_probs"]),
         seconds=(
-            _seconds(explorer, inputs),
-            _seconds(explorer, short.inputs) + _seconds(explorer, long.inputs),
+            seconds(inputs),
+            seconds(short.inputs) + seconds(long.inputs),
         ),
     )
 
@@ -69,11 +77,29 @@ def _batch(
     return {"input_ids": ids, "token_type_ids": types, "attention_mask": mask}
 
 
-def _seconds(explorer: Explorer, inputs: dict[str, np.ndarray]) -> float:
-    """The median of some passes."""
-    found = []
-    for _ in range(_NUM_RUNS):
-        start = time.perf_counter()
-        explorer.forward(inputs, ("sequence_output",))
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
+@task()
+def padding_costs(explorer: Explorer, language: str) -> dict[str, PaddingCost]:
+    """Counts places and products for the bundled sentences, by the names of `WAYS`.
+
+    "all": every row as long as the longest; "batch": as the longest of ten, in their
+    order; "bucket": the same, sorted by length; "packed": several in a row of 128, as
+    in pre-training, each seeing itself alone.
+
+    Args:
+        explorer: whose tokenizer is asked.
+        language: of the sentences, "en" or "zh".
+    """
+    from bertviz_core.pretrain.sequences import pack_rows
+
+    sentences = bundled_sentences(language)[:NUM_SENTENCES]
+    lengths = [explorer.tokenize(s.text, s.pair).num_tokens for s in sentences]
+    size = max(ROW_SIZE, *lengths)
+    packed = pack_rows(np.array(lengths), size, 8, np.random.default_rng(0))
+    rows = [[lengths[i] for i in row if i >= 0] for row in packed.tolist()]
+    alone, by_length = ([[n] for n in order] for order in (lengths, sorted(lengths)))
+    return {
+        "all": padding_cost([alone]),
+        "batch": padding_cost(in_batches(alone, BATCH_SIZE)),
+        "bucket": padding_cost(in_batches(by_length, BATCH_SIZE)),
+        "packed": padding_cost([rows], size),
+    }

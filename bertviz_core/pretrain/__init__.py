@@ -7,8 +7,7 @@ A run reads from top to bottom like this:
 `sequences`, `masking`, `batches`, `schedule` token ids to the batch of any step;
 `objective`, `trainer` the two losses and how they are lowered;
 `initial`, `run_folder`, `run` step after step, with checkpoints and a curve;
-`evaluate`, `report` what the model is worth on text that it never saw;
-`tiny` the same in half a minute, on a page, for those who want to watch.
+`evaluate`, `report` what the model is worth on text that it never saw.
 
 Importing this package loads nothing heavy; everything before `objective` needs
 NumPy alone.

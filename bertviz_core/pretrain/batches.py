@@ -18,7 +18,6 @@ import numpy as np
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.corpus import EncodedCorpus
-from bertviz_core.pretrain.layer_drop import layer_scales
 from bertviz_core.pretrain.masking import (
     TokenKinds,
     choose_positions,
@@ -32,6 +31,7 @@ from bertviz_core.pretrain.sequences import (
     pack_rows,
 )
 from bertviz_core.pretrain.settings import Phase, PretrainSettings
+from bertviz_core.training.schedule import keep_rate, keep_rates
 
 # Room in a row for sequences: one for so many tokens.
 _TOKENS_PER_SEQUENCE = 8
@@ -389,3 +389,28 @@ def _nothing_to_read(phase_index: int) -> TrainingError:
         "another weight to its files.",
         phase=phase_index + 1,
     )
+
+
+def layer_scales(
+    settings: PretrainSettings, step: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws which blocks a step goes through.
+
+    Deeper blocks are dropped more often. What a kept block adds is divided by how
+    surely it is kept, so that its mean over many steps is that of the whole model.
+
+    Args:
+        settings: layers, `layer_keep_rate`, number of steps.
+        step: optimiser step from 0.
+        rng: decides.
+
+    Returns:
+        float32 `[L]`: 0 drops a block, 1 / probability keeps it.
+
+    Source:
+        Zhang and He 2020 (arXiv:2010.13369), algorithm 1.
+    """
+    last = keep_rate(step, settings.num_steps, settings.layer_keep_rate)
+    probabilities = keep_rates(settings.model.num_hidden_layers, last)
+    is_kept = rng.random(len(probabilities)) < probabilities
+    return (is_kept / probabilities).astype("float32")

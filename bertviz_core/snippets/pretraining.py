@@ -4,7 +4,7 @@ from __future__ import annotations
 
 OBJECTIVE = """
 from bertviz_core import Explorer
-from bertviz_core.pretrain.text_objective import objective_of
+from bertviz_core.experiments.text_objective import objective_of
 
 explorer = Explorer.open({model})
 found = objective_of(
@@ -16,7 +16,7 @@ print(found.mlm_loss, found.nsp_loss, found.total)
 """
 
 LAYER_DROP = """
-from bertviz_core.pretrain.layer_drop import keep_rate, keep_rates
+from bertviz_core.training.schedule import keep_rate, keep_rates
 
 num_layers, num_steps = {num_layers}, {num_steps}
 last = keep_rate({step}, num_steps, final={final}, speed={speed})

@@ -1,4 +1,4 @@
-"""How weights move: an optimiser's settings, and the learning rate of each step."""
+"""What changes with the steps: the learning rate, and how surely blocks are kept."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from bertviz_core.training.settings import Checked
 
@@ -105,3 +107,28 @@ def _share_of_peak(
     else:
         falling = 1.0 - (1.0 - settings.final_rate) * done
     return ops.minimum(rising, falling)
+
+
+# How fast layers begin to be dropped: after a hundredth of the run the keep rate
+# has gone most of its way. Source: Zhang and He 2020 (arXiv:2010.13369), section 4.2.
+DROP_SPEED = 100.0
+
+
+def keep_rate(
+    step: int, num_steps: int, final: float, speed: float = DROP_SPEED
+) -> float:
+    """How surely the last block is kept: 1 at first, `final` in the end.
+
+    Source: Zhang and He 2020, section 4.2, equation 6.
+    """
+    return (1.0 - final) * math.exp(-speed * step / num_steps) + final
+
+
+def keep_rates(num_layers: int, last: float) -> np.ndarray:
+    """How surely each block is kept, float64 `[L]`: the deeper, the less.
+
+    Args:
+        num_layers: L.
+        last: how surely the last one is, from `keep_rate`.
+    """
+    return 1.0 - np.arange(1, num_layers + 1) / num_layers * (1.0 - last)

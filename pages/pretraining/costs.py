@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from bertviz_core.figures.layer_strip import named_bars_figure
-from bertviz_core.pretrain.training_costs import (
+from bertviz_core.experiments.training_costs import (
     BLOCKS_TOGETHER,
     NUM_BLOCKS,
     PASSED_BYTES,
@@ -16,6 +15,7 @@ from bertviz_core.pretrain.training_costs import (
     decoding_costs,
     remat_costs,
 )
+from bertviz_core.figures.layer_strip import named_bars_figure
 from bertviz_core.trace import Texts
 from pages.pretraining.objective import choose_draw
 from pages.shared.answers import ask

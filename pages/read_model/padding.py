@@ -6,10 +6,13 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.padding import mask_arithmetic
-from bertviz_core.experiments.padding import padded_pair
+from bertviz_core.experiments.padding import (
+    NUM_SENTENCES,
+    padded_pair,
+    padding_costs,
+)
 from bertviz_core.experiments.read_model_results import PaddedPair
 from bertviz_core.figures.layer_lines import lines_figure
-from bertviz_core.pretrain.padding_costs import NUM_SENTENCES, padding_costs
 from bertviz_core.sentences import bundled_sentences
 from bertviz_core.snippets import read_model as snippets
 from bertviz_core.trace import Texts

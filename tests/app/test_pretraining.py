@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.pretrain.layer_drop import keep_rate, keep_rates
-from bertviz_core.pretrain.text_objective import objective_of
-from bertviz_core.pretrain.training_costs import (
+from bertviz_core.experiments.text_objective import objective_of
+from bertviz_core.experiments.training_costs import (
     NUM_BLOCKS,
     PASSED_BYTES,
     Cost,
     DecodingCosts,
 )
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
+from bertviz_core.training.schedule import keep_rate, keep_rates
 from pages.pretraining import costs
 from pages.shared.engine import client
 from tests.app import real_pages

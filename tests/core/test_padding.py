@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.padding import in_batches, mask_arithmetic, padding_cost
-from bertviz_core.experiments.padding import padded_pair
-from bertviz_core.pretrain.padding_costs import WAYS, padding_costs
+from bertviz_core.experiments.padding import WAYS, padded_pair, padding_costs
 from bertviz_core.sentences import bundled_sentences
 from tests.core import oracle
 from tests.core.bundled import open_bundled

@@ -11,13 +11,18 @@ from bertviz_core import pretrain
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import BertVizError, ConfigError, TrainingError
 from bertviz_core.experiments.tiny_results import COMMAND
+from bertviz_core.pretrain.batches import layer_scales
 from bertviz_core.pretrain.initial import settings_from_file
-from bertviz_core.pretrain.layer_drop import keep_rate, keep_rates, layer_scales
 from bertviz_core.pretrain.settings import (
     Phase,
     PretrainSettings,
 )
-from bertviz_core.training.schedule import OptimizerSettings, learning_rate
+from bertviz_core.training.schedule import (
+    OptimizerSettings,
+    keep_rate,
+    keep_rates,
+    learning_rate,
+)
 from bertviz_core.training.settings import stated
 from tests.core.pretrain_samples import settings
 

@@ -8,9 +8,9 @@ import math
 import pytest
 
 from bertviz_core.errors import TextError, TrainingError
+from bertviz_core.experiments.tiny_pretraining import pretrain_tiny
 from bertviz_core.experiments.tiny_results import MAX_TINY_CHARACTERS, TinyLook, TinyRun
 from bertviz_core.figures.tiny_pretraining import tiny_loss_figure
-from bertviz_core.pretrain.tiny import pretrain_tiny
 from bertviz_core.sentences import first_page
 
 pytestmark = pytest.mark.tensorflow

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError
+from bertviz_core.experiments.text_objective import objective_of
 from bertviz_core.explorer import Explorer
-from bertviz_core.pretrain.text_objective import objective_of
 from tests.core import oracle
 from tests.core.random_models import explorer_of, random_model
 from tests.core.test_wrong_formulas import TEXTS, weights_in

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bertviz_core.explorer import Explorer
-from bertviz_core.pretrain.training_costs import (
+from bertviz_core.experiments.training_costs import (
     PASSED_BYTES,
     REMAT,
     decoding_costs,
     remat_costs,
 )
+from bertviz_core.explorer import Explorer
 from tests.core.test_wrong_formulas import TEXTS
 
 pytestmark = pytest.mark.tensorflow

@@ -6,8 +6,6 @@ B rows, T tokens, P places to guess in a row, V words.
 from __future__ import annotations
 
 import math
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.config import BertConfig
+from bertviz_core.experiments.activation_times import median_seconds
+from bertviz_core.experiments.text_objective import hide_text
 from bertviz_core.explorer import Explorer
-from bertviz_core.pretrain.text_objective import hide_text
 from bertviz_core.tasks import GRADIENT_RESOURCE, task, untold
 
 NUM_BLOCKS, BLOCKS_TOGETHER = 16, math.isqrt(16)
@@ -188,13 +187,7 @@ def _random_batch() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
 
 
 def _measured(run: Callable[[], object]) -> Cost:
-    run()  # the first time makes what later ones find
-    num_bytes, seconds = _most_bytes(run), []
-    for _ in range(_NUM_RUNS):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return Cost(statistics.median(seconds), num_bytes)
+    return Cost(median_seconds(run, _NUM_RUNS), _most_bytes(run))
 
 
 def _most_bytes(run: Callable[[], object]) -> int | None:
