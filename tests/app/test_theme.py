@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.core.test_attention_colors import DEFICIENCIES, TO_XYZ, lab_of
+from tests.core.test_attention_pictures import DEFICIENCIES, TO_XYZ, lab_of
 
 ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))

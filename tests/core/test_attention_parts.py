@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
 
-from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_parts import (
     norm_weighted_attention,
     pair_arithmetic,
-    require_room,
     value_zeroing,
 )
 from tests.core.random_models import CONFIG, agree
@@ -114,10 +112,6 @@ def test_a_text_in_several_chunks_gives_the_same_and_tells_how_far_it_is(
             patch.setattr(f"{module}.{limit}", value)
             with pytest.raises(TextError, match="8 tokens"):
                 value_zeroing(case.explorer, case.trace, 1)
-
-
-def test_the_room_of_the_largest_bert_is_enough_for_its_longest_text():
-    require_room(BertConfig(30522, 1024, 24, 16, 4096), 512)
 
 
 def test_what_there_is_not_is_refused(case):
