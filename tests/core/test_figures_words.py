@@ -1,12 +1,22 @@
+"""The figures of guessed words."""
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from bertviz_core.analysis.sampling import count_interval
+from bertviz_core.figures.labels import LONGEST_LABEL, label
 from bertviz_core.figures.masked_panels import (
     chain_figure,
     ranks_figure,
     signed_bars_figure,
     words_map_figure,
+)
+from bertviz_core.figures.masked_word import (
+    ENGLISH,
+    FigureWords,
+    candidates_figure,
+    percent,
 )
 from bertviz_core.figures.sentence_pairs import (
     next_sentences_figure,
@@ -14,6 +24,143 @@ from bertviz_core.figures.sentence_pairs import (
 )
 from bertviz_core.figures.token_grid import COLUMNS, token_grid_figure
 from tests.core.sent_figures import numbers
+
+TOKENS = ["paris", "首都", "the", "the", "##ing"]
+PROBS = np.array([0.4, 0.25, 0.15, 0.1, 0.02])
+AFTER = np.array([0.6, 0.3, 0.1, 0.0, 0.0])
+LOGITS = np.array([9.5, 9.0, 8.4, 8.1, 6.5])
+
+# With the last row, of all other words.
+ALL, ALL_AFTER = np.append(PROBS, 0.08), np.append(AFTER, 0.0)
+COUNTS = np.array([21, 9, 6, 0, 1, 0])
+
+CHINESE = FigureWords(
+    "概率", "logit", "之前", "之后", "已去掉", "抽到", "预期", "其他词"
+)
+
+
+def both(words=ENGLISH, **more):
+    """The probabilities before and after."""
+    return candidates_figure(TOKENS, ALL, LOGITS, words, after=ALL_AFTER, **more)
+
+
+def visible(text):
+    return text.replace("\u2068", "").replace("\u2069", "")
+
+
+def test_bars_carry_rank_probability_and_logit():
+    figure = candidates_figure(TOKENS, PROBS, LOGITS)
+    [bar] = figure.data
+    np.testing.assert_array_equal(bar.x, PROBS)
+    assert list(bar.y) == [0, 1, 2, 3, 4]
+    assert bar.orientation == "h"
+    assert list(bar.text) == ["40.0%", "25.0%", "15.0%", "10.0%", "2.00%"]
+    assert [row[1] for row in bar.customdata] == [f"logit {x:.3f}" for x in LOGITS]
+    ticks = [visible(tick) for tick in figure.layout.yaxis.ticktext]
+    assert ticks == ["paris  1", "首都  2", "the  3", "the  4", "##ing  5"]
+    many = candidates_figure(["w"] * 100, *[np.full(100, 0.01)] * 2).layout
+    assert many.height > 100 * 20 > figure.layout.height
+    bottom, top = figure.layout.yaxis.range
+    assert top < 0 < len(TOKENS) - 1 < bottom
+
+
+def test_before_and_after_share_one_axis_and_differ_without_colour():
+    figure = both()
+    before, after = figure.data
+    assert (before.xaxis, before.yaxis) == (after.xaxis, after.yaxis)
+    assert figure.layout.xaxis.range[1] > 0.6
+    np.testing.assert_allclose(before.x, ALL)
+    np.testing.assert_allclose(after.x, ALL_AFTER)
+    assert (np.array(before.y) < np.array(after.y)).all()
+    assert before.marker.pattern.shape != after.marker.pattern.shape
+    assert before.marker.color is after.marker.color is None
+
+
+def test_a_word_that_was_left_out_says_so_in_words_and_a_rare_one_does_not():
+    _, after = both(CHINESE).data
+    assert list(after.text) == ["60.0%", "30.0%", "10.0%", "已去掉", "已去掉", "已去掉"]
+    rare = np.append(AFTER, 1e-12)
+    _, after = candidates_figure(TOKENS, ALL, LOGITS, after=rare).data
+    assert after.text[5] == "<0.01%"
+    (bar,) = candidates_figure(TOKENS, ALL_AFTER, LOGITS).data
+    assert list(bar.text[3:]) == ["0%"] * 3
+
+
+@pytest.mark.parametrize(
+    ("probs", "more"), [(ALL_AFTER, {"after": ALL_AFTER}), (ALL, {})]
+)
+def test_draws_stand_against_their_binomial_range_below_the_bars(probs, more):
+    figure = candidates_figure(TOKENS, ALL, LOGITS, counts=COUNTS, **more)
+    *bars, expected, drawn = figure.data
+    np.testing.assert_allclose(drawn.x, COUNTS / 37)
+    low, high = count_interval(probs, 37)
+    np.testing.assert_allclose(expected.x[::3], low / 37)
+    np.testing.assert_allclose(expected.x[1::3], high / 37)
+    np.testing.assert_array_equal(expected.y[::3], drawn.y)
+    lowest = np.max([np.array(bar.y) + bar.width / 2 for bar in bars], axis=0)
+    assert (np.array(drawn.y) > lowest).all()
+    # Every mark fits on the axis.
+    certain = candidates_figure(TOKENS, ALL, LOGITS, counts=np.eye(6, dtype=int)[0])
+    for shown in (figure, certain):
+        *_, expected, drawn = shown.data
+        assert shown.layout.xaxis.range[1] > max(*drawn.x, np.nanmax(expected.x))
+
+
+def test_words_on_the_figures_are_those_of_the_reader():
+    figure = both(CHINESE, counts=COUNTS)
+    go.Figure(figure.to_dict())
+    figure.layout.template = None
+    said = figure.to_json()
+    for name, english in vars(FigureWords()).items():
+        assert name == "logit" or english not in said
+    assert [trace.name for trace in figure.data] == ["之前", "之后", "预期", "抽到"]
+    assert figure.layout.yaxis.ticktext[-1] == "其他词"
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        ("<b>bold</b>", "&lt;b&gt;bold&lt;/b&gt;"),
+        ("a&b", "a&amp;b"),
+        ("%{x}", "%\u2060{x}"),
+        ("x" * 99, "x" * (LONGEST_LABEL - 1) + "…"),
+        ("שלום", "שלום"),
+    ],
+)
+def test_a_label_shows_the_token_and_never_runs_it(token, shown):
+    """Isolated: a word from right to left does not turn the rank beside it."""
+    assert label(token) == f"\u2068{shown}\u2069"
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [
+        (0.0, "0%"),
+        (1e-9, "<0.01%"),
+        (0.00006, "0.01%"),
+        (0.0123, "1.23%"),
+        (0.09994, "9.99%"),
+        (0.09996, "10.0%"),
+        (0.5, "50.0%"),
+        (0.9994, "99.9%"),
+        (0.99951, ">99.9%"),
+        (1.0, "100%"),
+    ],
+)
+def test_a_probability_is_never_rounded_to_certainty(probability, said):
+    assert percent(probability) == said
+
+
+@pytest.mark.parametrize(
+    ("probs", "more"),
+    [(PROBS[:4], {}), (ALL, {"after": AFTER}), (PROBS, {"counts": COUNTS})],
+)
+def test_rows_of_unequal_length_are_refused(probs, more):
+    with pytest.raises(ValueError, match="one value for each of the 5"):
+        candidates_figure(TOKENS, probs, LOGITS, **more)
+    with pytest.raises(ValueError, match="one"):
+        candidates_figure([], np.zeros(0), np.zeros(0))
+
 
 RNG = np.random.default_rng(11)
 

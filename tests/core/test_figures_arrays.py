@@ -1,0 +1,567 @@
+"""Figures of arrays, in the browser and from plotly; and the formulas beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core.analysis.dying_neurons import train
+from bertviz_core.analysis.layer_norm import layer_norm_steps
+from bertviz_core.experiments.attention_results import PairArithmetic
+from bertviz_core.figures.attention_formulas import attention_formulas
+from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
+from bertviz_core.figures.effect_bars import effect_bars_figure
+from bertviz_core.figures.embedding_input import strips_figure
+from bertviz_core.figures.embedding_positions import (
+    chain_figure,
+    curves_by_place_figure,
+    matrix_figure,
+)
+from bertviz_core.figures.head_likeness import head_likeness_figure
+from bertviz_core.figures.labels import label
+from bertviz_core.figures.layer_diagram import DiagramWords, layer_boxes, layer_diagram
+from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
+from bertviz_core.figures.layer_strip import (
+    color_limit,
+    fold,
+    named_bars_figure,
+    strip_figure,
+)
+from bertviz_core.figures.masked_panels import chain_figure as steps_figure
+from bertviz_core.figures.number_pictures import (
+    NamedBars,
+    NumberStrips,
+    TitledPicture,
+    pictures_payload,
+)
+from bertviz_core.figures.small_networks import NetworkWords
+from bertviz_core.figures.small_trainings import neuron_figure
+from bertviz_core.figures.upright_titles import set_titles_upright
+from bertviz_core.figures.value_map import value_map_figure
+from tests.core.sent_figures import as_sent, numbers
+from tests.payloads import unpacked
+
+RNG = np.random.default_rng(3)
+WORDS = {"title": "value", "row_title": "head", "column_title": "dimension"}
+
+
+def checked(figure):
+    """Plotly's own check of every name and value, which the app leaves out."""
+    go.Figure(figure.to_dict())
+    return figure
+
+
+@pytest.mark.parametrize(
+    ("is_signed", "limit"), [(True, None), (False, None), (True, 2)]
+)
+def test_a_strip_shows_every_number(is_signed, limit):
+    values = RNG.normal(size=(3, 7)) if is_signed else RNG.random((3, 7))
+    given = {"is_signed": is_signed, "limit": limit, **WORDS}
+    trace = checked(strip_figure(values, ["Norm", "b", "Norm"], **given)).data[0]
+    np.testing.assert_allclose(trace.z, values, rtol=1e-6)
+    assert list(trace.x) == [1, 2, 3, 4, 5, 6, 7]
+    assert trace.zmin == (-trace.zmax if is_signed else 0)
+    assert limit is None or trace.zmax == limit
+    # Rows of one name stay two rows.
+    assert trace.y[2] != trace.y[0] == trace.y[2].rstrip("\u2060")
+
+
+@pytest.mark.parametrize(("count", "every"), [(40, 1), (41, 2), (512, 13)])
+def test_many_columns_have_a_name_for_every_few_and_all_under_the_pointer(count, every):
+    names = [f"<b>{index + 1} on" for index in range(count)]
+    figure = strip_figure(np.ones((1, count)), ["1"], names, is_signed=False, **WORDS)
+    labels = [label(name) for name in names]
+    assert "<" not in labels[0]
+    assert list(figure.layout.xaxis.ticktext) == labels[::every]
+    assert list(figure.layout.xaxis.tickvals)[1] == 1 + every
+    assert list(checked(figure).data[0].customdata[0]) == labels
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "last"), [(5, 1, (1, 5)), (512, 1, (1, 512)), (700, 3, (513, 700))]
+)
+def test_a_long_vector_is_folded_and_nothing_is_lost(size, rows, last):
+    values = RNG.normal(size=size)
+    folded, ends = fold(values)
+    assert len(folded) == len(ends) == rows
+    assert ends[-1] == last
+    np.testing.assert_array_equal(folded.ravel()[:size], values)
+    assert np.isnan(folded.ravel()[size:]).all()
+    starts = [first for first, _ in ends]
+    names = [str(first) for first in starts]
+    figure = strip_figure(folded, names, is_signed=True, starts=starts, **WORDS)
+    assert checked(figure).data[0].customdata[-1][0] == last[0]
+
+
+def test_colours_end_where_all_but_a_hundredth_of_the_numbers_lie():
+    limit = color_limit(np.concatenate([np.linspace(-1, 1, 500), [90.0, -80.0]]))
+    assert 0.98 < limit <= 1
+    # Among few numbers each counts, and masked scores do not.
+    assert color_limit(np.array([0.5, -7.0])) == 7
+    assert color_limit(np.array([0.5, -9999.0])) == 0.5
+    assert color_limit(np.array([-9999.0])) == color_limit(np.zeros(4)) == 1
+
+
+def test_bars_carry_their_numbers_in_the_given_order():
+    values = np.array([3.25, -1.5])
+    figure = named_bars_figure(["$x$", "b"], values, title="logit")
+    trace = checked(figure).data[0]
+    assert list(trace.x) == [3.25, -1.5]
+    assert list(trace.text) == ["3.25", "-1.5"]
+    assert list(figure.layout.yaxis.ticktext) == [label("$x$"), label("b")]
+
+
+def test_no_diamond_lies_on_a_bar_or_its_number():
+    size = np.linspace(-1, 1, 5)
+    figure = effect_bars_figure(
+        list("abcde"), size, size / 2, title="", measured_name="m", estimated_name="e"
+    )
+    bars, diamonds = figure.data
+    ends = np.array(bars.y) + bars.offset + bars.width
+    assert (np.array(diamonds.y) > ends).all()
+
+
+def test_lines_differ_by_dash_and_symbol_and_not_by_colour_alone():
+    lines = {str(index): RNG.random(4) for index in range(5)}
+    figure = lines_figure(lines, list("abcd"), x_title="layer", y_title="length")
+    drawn = checked(figure).data
+    assert len({(t.line.dash, t.marker.symbol) for t in drawn}) == 5
+    for trace, values in zip(drawn, lines.values(), strict=True):
+        np.testing.assert_allclose(trace.y, values, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "lines", [{}, {"a": np.ones(3)}, dict.fromkeys("abcdef", np.ones(2))]
+)
+def test_what_does_not_fit_is_refused(lines):
+    with pytest.raises(ValueError, match="line"):
+        lines_figure(lines, ["a", "b"], x_title="", y_title="")
+    with pytest.raises(ValueError, match="2 x 3"):
+        strip_figure(np.ones((2, 4)), ["a", "b"], ["x"] * 3, is_signed=True, **WORDS)
+    for names, values in ((["a"], np.ones(2)), ([], np.ones(0))):
+        with pytest.raises(ValueError, match="entries"):
+            named_bars_figure(names, values, title="")
+
+
+@pytest.mark.parametrize(
+    ("pre_norm", "parts"), [(False, "A + N F + N"), (True, "N A + N F +")]
+)
+def test_a_drawing_names_its_parts_from_top_to_bottom(pre_norm, parts):
+    words = DiagramWords("A", "F", "N", "in", "out")
+    notes = checked(layer_diagram(pre_norm, words)).layout.annotations
+    said = sorted((note for note in notes if note.text), key=lambda note: -note.y)
+    assert [note.text for note in said] == ["in", *parts.split(), "out"]
+    # An arrow of the stream leads from each part on it to the next.
+    upright = [n for n in notes if n.showarrow and n.x == n.ax and n.x < 0.5]
+    on_stream = [box.kind for box in layer_boxes(pre_norm) if box.is_on_stream]
+    assert on_stream == ["sum", "sum"] if pre_norm else ["sum", "norm"] * 2
+    assert len(upright) == len(on_stream) + 1
+
+
+def test_the_formulas_hold_the_numbers_of_the_norm():
+    vector = np.array([1.0, 4.0, -2.0])
+    found = layer_norm_steps(vector, np.full(3, 2.0), np.full(3, -0.5), 0.25)
+    mean, variance, normed, output = norm_formulas(found, 2.0, -0.5, index=1)
+    assert "1.0000" in mean
+    assert "6.0000" in variance
+    assert r"\frac{4.0000 - 1.0000}{2.5000} = 1.2000" in normed
+    assert r"2.0000 \cdot 1.2000 + (-0.5000) = 1.9000" in output
+    for formula in (mean, variance, normed, output):
+        assert formula.count("{") == formula.count("}")
+
+
+BUTTONS = {"save_svg": "Save as SVG"}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+def sent(**drawings):
+    titled = {
+        name: TitledPicture(drawing, f"title of {name}", f"{name} in words", name)
+        for name, drawing in drawings.items()
+    }
+    header, arrays = unpacked(pictures_payload(titled, BUTTONS))
+    return {**header, "arrays": arrays}
+
+
+def strips(rng, is_signed, **rest):
+    values = rng.normal(size=(3, 200))
+    values = values if is_signed else np.abs(values)
+    values[1, 7] = np.nan  # an empty cell stays empty
+    return NumberStrips(
+        values, ["a", "<b>", "c"], title="value", is_signed=is_signed, **rest
+    )
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+@pytest.mark.parametrize("limit", [None, 0.25])
+def test_colours_and_numbers_are_those_of_the_figure(rng, is_signed, limit):
+    drawing = strips(rng, is_signed, limit=limit, column_title="dimension")
+    got = sent(one=drawing)
+    (trace,) = drawing.figure().data
+    picture = got["pictures"]["one"]
+    found = got["arrays"]["one"].reshape(3, 200)
+    np.testing.assert_array_equal(found, trace.z.astype(np.float32))
+    assert (picture["low"], picture["high"]) == (trace.zmin, trace.zmax)
+    scale = DIVERGING if is_signed else SEQUENTIAL
+    assert got["scales"][picture["scale"]] == [list(stop) for stop in scale]
+    assert [tuple(stop) for stop in scale] == list(trace.colorscale)
+
+
+def test_names_are_sent_as_they_are_and_shown_as_text(rng):
+    columns = [f"{i} <i>" for i in range(200)]
+    picture = sent(one=strips(rng, True, columns=columns))["pictures"]["one"]
+    assert picture["rows"][1].strip("\u2068\u2069") == "<b>"
+    assert label("<b>").strip("\u2068\u2069") == "&lt;b&gt;"
+    assert picture["columns"][3].strip("\u2068\u2069") == "3 <i>"
+
+
+def test_each_picture_has_its_own_numbers_words_and_kind(rng):
+    bars = NamedBars(["x", "y"], np.array([0.25, -0.5]), "logit")
+    got = sent(first=strips(rng, True, starts=[1, 201, 401]), second=bars)
+    assert got["pictures"]["first"]["starts"] == [1, 201, 401]
+    second = got["pictures"]["second"]
+    said = [second[key] for key in ("kind", "title", "description", "name")]
+    assert said == ["bars", "logit", "second in words", "title of second"]
+    np.testing.assert_array_equal(got["arrays"]["second"], [0.25, -0.5])
+    np.testing.assert_array_equal(bars.figure().data[0].x, [0.25, -0.5])
+    assert got["words"] == BUTTONS
+
+
+def test_the_key_tells_pictures_apart(rng):
+    drawing = strips(rng, True)
+    key = sent(one=drawing)["key"]
+    assert sent(one=drawing)["key"] == key
+    other = NumberStrips(drawing.values + 1e-3, drawing.rows)
+    assert sent(one=other)["key"] != key
+    assert sent(two=drawing)["key"] != key
+
+
+ROWS, COLUMNS = ("one", "two", "<b>three</b>"), ("a", "b", "c", "d", "e%{x}")
+
+
+def drawn(values, rows=ROWS, columns=COLUMNS, row_title="layer", **more):
+    titles = {"title": "change", "row_title": row_title, "column_title": "head"}
+    given = {"is_signed": False} | titles | more
+    return as_sent(value_map_figure(values, rows, columns, **given))
+
+
+@pytest.fixture
+def values():
+    return np.random.default_rng(5).normal(size=(3, 5))
+
+
+def test_every_value_stands_in_its_row_and_column(values):
+    values[1, 2] = np.nan
+    spec = drawn(values, is_signed=True)
+    trace, largest = spec["data"][0], np.nanmax(np.abs(values))
+    assert (trace["z"][1][2], trace["text"][1][2]) == (None, "")
+    np.testing.assert_allclose(np.array(trace["z"], float), values)
+    assert spec["layout"]["yaxis"]["range"] == [2.5, -0.5]  # the first row on top
+    assert trace["zmax"] == -trace["zmin"] == largest
+    unsigned = drawn(np.abs(values))["data"][0]
+    assert (unsigned["zmin"], unsigned["zmax"]) == (0.0, largest)
+    # Labels are shown letter for letter.
+    assert "&lt;b&gt;" in spec["layout"]["yaxis"]["ticktext"][2]
+    assert "%{x}" not in json.dumps(trace["customdata"])
+    with pytest.raises(ValueError, match="3 x 5"):
+        drawn(values[:, :4])
+
+
+def test_the_five_strongest_cells_say_their_number(values):
+    texts = np.array(drawn(values)["data"][0]["text"])
+    written = np.abs(values[texts != ""])
+    assert len(written) == 5
+    assert written.min() >= np.abs(values[texts == ""]).max()
+
+
+@pytest.mark.parametrize("count", [12, 13])
+def test_of_many_pairs_the_nearest_say_theirs_and_nothing_itself(count):
+    vectors = np.random.default_rng(7).normal(size=(count, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    names = [str(i) for i in range(count)]
+    trace = drawn(cosines, names, names, is_paired=True)["data"][0]
+    texts = np.array(trace["text"])
+    rows, columns = np.nonzero(texts != "")
+    if count == 12:  # few pairs all say their number
+        assert (texts != "").all()
+        assert texts[3, 5] == f"{cosines[3, 5]:.2g}"
+        return
+    assert len(rows) == 5
+    assert (rows < columns).all()
+    others = np.sort(np.abs(cosines[np.triu_indices(13, 1)]))
+    assert np.abs(cosines[rows, columns]).min() >= others[-5]
+
+
+def columns_of(names, **rest):
+    return drawn(np.ones((1, len(names))), ["one"], names, **rest)["layout"]
+
+
+def shown(text):
+    """Without the signs that keep the reading direction."""
+    return text.replace("\u2068", "").replace("\u2069", "")
+
+
+def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
+    names = ["[CLS]", *"今天天气很好我们去公园玩" * 4, "北京/上海", "[SEP]"]
+    layout = columns_of(names)
+    assert layout["xaxis"]["tickangle"] == 0
+    texts = [shown(text) for text in layout["xaxis"]["ticktext"]]
+    assert texts[1:3] == ["今", "天"]
+    assert texts[-2] == "北<br>京<br>/<br>上<br>海"
+    assert layout["height"] > columns_of(names[1:40])["height"]
+
+
+@pytest.mark.parametrize(
+    ("names", "angle"),
+    [(["word"] * 11, None), (["word"] * 12, -90), (list("今天") * 30, 0)],
+)
+def test_labels_lie_side_by_side_where_they_fit(names, angle):
+    axis = columns_of(names)["xaxis"]
+    assert axis.get("tickangle") == angle
+    # Plotly lays them side by side itself, unless the screen is a phone's.
+    assert ("autotickangles" in axis) == (angle is None)
+    assert [shown(text) for text in axis["ticktext"]] == names
+
+
+def test_beside_others_a_map_has_a_third_of_the_room_for_its_names():
+    names = ["[CLS]", *"今天天气很好", "[SEP]"]
+    wide, narrow = columns_of(names), columns_of(names, top=1.0)
+    assert [shown(text) for text in wide["xaxis"]["ticktext"]] == names
+    assert shown(narrow["xaxis"]["ticktext"][0]) == "[<br>C<br>L<br>S<br>]"
+    assert columns_of(["word"] * 4, top=1.0)["xaxis"]["tickangle"] == -90
+
+
+@pytest.mark.parametrize(("title", "is_higher"), [("from", False), ("从", True)])
+def test_the_scale_above_a_map_leaves_room_for_a_chinese_title(title, is_higher):
+    spec = drawn(np.ones((1, 1)), ["one"], ["a"], row_title=title, top=1.0)
+    assert (spec["data"][0]["colorbar"]["y"] > 1) == is_higher
+
+
+NAMES = ("word", "<b>place</b>", "sum", "norm%{x}")
+
+
+@pytest.fixture
+def vectors():
+    return np.random.default_rng(3).normal(size=(4, 11))
+
+
+def test_strips_of_one_scale_stand_together(vectors):
+    vectors[3] *= 50
+    spec = as_sent(strips_figure(vectors, NAMES, 3, x_title="dimension", marked=5))
+    together, alone = spec["data"]
+    np.testing.assert_allclose(numbers(together["z"]), vectors[:3], rtol=1e-6)
+    np.testing.assert_allclose(numbers(alone["z"]), vectors[3:], rtol=1e-6)
+    assert together["zmax"] == pytest.approx(np.abs(vectors[:3]).max())
+    assert together["zmin"] == -together["zmax"]
+    assert alone["zmax"] == pytest.approx(np.abs(vectors[3]).max())
+    assert spec["layout"]["shapes"][0]["x0"] == 5.5  # the sixth column
+    assert (together["x0"], alone["x0"]) == (1, 1)
+    upper = spec["layout"]["yaxis"]["domain"]
+    lower = spec["layout"]["yaxis2"]["domain"]
+    assert upper[1] == 1
+    assert lower[1] < upper[0]
+    assert lower[0] == pytest.approx(0, abs=1e-9)
+    assert "&lt;b&gt;place" in spec["layout"]["yaxis"]["ticktext"][1]
+    assert (
+        "shapes" not in as_sent(strips_figure(vectors, NAMES, 3, x_title=""))["layout"]
+    )
+    with pytest.raises(ValueError, match="Received"):
+        strips_figure(vectors, NAMES[:2], 1, x_title="")
+
+
+def test_the_matrix_has_every_cosine_and_marks_a_row():
+    cosines = np.random.default_rng(2).uniform(-1, 1, (6, 6))
+    spec = as_sent(matrix_figure(cosines, title="position", read_at=4))
+    np.testing.assert_allclose(numbers(spec["data"][0]["z"]), cosines, rtol=1e-6)
+    assert (spec["data"][0]["zmin"], spec["data"][0]["zmax"]) == (-1, 1)
+    assert spec["layout"]["yaxis"]["autorange"] == "reversed"
+    assert spec["layout"]["shapes"][0]["y0"] == 5
+    assert (spec["data"][0]["x0"], spec["data"][0]["y0"]) == (1, 1)
+    with pytest.raises(ValueError, match=r"\[P, P\]"):
+        matrix_figure(cosines[:5], title="position")
+
+
+def test_the_chain_goes_in_order_and_names_some_of_its_places():
+    points = np.random.default_rng(4).normal(size=(33, 2))
+    spec = as_sent(chain_figure(points, x_title="a", y_title="b", order="position"))
+    trace = spec["data"][0]
+    np.testing.assert_allclose(numbers(trace["x"]), points[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(numbers(trace["y"]), points[:, 1], rtol=1e-6)
+    np.testing.assert_array_equal(numbers(trace["marker"]["color"]), range(1, 34))
+    written = [text for text in trace["text"] if text]
+    assert written[0] == "1"
+    assert written[-1] == "33"
+    assert len(written) < 12
+    assert spec["layout"]["yaxis"]["scaleanchor"] == "x"
+
+
+def test_curves_differ_by_their_dash():
+    x = np.arange(5)
+    curves = [(str(i), x, x * 0.1 * i) for i in range(3)]
+    spec = as_sent(
+        curves_by_place_figure(curves, x_title="layer", y_title="", bounds=(0, 1))
+    )
+    assert [trace["name"] for trace in spec["data"]] == ["0", "1", "2"]
+    assert len({trace["line"]["dash"] for trace in spec["data"]}) == 3
+    np.testing.assert_allclose(numbers(spec["data"][2]["y"]), x * 0.2, rtol=1e-6)
+    assert spec["layout"]["yaxis"]["range"] == [0, 1]
+    alone = as_sent(curves_by_place_figure(curves[:1], x_title="", y_title=""))
+    assert not alone["layout"]["showlegend"]
+
+
+def likeness(size):
+    values = np.random.default_rng(1).random((size, size))
+    names = [f"1·{number + 1}" for number in range(size)]
+    figure = head_likeness_figure(values, names, title="distance", side_title="head")
+    return values, names, figure.to_json()
+
+
+def test_every_distance_stands_in_its_place():
+    values, names, text = likeness(5)
+    trace = json.loads(text)["data"][0]
+    np.testing.assert_allclose(trace["z"], values, atol=5e-4)
+    assert trace["x"] == trace["y"] == names
+    go.Figure(json.loads(text))
+    with pytest.raises(ValueError, match="2 x 2"):
+        head_likeness_figure(np.ones((2, 3)), ["a", "b"], title="", side_title="")
+
+
+def test_many_heads_have_fewer_labels_and_stay_small():
+    _, names, text = likeness(144)
+    ticks = json.loads(text)["layout"]["xaxis"]["tickvals"]
+    assert ticks == names[::4]
+    assert len(text) < 200_000
+
+
+LINES = {"一": np.arange(3.0)}
+
+
+def lines(title):
+    return lines_figure(LINES, ["1", "2", "3"], x_title="层", y_title=title)
+
+
+def upright(figure):
+    set_titles_upright(figure)
+    go.Figure(figure.to_dict())  # plotly's own check
+    return figure
+
+
+def test_a_chinese_title_stands_above_its_axis_with_room_of_its_own():
+    before, after = lines("向量的长度").layout, upright(lines("向量的长度")).layout
+    assert not after.yaxis.title.text
+    (note,) = after.annotations
+    assert (note.text, note.showarrow, note.textangle or 0) == ("向量的长度", False, 0)
+    assert (note.xref, note.yref, note.yanchor) == ("paper", "paper", "bottom")
+    assert (note.x, note.y) == (0, 1)
+    room = after.height - before.height
+    assert room >= 20
+    assert after.margin.t - before.margin.t == room
+    plot = before.height  # no lower than the plot itself
+    assert (after.legend.y - before.legend.y) * plot == pytest.approx(room)
+    assert after.xaxis.title.text == "层"
+
+
+@pytest.mark.parametrize("title", ["length of the vector", ""])
+def test_another_title_stays_beside_its_axis(title):
+    assert upright(lines(title)).layout == lines(title).layout
+
+
+def test_each_of_two_storeys_has_its_title_above():
+    training = train("relu", learning_rate=0.1, num_steps=3, seed=1)
+    words = NetworkWords(activity="为正的样本比例", neuron_gradient="它的梯度")
+    figure = neuron_figure({"relu": training}, {"relu": "ReLU"}, 0, 1, words)
+    upright(figure)
+    places = {note.text: note.y for note in figure.layout.annotations}
+    assert places == {
+        "为正的样本比例": figure.layout.yaxis.domain[1],
+        "它的梯度": figure.layout.yaxis2.domain[1],
+    }
+
+
+def test_titles_of_two_scales_stand_on_their_sides_and_other_notes_stay():
+    steps, shares = np.arange(1, 5), np.full(4, 0.5)
+    names = {"x_title": "步", "changed": "改变的词", "entropy": "熵"}
+    figure = steps_figure(steps, shares, shares, 1, **names, burn_in_name="预热")
+    figure = upright(figure)
+    places = {note.text: (note.x, note.xanchor) for note in figure.layout.annotations}
+    assert places.pop("改变的词") == (0, "left")
+    assert places.pop("熵") == (1, "right")
+    assert list(places) == ["预热"]
+    assert not figure.layout.yaxis2.title.text
+
+
+@pytest.mark.parametrize(("title", "side"), [("数值", "top"), ("value", "right")])
+def test_a_chinese_title_of_a_colour_bar_stands_on_top(title, side):
+    titles = {"title": title, "row_title": "", "column_title": ""}
+    figure = strip_figure(np.ones((2, 3)), ["1", "2"], is_signed=True, **titles)
+    assert upright(figure).data[0].colorbar.title.side == side
+
+
+def arithmetic(mask_terms):
+    rng = np.random.default_rng(2)
+    query, key, value = rng.normal(size=(3, 6))
+    products = query * key
+    scores = rng.normal(size=5) * 400  # powers that no float could hold
+    scores[3] = products.sum() / np.sqrt(6)
+    masked = scores + mask_terms
+    probs = np.exp(masked - masked.max())
+    probs /= probs.sum()
+    return PairArithmetic(
+        *(0, 1, 2, 3),
+        query=query,
+        key=key,
+        products=products,
+        running_sums=products.cumsum(),
+        scores=scores,
+        mask_terms=mask_terms,
+        probs=probs,
+        unrounded_probs=probs,
+        exposed_prob=float(probs[3]),
+        value=value,
+        output=2 * value,
+        norm=1.25,
+    )
+
+
+def test_every_step_ends_in_its_number():
+    found = arithmetic(np.zeros(5))
+    shapes, score, _, softmax, output, brought = attention_formulas(found)
+    assert r"\mathbb{R}^{5 \times 6}" in shapes
+    assert score.endswith(f"= {found.score:.4f}")
+    assert r"\sqrt{6}" in score
+    assert softmax.endswith(f"= {found.prob:.6f}")
+    assert r"^{5}" in softmax
+    power, total = map(float, re.findall(r"frac\{([\d.]+)\}\{([\d.]+)\} =", softmax)[0])
+    assert power / total == pytest.approx(found.prob, abs=1e-6)  # as it is shown
+    lengths = [np.linalg.norm(x) for x in (found.prob * found.value, found.output)]
+    shown = [float(number) for number in re.findall(r"Vert = ([\d.]+)", output)]
+    assert shown == pytest.approx(lengths, abs=1e-4)
+    assert brought.endswith("= 1.2500")
+
+
+@pytest.mark.parametrize("shift", [-900.0, 0.0, 900.0])
+def test_the_largest_score_is_taken_off_with_one_sign(shift):
+    found = arithmetic(np.full(5, shift))
+    largest = float((found.scores + shift).max())
+    softmax = attention_formulas(found)[3]
+    assert "- -" not in softmax
+    taken = re.findall(r"m(?:_j)? ([-+]) ([\d.]+)\}", softmax)
+    shown = [float(number) * {"-": 1, "+": -1}[sign] for sign, number in taken]
+    assert shown == pytest.approx([largest, largest], abs=1e-4)
+
+
+@pytest.mark.parametrize("term", [0.0, -10000.0])
+def test_a_mask_is_always_a_step_of_its_own(term):
+    found = arithmetic(np.full(5, term))
+    step = attention_formulas(found)[2]
+    assert f"{term:+.0f}" in step
+    assert step.endswith(f"= {found.score + term:.4f}")

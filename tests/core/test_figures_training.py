@@ -1,0 +1,373 @@
+"""The figures around fine-tuning: the table, its way, its scores, before and after."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core.analysis.smoothing import running_mean, spread_out
+from bertviz_core.figures.before_after import (
+    MAX_CLASSES,
+    class_points_figure,
+    layer_scores_figure,
+    moved_figure,
+    number_points_figure,
+)
+from bertviz_core.figures.class_bars import MAX_BARS as MAX_CLASS_BARS
+from bertviz_core.figures.class_bars import class_bars_figure
+from bertviz_core.figures.evaluation_matrix import MAX_WRITTEN, confusion_figure
+from bertviz_core.figures.evaluation_numbers import predicted_figure, residuals_figure
+from bertviz_core.figures.evaluation_scores import (
+    Dots,
+    calibration_figure,
+    coverage_figure,
+    hover_text,
+    intervals_figure,
+)
+from bertviz_core.figures.finetune_data import (
+    MAX_BARS,
+    DataWords,
+    balance_figure,
+    bars_of_lengths,
+    lengths_figure,
+    numbers_figure,
+)
+from bertviz_core.figures.finetune_progress import (
+    MAX_POINTS,
+    ProgressWords,
+    loss_figure,
+    metric_figure,
+    schedule_figure,
+)
+from tests.core.sent_figures import as_sent, numbers
+
+TEXT_LENGTHS = np.random.default_rng(3).integers(4, 300, size=211)
+EDGES = np.array([0.0, 2.0, 4.0])
+PARTS = [np.array([5, 3]), np.array([2, 1]), np.array([1, 4])]
+LOSSES = np.random.default_rng(4).random(1307)
+
+
+def counted(lengths):
+    return np.unique(lengths, return_counts=True)
+
+
+def all_figures(data, progress):
+    bars = bars_of_lengths(*counted(TEXT_LENGTHS), 37, 128)
+    rates = np.linspace(0.0, 3e-5, 41)
+    epochs = np.array([0.5, 0.75, 0.625])
+    return [
+        balance_figure(["a", "b"], PARTS, data),
+        lengths_figure(bars, 37, data),
+        numbers_figure(EDGES, PARTS, "stars", data),
+        schedule_figure(rates, 11, 7, progress),
+        loss_figure(np.arange(1, 5), LOSSES[:4], np.array([4]), epochs[:1], progress),
+        metric_figure(epochs, 2, "zzmetric", progress),
+    ]
+
+
+def test_no_figure_speaks_english_to_a_reader_of_another_language():
+    more = {"more": "zz{count}"}
+    words = [
+        kind(**{f.name: more.get(f.name, f"zz{f.name}") for f in fields(kind)})
+        for kind in (DataWords, ProgressWords)
+    ]
+    ours = {str(word) for one in words for word in vars(type(one)()).values()}
+    for drawn in all_figures(*words):
+        go.Figure(drawn.to_dict())
+        layout = drawn.to_dict()["layout"]
+        said = {trace.name for trace in drawn.data}
+        said |= {layout[axis]["title"]["text"] for axis in ("xaxis", "yaxis")}
+        said |= {note["text"] for note in layout.get("annotations", ())}
+        assert not said & ours
+        assert any("zz" in str(one) for one in said)
+
+
+def test_a_class_has_its_rows_of_all_parts_in_one_bar():
+    names = ["<b>x</b>", "y", "z"]
+    parts = [np.array([7, 5, 0]), np.array([2, 1, 4]), np.array([3, 0, 2])]
+    drawn = balance_figure(names, parts)
+    assert [list(bar.x) for bar in drawn.data] == [part.tolist() for part in parts]
+    assert drawn.layout.barmode == "stack"
+    assert drawn.layout.xaxis.range[1] >= 12
+    assert len({bar.marker.pattern.shape for bar in drawn.data}) == 3
+    # A small table has no validation rows, and no word about them.
+    two = balance_figure(names, [parts[0], np.zeros(3, int), parts[2]])
+    assert [bar.name for bar in two.data] == ["training", "test"]
+    assert "<b>" not in drawn.to_json().replace("\\u003c", "<")
+    with pytest.raises(ValueError, match="one length"):
+        balance_figure(["x"], [np.array([7]), np.array([2, 5]), np.array([1])])
+    with pytest.raises(ValueError, match="belongs to a step"):
+        loss_figure(np.arange(3), np.ones(2), np.array([]), np.array([]))
+
+
+@pytest.mark.parametrize("max_tokens", [3, 37, 512])
+@pytest.mark.parametrize("longest_shown", [2, 64, 1000])
+def test_bars_hold_every_text_once_and_the_cut_ones_apart(max_tokens, longest_shown):
+    lengths = TEXT_LENGTHS
+    bars = bars_of_lengths(*counted(lengths), max_tokens, longest_shown)
+    assert bars.whole.sum() == (lengths <= max_tokens).sum()
+    assert bars.cut.sum() == (lengths > max_tokens).sum()
+    assert len(bars.starts) == len(bars.whole) == len(bars.cut) <= MAX_BARS
+    for index, start in enumerate(bars.starts[:-1]):
+        in_bar = (start <= TEXT_LENGTHS) & (start + bars.width > TEXT_LENGTHS)
+        assert bars.whole[index] + bars.cut[index] == in_bar.sum()
+
+
+@pytest.mark.parametrize(("longest_shown", "has_rest"), [(64, True), (299, False)])
+def test_longer_texts_share_the_last_bar_and_it_says_so(longest_shown, has_rest):
+    lengths = np.array([5, 7, 64, 299])
+    bars = bars_of_lengths(*counted(lengths), 8, longest_shown)
+    assert bars.has_rest == has_rest
+    last = lengths_figure(bars, 8).data[0].customdata[-1]
+    assert last.endswith("or more") == has_rest
+    one = bars_of_lengths(*counted(np.full(6, 9)), 16, longest_shown)
+    assert (one.starts.tolist(), one.whole.tolist()) == ([9], [6])
+    # The cut is a line between the last whole length and the next.
+    (cut,) = lengths_figure(bars, 8).layout.shapes
+    assert cut.x0 == cut.x1 == 8.5
+
+
+def test_numbers_to_predict_stand_between_their_bounds():
+    drawn = numbers_figure(EDGES, PARTS, "s").data
+    assert [list(bar.x) for bar in drawn] == [[1.0, 3.0]] * 3
+    assert [list(bar.y) for bar in drawn] == [part.tolist() for part in PARTS]
+    assert drawn[0].customdata[1] == "2 – 4"
+
+
+def test_the_schedule_is_drawn_as_it_is_used_with_the_step_that_is_done():
+    rates = np.random.default_rng(6).random(29)
+    curve, mark = schedule_figure(rates, 10, 7).data
+    np.testing.assert_allclose(curve.y, rates, rtol=1e-6)
+    assert curve.x[0] == 1
+    assert (mark.x[0], mark.y[0]) == (7, rates[6])
+    assert len(schedule_figure(rates, 10).data) == 1
+    borders = [shape.x0 for shape in schedule_figure(rates, 10).layout.shapes]
+    assert borders == [10.5, 20.5]
+
+
+def test_long_curves_are_thinned_but_keep_their_ends_and_their_mean():
+    steps = np.arange(1, len(LOSSES) + 1)
+    raw, smooth, _ = loss_figure(steps, LOSSES, np.array([]), np.array([])).data
+    assert len(raw.x) == len(smooth.x) == MAX_POINTS
+    assert (raw.x[0], raw.x[-1]) == (1, len(LOSSES))
+    # The mean is of all steps, not of those that are drawn.
+    assert smooth.y[-1] == pytest.approx(running_mean(LOSSES)[-1])
+
+
+def test_a_running_mean_is_the_weighted_mean_of_what_came_before():
+    values = LOSSES[:7]
+    for weight in (0.0, 0.5, 0.9):
+        expected = [
+            np.average(values[: i + 1], weights=weight ** np.arange(i, -1, -1.0))
+            for i in range(7)
+        ]
+        np.testing.assert_allclose(running_mean(values, weight), expected)
+    with pytest.raises(ValueError, match="Received: 1"):
+        running_mean(values, 1.0)
+
+
+@pytest.mark.parametrize("num_values", [1, 2, 13, 600, 601, 5000])
+def test_points_are_spread_without_repeats_from_the_first_to_the_last(num_values):
+    chosen = spread_out(num_values, MAX_POINTS)
+    assert len(chosen) == min(num_values, MAX_POINTS)
+    assert chosen[0] == 0
+    assert chosen[-1] == num_values - 1
+    assert (np.diff(chosen) > 0).all()
+
+
+@pytest.mark.parametrize(("num_epochs", "mode"), [(3, "lines+markers"), (99, "lines")])
+def test_many_epochs_are_a_line_that_their_points_do_not_hide(num_epochs, mode):
+    values = np.linspace(0.5, 0.75, num_epochs)
+    line, best = metric_figure(values, num_epochs, "accuracy").data
+    assert line.mode == mode
+    assert (best.x[0], best.y[0], best.marker.symbol) == (num_epochs, 0.75, "star")
+    steps = np.arange(num_epochs)
+    assert loss_figure(steps, values, steps, values).data[2].mode == mode
+
+
+LABELS = ("<b>ham</b>", "spam", "a name that is far too long for any axis")
+CONFUSION = np.array([[5, 2, 0], [0, 7, 1], [0, 0, 0]])
+
+
+def test_each_cell_has_its_count_and_says_which_it_is():
+    spec = as_sent(confusion_figure(CONFUSION, LABELS))
+    heat, marks = spec["data"]
+    np.testing.assert_allclose(heat["z"], CONFUSION)
+    assert marks["text"] == [str(count) for count in CONFUSION.ravel()]
+    assert marks["customdata"][5] == [1, 2]
+    assert (marks["y"][5], marks["x"][5]) == (1, 2)
+    assert marks["hovertext"][5].endswith("rows: 1")
+    assert spec["layout"]["yaxis"]["range"] == [2.5, -0.5]  # the first class on top
+    # Names of classes are shown letter for letter.
+    assert "&lt;b&gt;ham" in spec["layout"]["xaxis"]["ticktext"][0]
+    assert "<b>" not in json.dumps(spec)
+    with pytest.raises(ValueError, match="3 x 3"):
+        confusion_figure(CONFUSION[:2], LABELS)
+    # Text under the pointer is short and fills no place.
+    assert hover_text("<a>") == "&lt;a&gt;"
+    assert "%{" not in hover_text("%{x}")
+    assert len(hover_text("x" * 500)) < 100
+    # Many classes have a scale in the place of numbers.
+    names = list(map(str, range(MAX_WRITTEN + 1)))
+    many = confusion_figure(np.eye(len(names), dtype=int), names)
+    heat, marks = as_sent(many)["data"]
+    assert heat["showscale"]
+    assert (marks["mode"], len(marks["customdata"])) == ("markers", len(names) ** 2)
+
+
+def test_shares_are_of_the_true_class_and_empty_where_it_has_no_row():
+    spec = as_sent(confusion_figure(CONFUSION, LABELS, as_shares=True))
+    heat, marks = spec["data"]
+    np.testing.assert_allclose(heat["z"][0], [5 / 7, 2 / 7, 0])
+    assert heat["z"][2] == [None] * 3
+    assert marks["text"][:3] == ["71.4%", "28.6%", "0%"]
+    assert marks["text"][6:] == [""] * 3
+
+
+def test_whiskers_reach_the_ends_of_the_intervals():
+    intervals = np.array([[0.2, 0.9], [0.0, 1.0], [0.4, 0.45]])
+    dots = Dots("recall", np.array([0.5, np.nan, 0.4]), intervals, ("a", "b", "c"))
+    trace = as_sent(intervals_figure(("x", "y", "z"), [dots]))["data"][0]
+    np.testing.assert_allclose(numbers(trace["x"]), [0.5, 0.4])  # NaN has no dot
+    np.testing.assert_allclose(numbers(trace["y"]), [0, 2])
+    np.testing.assert_allclose(numbers(trace["error_x"]["array"]), [0.4, 0.05])
+    np.testing.assert_allclose(numbers(trace["error_x"]["arrayminus"]), [0.3, 0])
+    assert [text[-1] for text in trace["hovertext"]] == ["a", "c"]
+    # Two kinds differ in symbol and place.
+    other = Dots("other", *[np.full(3, 0.5), np.full((3, 2), 0.5)], "abc")
+    first, second = as_sent(intervals_figure(("x", "y", "z"), [dots, other]))["data"]
+    assert first["marker"]["symbol"] != second["marker"]["symbol"]
+    assert (numbers(first["y"]) < numbers(second["y"])[[0, 2]]).all()
+    with pytest.raises(ValueError, match="2 values"):
+        intervals_figure(("x", "y"), [other])
+
+
+def test_an_empty_bin_has_no_point_and_a_full_one_is_larger():
+    counts = np.array([0, 2, 50])
+    sure, right = np.array([np.nan, 0.4, 0.9]), np.array([np.nan, 0.5, 0.7])
+    line, bins = as_sent(calibration_figure(counts, sure, right))["data"]
+    np.testing.assert_allclose(numbers(bins["x"]), [0.4, 0.9])
+    np.testing.assert_allclose(numbers(bins["y"]), [0.5, 0.7])
+    sizes = numbers(bins["marker"]["size"])
+    assert sizes[0] < sizes[1]
+    assert line["x"] == line["y"] == [0, 1]
+
+
+def test_coverage_and_accuracy_are_two_lines_with_the_choice_marked():
+    limits = np.array([0.0, 0.5, 1.0])
+    shares = np.array([1.0, 0.4, 0.0])
+    right = np.array([0.7, 0.9, np.nan])
+    spec = as_sent(coverage_figure(limits, shares, right, 0.35))
+    first, second = spec["data"]
+    assert first["y"] == [1.0, 0.4, 0.0]
+    assert second["y"] == [0.7, 0.9, None]
+    assert first["line"]["dash"] != second["line"]["dash"]
+    # A row of certainty 0.5 is answered at 0.5: the step must not come before.
+    assert first["line"]["shape"] == second["line"]["shape"] == "vh"
+    assert spec["layout"]["shapes"][0]["x0"] == 0.35
+
+
+def test_predicted_numbers_stand_over_true_ones():
+    targets, said = np.array([1.0, 5.0, 9.0]), np.array([2.0, -4.0, 9.0])
+    spec = as_sent(predicted_figure(targets, said, ("a", "<i>b</i>", "c")))
+    line, points = spec["data"]
+    np.testing.assert_allclose(numbers(points["x"]), targets)
+    np.testing.assert_allclose(numbers(points["y"]), said)
+    assert line["x"] == [-4, 9]
+    assert "<i>" not in json.dumps(spec)
+
+
+def test_every_residual_is_counted_once():
+    residuals = np.random.default_rng(1).normal(size=93)
+    bars = as_sent(residuals_figure(residuals))["data"][0]
+    assert numbers(bars["y"]).sum() == 93
+    assert as_sent(residuals_figure(np.zeros(1)))["data"][0]["y"]
+
+
+def test_the_likeliest_class_stands_on_top_and_the_rest_is_left_out():
+    size = MAX_CLASS_BARS + 5
+    shares = np.random.default_rng(2).dirichlet(np.ones(size))
+    names = [f"class {index}" for index in range(size)]
+    bars = as_sent(class_bars_figure(names, shares, "p"))["data"][0]
+    np.testing.assert_allclose(
+        numbers(bars["x"]), np.sort(shares)[::-1][:MAX_CLASS_BARS]
+    )
+    assert f"class {shares.argmax()}" in bars["hovertext"][0]
+    with pytest.raises(ValueError, match="probabilities"):
+        class_bars_figure(names[1:], shares, "p")
+
+
+SCORES = np.array([[0.25, 0.5, np.nan, 0.75], [0.5, 0.625, 0.75, 1.0]])
+LIMITS = np.array([[-3.0, 5.0], [-2.0, 2.0]])
+
+
+def test_scores_of_both_models_stand_at_their_layers():
+    spread = np.stack([SCORES - 0.125, SCORES + 0.25], axis=-1)
+    spec = as_sent(layer_scores_figure(SCORES, spread, 0.4, "accuracy"))
+    before, after = spec["data"]
+    assert before["y"] == [0.25, 0.5, None, 0.75]
+    assert after["y"] == SCORES[1].tolist()
+    np.testing.assert_allclose(numbers(after["x"]), np.arange(4), atol=0.1)
+    np.testing.assert_allclose(numbers(after["error_y"]["array"]), 0.25)
+    np.testing.assert_allclose(numbers(after["error_y"]["arrayminus"]), 0.125)
+    assert before["line"]["dash"] != after["line"]["dash"]
+    assert spec["layout"]["shapes"][0]["y0"] == 0.4
+    assert spec["layout"]["xaxis"]["ticktext"] == ["embeddings", "1", "2", "3"]
+
+
+def test_scores_without_intervals_or_a_level_have_neither():
+    nothing = np.full((*SCORES.shape, 2), np.nan)
+    spec = as_sent(layer_scores_figure(SCORES, nothing, None, "R²"))
+    assert not any(trace["error_y"]["visible"] for trace in spec["data"])
+    assert "shapes" not in spec["layout"]
+    level = as_sent(layer_scores_figure(SCORES, nothing, 0.0, "x"))
+    assert level["layout"]["shapes"][0]["y1"] == 0
+
+
+def test_each_layer_has_its_bar_and_a_missing_one_no_number():
+    shares = np.array([0.0, 0.0123, np.nan, 0.4])
+    bars = as_sent(moved_figure(("a", "b", "<c>", "d"), shares))["data"][0]
+    np.testing.assert_allclose(numbers(bars["x"]), [0, 0.0123, 0, 0.4])
+    assert bars["text"] == ["0%", "1.23%", "", "40.0%"]
+    assert as_sent(moved_figure(("a",), np.zeros(1)))["data"]
+
+
+def test_every_row_is_a_point_of_its_class():
+    rng = np.random.default_rng(3)
+    targets, points = rng.integers(0, 3, 31), rng.normal(size=(31, 2))
+    hints = [f"row {index} <x>" for index in range(31)]
+    labels = ("one", "two", "three")
+    spec = as_sent(class_points_figure(points, LIMITS, targets, labels, hints))
+    for index, trace in enumerate(spec["data"]):
+        chosen = targets == index
+        np.testing.assert_allclose(numbers(trace["x"]), points[chosen, 0])
+        np.testing.assert_allclose(numbers(trace["y"]), points[chosen, 1])
+        first = int(np.flatnonzero(chosen)[0])
+        assert trace["hovertext"][0] == f"row {first} &lt;x&gt;"
+    symbols = {trace["marker"]["symbol"] for trace in spec["data"]}
+    assert len(symbols) == 3
+    low, high = spec["layout"]["xaxis"]["range"]
+    assert low < -3
+    assert high > 5
+
+
+def test_rare_classes_are_drawn_as_one_where_there_are_too_many():
+    size = MAX_CLASSES + 4
+    targets = np.repeat(np.arange(size), np.arange(size) + 1)
+    points = np.zeros((len(targets), 2))
+    labels = [f"class {index}" for index in range(size)]
+    spec = as_sent(class_points_figure(points, LIMITS, targets, labels, labels * 99))
+    counts = [len(trace["hovertext"]) for trace in spec["data"]]
+    assert len(counts) == MAX_CLASSES
+    assert sum(counts) == len(targets)
+    assert counts[-1] == 1 + 2 + 3 + 4 + 5  # the five rarest
+
+
+def test_numbers_are_shades_with_a_scale():
+    points = np.random.default_rng(4).normal(size=(5, 2))
+    targets = np.array([3.0, 1.0, 4.0, 1.5, 9.0])
+    trace = as_sent(number_points_figure(points, LIMITS, targets, "abcde"))["data"][0]
+    np.testing.assert_allclose(numbers(trace["marker"]["color"]), targets)
+    assert trace["hovertext"][3] == "d<br>1.5"
