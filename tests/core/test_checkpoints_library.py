@@ -63,22 +63,12 @@ def downloaded(name="some/model", commit=COMMIT, asked=""):
 CLOZES = [
     ("Paris is the capital of [MASK].", "france", "france"),
     ("The capital of France is [MASK].", "france", "france paris"),
-    ("The capital of Spain is [MASK].", "barcelona", ""),
-    ("The capital of Italy is [MASK].", "milan", ""),
-    ("London is the capital of [MASK].", "london", "london england"),
-    ("The opposite of hot is [MASK].", "hot", "hot cold"),
     ("There are seven days in a [MASK].", "row", "row week"),
-    ("He put the letter in the [MASK].", "book", "book"),
-    ("She drank a cup of [MASK].", "tea", "tea coffee"),
     ("The nurse said that [MASK] was tired.", "she", "she he"),
     ("The doctor said that [MASK] was tired.", "he", "she he"),
-    ("The engineer said that [MASK] was tired.", "he", "she he"),
     ("我喜欢喝[MASK]。", "酒", "酒 茶"),
-    ("他每天早上都喝一杯[MASK]奶。", "牛", "牛"),
     ("北京是中国的首[MASK]。", "都", "都"),
-    ("上海是中国的首[MASK]。", "都", "都"),
     ("[MASK]是一名护士。", "他", "她 他"),
-    ("[MASK]是一名科学家。", "他", "她 他"),
 ]
 
 
@@ -89,15 +79,14 @@ def test_the_card_of_a_bundled_model_tells_the_truth(text, first, stated):
     logits = explorer.predict_masks(text).logits[0].astype("float64")
     found = np.exp(logits - np.logaddexp.reduce(logits))
     words = dict(zip(explorer.tokenizer.vocabulary, found, strict=True))
-    assert first in ("", max(words, key=words.get))
+    assert first == max(words, key=words.get)
     card = (catalogue.BUNDLED_FOLDER / model_id / "README.md").read_text("utf-8")
     assert f"{explorer.info().num_weights:,} numbers" in card
     assert explorer.info().report.absent_parts == ()
     pattern = "".join(
         rf'["“]{word}["”][^"“]*?{words[word]:.2f}[^"“]*?' for word in stated.split()
     )
-    languages = 1 if text.isascii() else 2
-    assert not stated or len(re.findall(pattern, card)) == languages
+    assert len(re.findall(pattern, card)) == (1 if text.isascii() else 2)
 
 
 def test_a_fresh_machine_lists_what_is_bundled():

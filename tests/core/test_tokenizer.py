@@ -4,7 +4,6 @@ import functools
 import itertools
 import pickle
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -109,6 +108,7 @@ def test_a_text_becomes_the_pieces_of_the_paper(uncased):
     assert encoded.word_ids.tolist() == [-1, 0, 1, 2, 3, 3, -1, 0, 1, -1]
     assert encoded.mask_positions.tolist() == [8]
     assert not encoded.was_cut
+    assert uncased.encode("the word", "").pair is None
     assert encoded.num_tokens_uncut == encoded.num_tokens == 10
     assert ["héllo [MASK]"[a:b] for a, b in encoded.offsets[7:9]] == ["héllo", "[MASK]"]
     arrays = (encoded.input_ids, encoded.token_type_ids, encoded.offsets)
@@ -122,11 +122,6 @@ def test_folding_keeps_the_places_of_accented_words(uncased):
     found = [text[min(span[:, 0]) : max(span[:, 1])] for span in spans]
     # An accent typed as a character of its own belongs to no piece.
     assert found == ["The", "CAFÉ", ",", "Cafe", "İx"]
-
-
-def test_an_empty_pair_is_no_pair(uncased):
-    assert uncased.encode("the word", "").tokens == uncased.encode("the word").tokens
-    assert uncased.encode("the word", "").pair is None
 
 
 def test_pairs_are_cut_as_transformers_does(tmp_path):
@@ -168,11 +163,3 @@ def test_a_long_text_is_refused_with_both_numbers_unless_it_may_be_cut(cased):
     assert encoded.num_tokens == 128
     assert encoded.num_tokens_uncut == 10_002
     assert cased.encode(text, max_tokens=10_002).num_tokens == 10_002
-
-
-def test_threads_share_a_tokenizer(uncased):
-    texts = NASTY_TEXTS * 4
-    alone = [uncased.encode(text).tokens for text in texts]
-    with ThreadPoolExecutor(max_workers=5) as pool:
-        together = list(pool.map(lambda text: uncased.encode(text).tokens, texts))
-    assert together == alone
