@@ -36,6 +36,9 @@ def test_the_steps_of_a_pair_end_at_the_exposed_probability(case):
         assert steps.prob == pytest.approx(steps.exposed_prob, abs=1e-6)
         exposed = case.trace.attention_probs[layer, head, query, key]
         assert steps.exposed_prob == exposed
+        told = steps.running_sums[-1] / root + steps.rounding
+        assert told == pytest.approx(steps.score, abs=1e-12)
+        agree(steps.unrounded_probs, steps.probs, 1e-6)
         # What it lets through is its value times its weight.
         value = noted["attention.value"][head, key]
         agree(steps.value, value, 1e-6)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis import geometry
+from bertviz_core.analysis import map_quality as module
 from bertviz_core.analysis.anisotropy import (
     cosine_contributions,
     mean_cosine,
@@ -12,6 +13,13 @@ from bertviz_core.analysis.anisotropy import (
     without_dimensions,
 )
 from bertviz_core.analysis.layer_maps import layer_maps
+from bertviz_core.analysis.layer_similarity import layer_similarities
+from bertviz_core.analysis.map_quality import map_quality
+from bertviz_core.analysis.position_geometry import (
+    OUTLIER_SCORE,
+    position_geometry,
+    robust_scores,
+)
 from bertviz_core.analysis.separation import Separation, group_separation
 
 
@@ -252,3 +260,167 @@ def test_vectors_without_a_group_are_no_group():
     assert group_separation(points[:4], list("abca")).score is None
     with pytest.raises(ValueError, match="groups"):
         group_separation(points, ["a"])
+
+
+def by_features(x, y):
+    """||Y'X||² / (||X'X|| ||Y'Y||), columns centred."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    cross = np.linalg.norm(y.T @ x) ** 2
+    return cross / np.linalg.norm(x.T @ x) / np.linalg.norm(y.T @ y)
+
+
+@pytest.mark.parametrize("num_tokens", [2, 5, 40])
+def test_every_two_layers_are_compared_by_the_formula(num_tokens):
+    states = np.random.default_rng(3).normal(size=(4, num_tokens, 7))
+    found = layer_similarities(states.astype("float32"))
+    for first in range(4):
+        for second in range(4):
+            expected = by_features(states[first], states[second])
+            assert found[first, second] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_allclose(np.diag(found), 1)
+
+
+def test_equal_tokens_have_no_similarity_and_one_token_is_refused():
+    states = np.random.default_rng(5).normal(size=(2, 3, 4))
+    states[1] = 1.0
+    found = layer_similarities(states)
+    assert found[0, 0] == pytest.approx(1)
+    assert np.isnan(found[1]).all()
+    with pytest.raises(ValueError, match="two tokens"):
+        layer_similarities(states[:, :1])
+
+
+def ring(num_positions=37, size=9, seed=4):
+    """Positions along a ring, a little noise on every number."""
+    angles = np.linspace(0, 5, num_positions)
+    rng = np.random.default_rng(seed)
+    table = rng.normal(0, 0.02, (num_positions, size))
+    table[:, 2] += np.cos(angles)
+    table[:, 5] += 0.8 * np.sin(angles)
+    return table
+
+
+def cosine_of(one, other):
+    return one @ other / np.sqrt((one @ one) * (other @ other))
+
+
+def test_every_number_is_that_of_a_hand_computation():
+    table = ring()
+    found = position_geometry(table)
+    assert found.cosines[3, 29] == pytest.approx(
+        cosine_of(table[3], table[29]), abs=1e-6
+    )
+    assert found.norms[11] == pytest.approx(np.sqrt((table[11] ** 2).sum()))
+    apart = [cosine_of(table[i], table[i + 8]) for i in range(37 - 8)]
+    assert found.by_distance[8] == pytest.approx(np.mean(apart))
+    beside = (cosine_of(table[5], table[4]) + cosine_of(table[5], table[6])) / 2
+    assert found.near_cosines[5] == pytest.approx(beside)
+    assert found.near_cosines[0] == pytest.approx(cosine_of(table[0], table[1]))
+    assert found.near_cosines[36] == pytest.approx(cosine_of(table[36], table[35]))
+
+
+def test_a_position_unlike_its_neighbours_stands_apart():
+    table = ring()
+    table[20] = np.random.default_rng(1).normal(0, 0.3, 9)
+    apart = position_geometry(table).standing_apart
+    # Its neighbours lose one of their two, too.
+    assert 20 in apart
+    assert set(apart) <= {0, 19, 20, 21, 36}
+
+
+def test_a_longer_position_stands_apart_by_its_length():
+    table = ring()
+    table[7] *= 6
+    found = position_geometry(table)
+    assert found.norm_scores[7] > OUTLIER_SCORE
+    assert 7 in found.standing_apart
+    # The chain lies on the widest axes, of which a small table has fewer.
+    assert found.coordinates.shape == (37, 3)
+    assert (np.diff(found.coordinates.var(axis=0)) < 0).all()
+    two = position_geometry(ring()[:, [2, 5]])
+    assert two.coordinates.shape == (37, 2)
+    assert two.explained.sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match="P > 1"):
+        position_geometry(np.ones((1, 6)))
+
+
+def test_scores_are_deviations_in_units_of_the_median_deviation():
+    values = np.array([1.0, 2.0, 4.0, 5.0, 100.0])
+    # Median 4, deviations 3, 2, 0, 1, 96, their median 2.
+    expected = 0.6745 * np.array([-1.5, -1, 0, 0.5, 48])
+    np.testing.assert_allclose(robust_scores(values), expected)
+    # Alike values have no scale and no outlier.
+    assert (robust_scores(np.array([2.0, 2.0, 2.0, 9.0])) == 0).all()
+
+
+def test_every_pair_of_axes_says_which_neighbours_it_keeps():
+    table = np.random.default_rng(4).normal(size=(31, 9))
+    found = position_geometry(table)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert list(found.qualities) == [
+        map_quality(table, found.coordinates[:, pair], 10) for pair in pairs
+    ]
+    assert position_geometry(table[:2]).qualities == (None,)
+
+
+def neighbours_by_hand(points, i):
+    """All other points, nearest first."""
+    others = [j for j in range(len(points)) if j != i]
+    return sorted(others, key=lambda j: sum((points[i] - points[j]) ** 2))
+
+
+def quality_by_hand(points, positions, k, rows):
+    n, penalty, kept = len(points), 0, 0
+    for i in rows:
+        order = neighbours_by_hand(points, i)
+        near, on_map = set(order[:k]), neighbours_by_hand(positions, i)[:k]
+        for j in on_map:
+            if j in near:
+                kept += 1
+            else:
+                penalty += order.index(j) + 1 - k
+    worst = len(rows) * k * (2 * n - 3 * k - 1)
+    return 1 - 2 / worst * penalty, kept / (len(rows) * k)
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(1).normal(3, 1, (29, 6))
+
+
+@pytest.mark.parametrize("k", [1, 4, 14])
+@pytest.mark.parametrize("rows", [None, [3, 28, 11]])
+def test_quality_equals_the_loops(points, k, rows, monkeypatch):
+    monkeypatch.setattr(module, "_VALUES_A_BLOCK", 150)  # several blocks
+    positions = points[:, :2] + np.random.default_rng(7).normal(0, 0.3, (29, 2))
+    found = map_quality(points, positions, k, rows)
+    checked = range(29) if rows is None else rows
+    trust, kept = quality_by_hand(points, positions, k, list(checked))
+    assert found.trustworthiness == pytest.approx(trust)
+    assert found.neighbours_kept == pytest.approx(kept)
+    assert (found.num_neighbours, found.num_points) == (k, 29)
+    assert found.num_checked == len(checked)
+
+
+def test_a_map_that_only_turns_and_stretches_is_perfect(points):
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(6, 6)))[0]
+    found = map_quality(points, points @ turn * 5 - 2, 7)
+    assert (found.trustworthiness, found.neighbours_kept) == (1, 1)
+
+
+def test_a_point_is_not_its_own_neighbour_even_with_a_twin():
+    line = np.array([0.0, 0, 1, 2.5, 4.5, 7])[:, None]
+    apart = np.array([0.0, 90, 1, 2.5, 4.5, 7])[:, None]
+    for points, positions in ((line, apart), (apart, line)):
+        found = map_quality(points, positions, 2)
+        trust, kept = quality_by_hand(points, positions, 2, range(6))
+        assert found.trustworthiness == pytest.approx(trust)
+        assert found.neighbours_kept == pytest.approx(kept)
+
+
+@pytest.mark.parametrize("k", [0, 15])
+def test_neighbourhoods_outside_the_measure_are_refused(points, k):
+    with pytest.raises(ValueError, match="num_neighbours"):
+        map_quality(points, points, k)
+    with pytest.raises(ValueError, match="positions"):
+        map_quality(points, points[:-1], 3)
