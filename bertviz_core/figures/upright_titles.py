@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import plotly.graph_objects as go
@@ -19,47 +18,41 @@ def set_titles_upright(figure: go.Figure) -> None:
         figure: is changed: titles of vertical axes become annotations, and those of
             colour bars stand on top.
     """
-    made = figure.layout.to_plotly_json()
-    axes = {
-        name: made[name]
-        for name in made
-        if re.fullmatch(r"yaxis\d*", name) and is_cjk(_title(made[name]))
-    }
+    # All of the layout as a dictionary would be a copy of the template, too.
+    upright = [figure.layout[name] for name in figure.layout if name[:5] == "yaxis"]
+    axes = [axis for axis in upright if is_cjk(axis.title.text or "")]
     if axes:
-        notes = [*made.get("annotations", ()), *map(_above, axes.values())]
-        changed = {name: {"title": {"text": ""}} for name in axes}
-        figure.update_layout({"annotations": notes} | changed | _with_room(made))
+        notes = [*figure.layout.annotations, *map(_above, axes)]
+        for axis in axes:
+            axis.title.text = ""
+        figure.update_layout({"annotations": notes} | _with_room(figure.layout))
     for trace in figure.data:
-        bar = (trace.to_plotly_json() if "colorbar" in trace else {}).get("colorbar")
-        if bar and is_cjk(_title(bar)):
-            trace.colorbar.title.side = "top"
+        bar = trace.colorbar if "colorbar" in trace else None
+        if bar is not None and is_cjk(bar.title.text or ""):
+            bar.title.side = "top"
 
 
-def _title(scale: dict[str, Any]) -> str:
-    return (scale.get("title") or {}).get("text") or ""
-
-
-def _above(axis: dict[str, Any]) -> dict[str, Any]:
-    is_right = axis.get("side") == "right"
+def _above(axis: Any) -> dict[str, Any]:
+    is_right = axis.side == "right"
     return {
-        "text": _title(axis),
+        "text": axis.title.text,
         "showarrow": False,
         "xref": "paper",
         "x": 1 if is_right else 0,
         "xanchor": "right" if is_right else "left",
         "yref": "paper",
-        "y": axis.get("domain", (0, 1))[1],
+        "y": (axis.domain or (0, 1))[1],
         "yanchor": "bottom",
     }
 
 
-def _with_room(made: dict[str, Any]) -> dict[str, Any]:
+def _with_room(layout: Any) -> dict[str, Any]:
     """A line more above the plot, between it and its legend."""
-    height, margin = made["height"], made["margin"]
+    height = layout.height
     room: dict[str, Any] = {
         "height": height + _LINE,
-        "margin": {"t": margin["t"] + _LINE},
+        "margin": {"t": layout.margin.t + _LINE},
     }
-    if "y" in (legend := made.get("legend", {})):
-        room["legend"] = {"y": legend["y"] + _LINE / height}
+    if layout.legend.y is not None:
+        room["legend"] = {"y": layout.legend.y + _LINE / height}
     return room

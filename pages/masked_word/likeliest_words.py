@@ -92,6 +92,8 @@ def _choose_draws() -> tuple[int, int]:
         count_box.number_input, "masked_word.num_draws", 0, MOST_DRAWS, 0,
         key="masked_draws",
     )  # fmt: skip
+    if not num_draws:
+        return 0, 1
     seed = choose_number(
         seed_box.number_input, "masked_word.seed", 0, 2**31 - 1, 1,
         key="masked_seed",

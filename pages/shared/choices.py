@@ -35,7 +35,9 @@ _PACKED = "zlib~"
 _LONGEST_UNPACKED = 200_000  # bytes: a link of a few thousand may hold megabytes
 # Stands for no option at all: an empty value may get lost on the way.
 _NOTHING = "none"
-DEFAULT = "_default"
+# Of the session: the default of each choice that was drawn. In one entry, as keyed
+# widgets of Streamlit go through all entries.
+_DEFAULTS = "choice_defaults"
 _Default = TypeVar("_Default", int, None)
 N = TypeVar("N", int, float)
 # Of the session and of the address: the boxes of the visit's text.
@@ -112,15 +114,15 @@ def follow_default(
     `read` makes a value of what the address says; `None` passes it over. All pages
     share what `is_of_visit`: a step back leaves it.
     """
-    before = key + DEFAULT
+    before = defaults()
     is_linked = is_arrival() and key in st.query_params
     is_back = is_way_back() and not is_of_visit
     if key not in st.session_state or is_linked or is_back:
         found = read(st.query_params[key]) if key in st.query_params else None
         st.session_state[key] = default if found is None else found
-    elif st.session_state[key] in (None, st.session_state.get(before, default)):
+    elif st.session_state[key] in (None, before.get(key, default)):
         _put(key, default)
-    st.session_state[before] = default
+    before[key] = default
     keep(key)
     return st.session_state[key]
 
@@ -131,9 +133,15 @@ def _put(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
+def defaults() -> dict[str, Any]:
+    """What the choices of this session had as their defaults when last drawn."""
+    held: dict[str, Any] = st.session_state.setdefault(_DEFAULTS, {})
+    return held
+
+
 def is_untouched(key: str) -> bool:
     """Whether a widget holds its default, or was not drawn in this session yet."""
-    return bool(st.session_state.get(key) == st.session_state.get(key + DEFAULT))
+    return bool(st.session_state.get(key) == defaults().get(key))
 
 
 def own_texts() -> tuple[str, ...]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shared.markdown import escape
 
@@ -21,6 +23,9 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 
 _LOCALES = Path(__file__).parents[2] / "assets" / "locales"
 _KEY = "lang"
+# A run asks for its language two hundred times, and the session takes its time. What
+# runs in a thread is of one session, and another language runs all of the page.
+_RUN = threading.local()
 W = TypeVar("W")
 
 
@@ -35,11 +40,21 @@ def choose_language() -> str:
         bind="query-params",  # not by `choices`, which needs the language
         label_visibility="collapsed",
     )
-    return current_language()
+    _RUN.language = _chosen_language()
+    return _RUN.language
 
 
 def current_language() -> str:
     """The language of this run, "en" or "zh"."""
+    known: str | None = getattr(_RUN, "language", None)
+    if known is None:
+        known = _chosen_language()
+        if get_script_run_ctx() is not None:  # a part of a page that runs alone
+            _RUN.language = known
+    return known
+
+
+def _chosen_language() -> str:
     chosen = st.session_state.get(_KEY)
     for language, name in LANGUAGES.items():
         if name == chosen:

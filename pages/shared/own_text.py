@@ -34,11 +34,11 @@ from bertviz_core.mask_text import (
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import (
-    DEFAULT,
     HIDDEN,
     PAIR,
     TEXT,
     as_linked,
+    defaults,
     follow_default,
     is_untouched,
     put_into_address,
@@ -322,7 +322,7 @@ def piece_in_focus(read: TokenizedText) -> int:
     edited = _edited_piece(read, st.session_state.pop(_EDITED, None))
     if edited is not None:
         st.session_state[TOKEN] = str(edited + 1)
-        st.session_state[TOKEN + DEFAULT] = default  # chosen, whatever was usual before
+        defaults()[TOKEN] = default  # chosen, whatever was usual before
     elif st.session_state.get(_FOCUSED, tokens) != tokens:
         st.session_state[TOKEN] = default
     st.session_state[_FOCUSED] = tokens
@@ -452,8 +452,8 @@ def _carry_choices() -> None:
     has_head = all(chosen)
     if TOKEN in st.query_params and (TOKEN not in st.session_state or is_arrival()):
         # Of which text, and which piece that text begins with, is not known yet.
-        for key in (_FOCUSED, TOKEN + DEFAULT):
-            st.session_state.pop(key, None)
+        st.session_state.pop(_FOCUSED, None)
+        defaults().pop(TOKEN, None)
         st.session_state[TOKEN] = st.query_params[TOKEN]
     has_token = TOKEN in st.session_state and not is_untouched(TOKEN)
     put_into_address(
