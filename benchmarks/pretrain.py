@@ -27,7 +27,7 @@ from benchmarks.trainers import (
     speeds_in_turns,
 )
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import encode_documents
+from bertviz_core.pretrain.corpus import encode_sentences
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.settings import Phase, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
@@ -135,10 +135,10 @@ def batches_of(settings: PretrainSettings) -> Batches:
     words = [f"w{index}" for index in range(size)]
     vocabulary = (*SPECIAL_TOKENS, *words)
     rng = np.random.default_rng(0)
-    documents = [
-        (0, [" ".join(rng.choice(words, 20)) for _ in range(30)]) for _ in range(1000)
+    sentences = [
+        (" ".join(rng.choice(words, 20)), index // 30, 0) for index in range(30_000)
     ]
-    corpus = encode_documents(iter(documents), BertTokenizer(vocabulary))
+    corpus = encode_sentences(sentences, BertTokenizer(vocabulary))
     return Batches(corpus, TokenKinds.of(vocabulary), settings)
 
 

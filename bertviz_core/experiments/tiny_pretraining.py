@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
+from scipy.stats import entropy
 
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.config import BertConfig
@@ -22,7 +23,7 @@ from bertviz_core.experiments.tiny_results import (
 )
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import EncodedCorpus, encode_documents
+from bertviz_core.pretrain.corpus import EncodedCorpus, encode_sentences
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.settings import (
     MaskingSettings,
@@ -86,6 +87,7 @@ class _Pupil:
         question = _read_question(sentence, tokenizer)
         settings = _settings(tokenizer.vocab_size, num_steps, seed)
         self.vocabulary = tokenizer.vocabulary
+        frequencies = np.unique(corpus.tokens, return_counts=True)[1]
         self.trainer = Trainer(settings, tokenizer.vocab_size)
         self.batches = Batches(corpus, TokenKinds.of(self.vocabulary), settings)
         self.forward = CompiledForward(self.trainer.bert)
@@ -99,7 +101,7 @@ class _Pupil:
             num_weights=self.trainer.bert.count_params(),
             num_tokens=len(corpus.tokens),
             num_steps=num_steps,
-            frequency_loss=_frequency_loss(corpus.tokens),
+            frequency_loss=float(entropy(frequencies)),
             looks=(TinyLook(0, None, None, self._guesses()),),
         )
 
@@ -147,8 +149,12 @@ def _read_page(text: str) -> tuple[BertTokenizer, EncodedCorpus]:
         )
     words = BertTokenizer(SPECIAL_TOKENS).split_words(text)
     tokenizer = BertTokenizer((*SPECIAL_TOKENS, *sorted(set(words))))
-    documents = ((0, list(paragraph)) for paragraph in paragraphs)
-    return tokenizer, encode_documents(documents, tokenizer)
+    sentences = (
+        (sentence, number, 0)
+        for number, paragraph in enumerate(paragraphs)
+        for sentence in paragraph
+    )
+    return tokenizer, encode_sentences(sentences, tokenizer)
 
 
 def _read_question(sentence: str, tokenizer: BertTokenizer) -> TokenizedText:
@@ -185,10 +191,3 @@ def _settings(vocab_size: int, num_steps: int, seed: int) -> PretrainSettings:
         precision="float32",
         seed=seed,
     )
-
-
-def _frequency_loss(tokens: np.ndarray) -> float:
-    """Entropy of the words of the page, in nats."""
-    counts = np.unique(tokens, return_counts=True)[1]
-    shares = counts / counts.sum()
-    return float(-(shares * np.log(shares)).sum())

@@ -3,11 +3,11 @@
 A run reads from top to bottom like this:
 
 `settings` what to do, from one JSON file;
-`prepare`, `corpus` text to memory-mapped token ids;
+`corpus` text to memory-mapped token ids;
 `sequences`, `masking`, `batches`, `schedule` token ids to the batch of any step;
 `objective`, `trainer` the two losses and how they are lowered;
-`initial`, `run_folder`, `run` step after step, with checkpoints and a curve;
-`evaluate`, `report` what the model is worth on text that it never saw.
+`initial`, `run` step after step, with checkpoints and a curve;
+`evaluate` what the model is worth on text that it never saw.
 
 Importing this package loads nothing heavy; everything before `objective` needs
 NumPy alone.

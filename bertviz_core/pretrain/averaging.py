@@ -80,10 +80,8 @@ def average_models(
         _require_same_kind(first, other)
     variables = [loaded.model.trainable_variables for loaded in models]
     for same in zip(*variables, strict=True):
-        mean = np.zeros(same[0].shape, "float32")
-        for fraction, variable in zip(fractions, same, strict=True):
-            mean += np.float32(fraction) * as_numpy(variable)
-        same[0].assign(mean)
+        values = [as_numpy(variable) for variable in same]
+        same[0].assign(np.average(values, axis=0, weights=fractions).astype("float32"))
     return first
 
 

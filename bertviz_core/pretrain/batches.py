@@ -11,8 +11,7 @@ import functools
 import itertools
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -30,103 +29,15 @@ from bertviz_core.pretrain.sequences import (
     draw_sequences,
     pack_rows,
 )
-from bertviz_core.pretrain.settings import Phase, PretrainSettings
+from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.training.schedule import keep_rate, keep_rates
 
 # Room in a row for sequences: one for so many tokens.
 _TOKENS_PER_SEQUENCE = 8
 _MOST_KEPT = 2  # plans; the one before may still be in use
-
-
-@dataclass(frozen=True)
-class EpochPlan:
-    """The rows of one pass over the text, or some of them.
-
-    Args:
-        sequences: all of the pass.
-        rows: int64 `[R, S]`, which sequences stand in each row; -1 where none.
-    """
-
-    sequences: Sequences
-    rows: np.ndarray
-
-
-class Epochs:
-    """Serves the rows of all passes, by their place in a phase. Safe among threads.
-
-    A row far into a phase needs the plans of all passes before it, to know their
-    lengths; they are made once, and again where a run goes on.
-
-    Args:
-        make_plan: of `(phase_index, epoch)`, the same at each call and never empty.
-    """
-
-    def __init__(self, make_plan: Callable[[int, int], EpochPlan]) -> None:
-        self._plan = functools.lru_cache(_MOST_KEPT)(make_plan)
-        self._starts: dict[int, list[int]] = {}
-        self._lock = threading.Lock()
-
-    def rows(self, phase_index: int, first: int, count: int) -> list[EpochPlan]:
-        """Takes some rows, one after the other.
-
-        Args:
-            phase_index: which phase.
-            first: place of the first row, from 0 at the phase's beginning.
-            count: how many, of any number of passes.
-
-        Returns:
-            The rows of each pass that they are of; together `count`.
-        """
-        parts: list[EpochPlan] = []
-        with self._lock:
-            # Rows before each pass whose predecessors have been planned.
-            starts = self._starts.setdefault(phase_index, [0])
-            while count:
-                while starts[-1] <= first:
-                    plan = self._plan(phase_index, len(starts) - 1)
-                    starts.append(starts[-1] + len(plan.rows))
-                epoch = bisect_right(starts, first) - 1
-                plan = self._plan(phase_index, epoch)
-                rows = plan.rows[first - starts[epoch] :][:count]
-                parts.append(EpochPlan(plan.sequences, rows))
-                first, count = first + len(rows), count - len(rows)
-        return parts
-
-
-def plan_epoch(
-    corpus: EncodedCorpus,
-    times: np.ndarray,
-    phase: Phase,
-    settings: PretrainSettings,
-    rng: np.random.Generator,
-    sentence_times: np.ndarray | None = None,
-) -> EpochPlan:
-    """Cuts the text into sequences and packs them into rows.
-
-    Args:
-        corpus: the text.
-        times: int `[num_documents]`, how often to read each document.
-        phase: its length and its own shares of short sequences, if it has any.
-        settings: reads `sequences` and `corpus.pair_rates`.
-        rng: decides all that is random.
-        sentence_times: as in `draw_sequences`.
-
-    Returns:
-        The plan, without rows where there is no sequence.
-    """
-    asked = dataclasses.replace(settings.sequences, **phase.rates)
-    sequences = draw_sequences(
-        corpus,
-        times,
-        phase.max_tokens,
-        asked,
-        rng,
-        sentence_times,
-        settings.corpus.pair_rates,
-    )
-    most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
-    rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
-    return EpochPlan(sequences, rows)
+# The sequences of one pass over the text, and which of them stand in each row, or in
+# some of the rows: int64 `[R, S]`; -1 where none.
+Plan = tuple[Sequences, np.ndarray]
 
 
 def sentence_weights(
@@ -193,40 +104,39 @@ class Batches:
     def __init__(
         self, corpus: EncodedCorpus, kinds: TokenKinds, settings: PretrainSettings
     ) -> None:
-        self.corpus = corpus
-        self.kinds = kinds
-        self.settings = settings
+        self.corpus, self.kinds, self.settings = corpus, kinds, settings
+        common, phases = settings.corpus, settings.phases
         self.weights = [
             _document_weights(
-                corpus,
-                settings.corpus.weights if phase.weights is None else phase.weights,
+                corpus, common.weights if phase.weights is None else phase.weights
             )
-            for phase in settings.phases
+            for phase in phases
         ]
-        common, most = (
-            settings.corpus.sentence_weights,
-            settings.corpus.sentence_max_tokens,
-        )
         asked = [
-            common if phase.sentence_weights is None else phase.sentence_weights
-            for phase in settings.phases
+            common.sentence_weights
+            if phase.sentence_weights is None
+            else phase.sentence_weights
+            for phase in phases
         ]
         self.sentence_weights: list[np.ndarray] = []
-        for by_word, phases in itertools.groupby(asked):
-            found = sentence_weights(corpus, by_word, kinds.ids, most)
-            self.sentence_weights += [found] * len(list(phases))
-        frequent_from = settings.masking.frequent_from
-        self._draw_weights = (
-            None
-            if frequent_from is None
-            else draw_weights(corpus.counts(len(kinds.ids)), frequent_from)
-        )
+        for by_word, alike in itertools.groupby(asked):
+            found = sentence_weights(
+                corpus, by_word, kinds.ids, common.sentence_max_tokens
+            )
+            self.sentence_weights += [found] * len(list(alike))
+        self._draw_weights = None
+        if settings.masking.frequent_from is not None:
+            counts = corpus.counts(len(kinds.ids))
+            self._draw_weights = draw_weights(counts, settings.masking.frequent_from)
         # Of a document that is one token long there is nothing to learn.
         self._is_readable = corpus.document_tokens >= SHORTEST_SEQUENCE
         for index, weights in enumerate(self.weights):
             if not (weights * self._is_readable).any():
                 raise _nothing_to_read(index)
-        self.epochs = Epochs(self._make_plan)
+        self._plan = functools.lru_cache(_MOST_KEPT)(self._make_plan)
+        # Of each phase the rows before each pass whose predecessors were planned.
+        self._starts: list[list[int]] = [[0] for _ in phases]
+        self._lock = threading.Lock()
 
     def prepare(self, phase_index: int, step: int) -> None:
         """Plans the pass over the text that a step reads, so that batches come at once.
@@ -235,7 +145,7 @@ class Batches:
             TrainingError: there is no sequence to read.
         """
         num_rows = self.settings.phases[phase_index].num_rows
-        self.epochs.rows(phase_index, step * num_rows, num_rows)
+        self._rows(phase_index, step * num_rows, num_rows)
 
     def batch(self, phase_index: int, step: int, part: int = 0) -> Batch:
         """Makes the batch of a step, or one part of it under accumulation.
@@ -253,10 +163,18 @@ class Batches:
         phase, parts = settings.phases[phase_index], settings.optimizer.accumulation
         num_rows = phase.num_rows // parts
         first = step * phase.num_rows + part * num_rows
-        arrays = self._assembled(phase_index, first, num_rows)
+        found = [
+            assemble(self.corpus.tokens, *part, phase.max_tokens, self.kinds)
+            for part in self._rows(phase_index, first, num_rows)
+        ]
+        arrays = {
+            name: np.concatenate([part[name] for part in found]) for name in found[0]
+        }
         nsp = {name: arrays.pop(name) for name in ("nsp_labels", "nsp_weights")}
         rng = self._rng(_MASKING, phase_index, step, part)
-        masking = phase.masking_of(settings.masking)
+        masking = settings.masking
+        if phase.masking_rate is not None:
+            masking = dataclasses.replace(masking, rate=phase.masking_rate)
         positions, weights = choose_positions(
             arrays["input_ids"], self.kinds, masking, rng, self._draw_weights
         )
@@ -271,19 +189,35 @@ class Batches:
             arrays["layer_scales"] = np.tile(scales, (num_rows, 1))
         return arrays, {"mlm_labels": mlm_labels, "mlm_weights": weights, **nsp}
 
-    def _assembled(self, phase_index: int, first: int, count: int) -> Arrays:
-        max_tokens = self.settings.phases[phase_index].max_tokens
-        found = [
-            assemble(
-                self.corpus.tokens, plan.sequences, plan.rows, max_tokens, self.kinds
-            )
-            for plan in self.epochs.rows(phase_index, first, count)
-        ]
-        return {
-            name: np.concatenate([part[name] for part in found]) for name in found[0]
-        }
+    def _rows(self, phase_index: int, first: int, count: int) -> list[Plan]:
+        """Takes some rows, one after the other, of any number of passes.
 
-    def _make_plan(self, phase_index: int, epoch: int) -> EpochPlan:
+        A row far into a phase needs the plans of all passes before it, to know their
+        lengths; they are made once, and again where a run goes on.
+
+        Args:
+            phase_index: which phase.
+            first: place of the first row, from 0 at the phase's beginning.
+            count: how many.
+
+        Returns:
+            The rows of each pass that they are of; together `count`.
+        """
+        parts: list[Plan] = []
+        starts = self._starts[phase_index]
+        with self._lock:
+            while count:
+                while starts[-1] <= first:
+                    _, rows = self._plan(phase_index, len(starts) - 1)
+                    starts.append(starts[-1] + len(rows))
+                epoch = bisect_right(starts, first) - 1
+                sequences, rows = self._plan(phase_index, epoch)
+                rows = rows[first - starts[epoch] :][:count]
+                parts.append((sequences, rows))
+                first, count = first + len(rows), count - len(rows)
+        return parts
+
+    def _make_plan(self, phase_index: int, epoch: int) -> Plan:
         phase = self.settings.phases[phase_index]
         rng = self._rng(_PLANNING, phase_index, epoch)
         weights = self.weights[phase_index]
@@ -294,10 +228,20 @@ class Batches:
         if of_sentences.any():
             draws = rng.random(len(of_sentences))
             alone = np.floor(of_sentences + draws).astype("int64")
-        plan = plan_epoch(self.corpus, times, phase, self.settings, rng, alone)
-        if not len(plan.rows):
+        sequences = draw_sequences(
+            self.corpus,
+            times,
+            phase.max_tokens,
+            dataclasses.replace(self.settings.sequences, **phase.rates),
+            rng,
+            alone,
+            self.settings.corpus.pair_rates,
+        )
+        most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
+        rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
+        if not len(rows):
             raise _nothing_to_read(phase_index)
-        return plan
+        return sequences, rows
 
     def _rng(self, purpose: int, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([self.settings.seed, purpose, *numbers])
@@ -337,8 +281,10 @@ def assemble(
     b_first = first + a_lengths + 2
 
     flat = np.full(len(rows) * max_tokens, kinds.pad_token_id, "int32")
-    _copy(flat, first + 1, tokens, sequences.a_starts[chosen], a_lengths)
-    _copy(flat, b_first, tokens, sequences.b_starts[chosen], b_lengths)
+    a_places = _places(sequences.a_starts[chosen], a_lengths)
+    b_places = _places(sequences.b_starts[chosen], b_lengths)
+    flat[_places(first + 1, a_lengths)] = tokens[a_places]
+    flat[_places(b_first, b_lengths)] = tokens[b_places]
     flat[first] = kinds.cls_token_id
     flat[b_first - 1] = kinds.sep_token_id
     flat[first + lengths - 1] = kinds.sep_token_id
@@ -358,17 +304,6 @@ def assemble(
         "nsp_labels": np.where(is_used, sequences.nsp_labels[rows], 0).astype("int32"),
         "nsp_weights": (is_used * sequences.nsp_weights[rows]).astype("float32"),
     }
-
-
-def _copy(
-    target: np.ndarray,
-    target_starts: np.ndarray,
-    source: np.ndarray,
-    source_starts: np.ndarray,
-    lengths: np.ndarray,
-) -> None:
-    """Copies many stretches at once."""
-    target[_places(target_starts, lengths)] = source[_places(source_starts, lengths)]
 
 
 def _places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -76,10 +76,10 @@ def pretrain(
     settings, opened = settings_from_file(config_path, initial_model, out)
     paths = (*corpus, *more_text)  # as a shell writes out `--corpus texts/*.txt`
     if prepare_only:
-        from bertviz_core.pretrain.prepare import Stopped, prepare_corpus
+        from bertviz_core.pretrain.corpus import Stopped, prepare_corpus
 
         where = cache or out / "corpus"
-        words = beginning_of(settings, out, paths, where, opened).words
+        _, _, words = beginning_of(settings, out, paths, where, opened)
         with stop_on_signal() as should_stop:
             try:
                 folder = prepare_corpus(
@@ -94,9 +94,18 @@ def pretrain(
     from bertviz_core.pretrain import run
 
     seconds = None if stop_after_minutes is None else stop_after_minutes * 60
-    plan = run.RunPlan(settings, paths, out, cache, devices, seconds, opened)
     with stop_on_signal() as should_stop:
-        run.pretrain(plan, click.echo, should_stop)
+        run.pretrain(
+            settings,
+            paths,
+            out,
+            click.echo,
+            should_stop,
+            cache=cache,
+            num_devices=devices,
+            stop_after_seconds=seconds,
+            initial=opened,
+        )
 
 
 @click.command("evaluate-mlm")
@@ -144,7 +153,7 @@ def evaluate_mlm(
         raise click.UsageError("Give --text or --cloze.")
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.command_progress import download_progress
-    from bertviz_core.pretrain.report import evaluate_model
+    from bertviz_core.pretrain.evaluate import evaluate_model
 
     scores = evaluate_model(
         model_id or DEFAULT_MODEL,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,23 +42,6 @@ def settings_of_run(out: Path) -> PretrainSettings | None:
     if not has_checkpoint(out / "checkpoints") or not path.is_file():
         return None
     return PretrainSettings.from_json_file(path)
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """What a run begins with, or what it needs to go on.
-
-    Args:
-        settings: of the run; one that goes on keeps the name of the model that it
-            began with, wherever that lies now.
-        model: whose weights to take; `None` for random ones, or where a checkpoint
-            has them.
-        words: that the run must keep; `None` where it learns them from its text.
-    """
-
-    settings: PretrainSettings
-    model: LoadedModel | None
-    words: BertTokenizer | None
 
 
 def settings_from_file(
@@ -105,7 +87,7 @@ def beginning_of(
     corpus: Sequence[Path],
     cache: Path,
     loaded: LoadedModel | None = None,
-) -> Beginning:
+) -> tuple[PretrainSettings, LoadedModel | None, BertTokenizer | None]:
     """Opens what a run begins with; one that goes on needs its words alone.
 
     Its weights are in its checkpoint, so the model may be gone, or lie elsewhere: of
@@ -118,6 +100,12 @@ def beginning_of(
         cache: folder for encoded corpora.
         loaded: the model that the settings name, where it is open already.
 
+    Returns:
+        The settings, of which a run that goes on keeps the name of the model that it
+        began with, wherever that lies now; the model whose weights to take, `None` for
+        random ones or where a checkpoint has them; and the words that the run must
+        keep, `None` where it learns them from its text.
+
     Raises:
         TrainingError: see `open_initial_model`; or all checkpoints are damaged.
         CheckpointError, ConfigError, TokenizerError: see `library.open_model`.
@@ -125,9 +113,9 @@ def beginning_of(
     there = settings_of_run(out)
     if there is None:
         loaded = open_initial_model(settings, loaded)
-        return Beginning(settings, loaded, None if loaded is None else loaded.tokenizer)
+        return settings, loaded, None if loaded is None else loaded.tokenizer
     if settings.initial_model is None or there.initial_model is None:
-        return Beginning(settings, None, None)
+        return settings, None, None
     words = None
     if settings.initial_model == there.initial_model:
         words = _words_of_run(out, corpus, cache)
@@ -135,7 +123,7 @@ def beginning_of(
         opened = open_initial_model(settings, loaded)
         words = None if opened is None else opened.tokenizer
     kept = dataclasses.replace(settings, initial_model=there.initial_model)
-    return Beginning(kept, None, words)
+    return kept, None, words
 
 
 def _words_of_run(
@@ -143,7 +131,7 @@ def _words_of_run(
 ) -> BertTokenizer | None:
     """The words that its text was encoded with; `None` where that is gone."""
     found = read_latest(out / "checkpoints", with_state=False)
-    # Settings, encoded text and words, see `run_folder.fingerprint_of`.
+    # Settings, encoded text and words, see `run`.
     parts = [] if found is None else found.fingerprint.split()
     name = parts[1] if len(parts) == 3 else ""
     for folder in (*corpus, cache / name) if name else ():

@@ -84,7 +84,10 @@ class PretrainingModel(keras.Model):
             float `[B, T, H]`, the last hidden state.
         """
         bert, positions = self.bert, inputs["position_ids"]
-        same = _same_sequence(inputs["sequence_ids"])
+        owners = inputs["sequence_ids"][:, None]  # [B, 1, K]
+        same = ops.equal(ops.swapaxes(owners, 1, 2), owners)
+        # 1 where two tokens are of one sequence, not padding.
+        same = ops.cast(ops.logical_and(same, owners > 0), "int32")
         mask = with_pattern(bert.config, positions, same)  # [B, Q, K]
         states = bert.embeddings(
             inputs["input_ids"], inputs["token_type_ids"], positions, training=training
@@ -185,12 +188,6 @@ def total_loss(mlm: Tensor, nsp: Tensor) -> Tensor:
     """The sum of both tasks from the weighted losses `[B, P]` and `[B, S]`."""
     # Each pair counts the same: its room in the row is no part of the mean.
     return ops.mean(mlm) + ops.mean(ops.sum(nsp, axis=-1))
-
-
-def _same_sequence(sequence_ids: Tensor) -> Tensor:
-    """Int `[B, Q, K]`: 1 where two tokens are of one sequence, not padding."""
-    same = sequence_ids[:, :, None] == sequence_ids[:, None, :]
-    return ops.cast(ops.logical_and(same, sequence_ids[:, None, :] > 0), "int32")
 
 
 def gathered(states: Tensor, positions: Tensor) -> Tensor:

@@ -136,8 +136,10 @@ def draw_sequences(
         alone = np.repeat(np.arange(len(sentence_times)), sentence_times)
         begins = np.append(begins, corpus.sentence_starts[alone])
         ends = np.append(ends, corpus.sentence_starts[alone + 1])
-    of_documents = _pair_rates(corpus, settings.pair_rate, pair_rates or {})
-    rates = of_documents[_document_of(corpus, begins)]
+    by_file = pair_rates or {}
+    of_files = [by_file.get(name, settings.pair_rate) for name in corpus.file_names]
+    files = corpus.document_files[_document_of(corpus, begins)]
+    rates = np.array(of_files or [settings.pair_rate])[files]
     starts, lengths, is_pair = _cut(
         corpus.sentence_starts, begins, ends, rates, max_tokens, settings, rng
     )
@@ -158,23 +160,12 @@ def draw_sequences(
     return _with_random_next(corpus, pairs, settings.random_next_rate, rng)
 
 
-def _pair_rates(
-    corpus: EncodedCorpus, common: float, by_file: Mapping[str, float]
-) -> np.ndarray:
-    """Float64 `[num_documents]`, how many of its sequences are to be pairs."""
-    rates = np.full(corpus.num_documents, common)
-    for index, name in enumerate(corpus.file_names):
-        if name in by_file:
-            rates[corpus.document_files == index] = by_file[name]
-    return rates
-
-
 def _units(
     corpus: EncodedCorpus, times: np.ndarray, join_rate: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """First and past-the-last token of each stretch of text to cut up."""
     token_starts = corpus.sentence_starts[corpus.document_starts]
-    begins, ends = [], []
+    found = [np.zeros((2, 0), "int64")]
     for reading in range(int(times.max(initial=0))):
         documents = np.flatnonzero(times > reading)
         joins = rng.random(len(documents)) < join_rate
@@ -183,10 +174,10 @@ def _units(
         same_file = np.append(False, files[1:] == files[:-1])[: len(files)]
         is_first = ~(joins & same_file)
         is_last = np.append(is_first[1:], True)
-        begins.append(token_starts[documents[is_first]])
-        ends.append(token_starts[documents[is_last] + 1])
-    nothing = [np.zeros(0, "int64")]
-    return np.concatenate(begins or nothing), np.concatenate(ends or nothing)
+        first, last = documents[is_first], documents[is_last] + 1
+        found.append(np.stack([token_starts[first], token_starts[last]]))
+    begins, ends = np.concatenate(found, axis=1)
+    return begins, ends
 
 
 def _cut(
@@ -203,7 +194,7 @@ def _cut(
     Takes the next sequence off every stretch at once, until none is left.
     """
     places, order = begins, np.arange(len(begins))
-    starts, lengths, wishes, owners = [], [], [], []
+    found = [np.zeros((4, 0), "int64")]
     while len(places):
         is_pair = rng.random(len(places)) < pair_rates[order]
         room = max_tokens - 2 - is_pair
@@ -215,10 +206,7 @@ def _cut(
         border = sentence_starts[np.searchsorted(sentence_starts, wished)]
         stops = np.minimum(np.where(is_short, border, ends), ends)
         stops = np.minimum(stops, places + room)
-        starts.append(places)
-        lengths.append(stops - places)
-        wishes.append(is_pair)
-        owners.append(order)
+        found.append(np.stack([places, stops - places, is_pair, order]))
         cut_sentence = sentence_starts[
             np.searchsorted(sentence_starts, stops, "right") - 1
         ]
@@ -226,12 +214,10 @@ def _cut(
         places = np.where(again, cut_sentence, stops)
         going_on = places < ends
         places, ends, order = places[going_on], ends[going_on], order[going_on]
-    nothing = [np.zeros(0, "int64")]
-    all_lengths = np.concatenate(lengths or nothing)
-    kept = np.flatnonzero(all_lengths >= SHORTEST_SEQUENCE)
-    kept = kept[np.argsort(np.concatenate(owners or nothing)[kept], kind="stable")]
-    is_pair = np.concatenate(wishes or nothing).astype(bool)
-    return np.concatenate(starts or nothing)[kept], all_lengths[kept], is_pair[kept]
+    starts, lengths, wishes, owners = np.concatenate(found, axis=1)
+    kept = np.flatnonzero(lengths >= SHORTEST_SEQUENCE)
+    kept = kept[np.argsort(owners[kept], kind="stable")]
+    return starts[kept], lengths[kept], wishes[kept].astype(bool)
 
 
 def _with_random_next(
@@ -255,9 +241,9 @@ def _with_random_next(
     order = chosen[np.lexsort((ties, -b_lengths[chosen], is_cut[chosen], files))]
     givers = np.roll(order, -1)
     b_starts[order] = pairs.b_starts[givers]
-    given = np.where(
-        is_cut[givers], _tokens_left(corpus, b_starts[order]), b_lengths[givers]
-    )
+    document_ends = corpus.sentence_starts[corpus.document_starts[1:]]
+    left = document_ends[_document_of(corpus, b_starts[order])] - b_starts[order]
+    given = np.where(is_cut[givers], left, b_lengths[givers])
     b_lengths[order] = np.minimum(b_lengths[order], given)
     labels[order] = IS_RANDOM
     mixed = Sequences(
@@ -277,12 +263,6 @@ def _ends_in_a_sentence(
     ends = starts + lengths
     borders = corpus.sentence_starts
     return borders[np.searchsorted(borders, ends)] != ends
-
-
-def _tokens_left(corpus: EncodedCorpus, places: np.ndarray) -> np.ndarray:
-    """Int64 `[S]`, tokens from a place to the end of its document."""
-    document_ends = corpus.sentence_starts[corpus.document_starts[1:]]
-    return document_ends[_document_of(corpus, places)] - places
 
 
 def _crosses_documents(corpus: EncodedCorpus, pairs: Sequences) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -70,10 +69,6 @@ class CorpusSettings(Checked):
         for name in _READING:
             del known[name]
         return known
-
-    def identity(self) -> str:
-        """The same as text."""
-        return json.dumps(self.encoding(), sort_keys=True)
 
 
 def require_weights(settings: Checked, name: str, weights: dict[str, float]) -> None:
@@ -203,21 +198,20 @@ class Phase(Checked):
         own = {"short_rate": self.short_rate, "sentence_rate": self.sentence_rate}
         return {name: rate for name, rate in own.items() if rate is not None}
 
-    def masking_of(self, common: MaskingSettings) -> MaskingSettings:
-        """How this phase hides words."""
-        if self.masking_rate is None:
-            return common
-        return dataclasses.replace(common, rate=self.masking_rate)
-
     @property
     def num_rows(self) -> int:
         """B, rows per optimiser step."""
         return self.batch_tokens // self.max_tokens
 
     @property
+    def tokens_of_step(self) -> int:
+        """Token places that an optimiser step fills."""
+        return self.num_rows * self.max_tokens
+
+    @property
     def num_steps(self) -> int:
         """Optimiser steps."""
-        return self.num_tokens // (self.num_rows * self.max_tokens)
+        return self.num_tokens // self.tokens_of_step
 
 
 @dataclass(frozen=True)
@@ -297,8 +291,25 @@ class PretrainSettings(Checked):
                 type_vocab_size=self.model.type_vocab_size,
                 pair_rate=self.sequences.pair_rate,
             )
+        parts = self.optimizer.accumulation
         for phase in self.phases:
-            self._require_fit(phase)
+            if phase.max_tokens > self.model.max_position_embeddings:
+                raise TrainingError(
+                    "A phase is longer than the model. Received: max_tokens="
+                    "{max_tokens}, max_position_embeddings={max_position_embeddings}. "
+                    "Make one of them fit the other.",
+                    max_tokens=phase.max_tokens,
+                    max_position_embeddings=self.model.max_position_embeddings,
+                )
+            if phase.num_rows % parts:
+                raise TrainingError(
+                    "A batch cannot be cut into equal parts. Received: {rows} rows of "
+                    "{max_tokens} tokens, accumulation={parts}. Choose batch_tokens so "
+                    "that the rows are a multiple.",
+                    rows=phase.num_rows,
+                    max_tokens=phase.max_tokens,
+                    parts=parts,
+                )
 
     @property
     def num_steps(self) -> int:
@@ -331,7 +342,7 @@ class PretrainSettings(Checked):
         total = 0
         for phase in self.phases:
             steps = min(num_steps, phase.num_steps)
-            total += steps * phase.num_rows * phase.max_tokens
+            total += steps * phase.tokens_of_step
             num_steps -= steps
         return total
 
@@ -370,23 +381,3 @@ class PretrainSettings(Checked):
     def fingerprint(self) -> str:
         """Names all that a resumed run must share, see `fingerprint_of`."""
         return fingerprint_of(self, MAY_CHANGE)
-
-    def _require_fit(self, phase: Phase) -> None:
-        if phase.max_tokens > self.model.max_position_embeddings:
-            raise TrainingError(
-                "A phase is longer than the model. Received: max_tokens={max_tokens}, "
-                "max_position_embeddings={max_position_embeddings}. Make one of them "
-                "fit the other.",
-                max_tokens=phase.max_tokens,
-                max_position_embeddings=self.model.max_position_embeddings,
-            )
-        parts = self.optimizer.accumulation
-        if phase.num_rows % parts:
-            raise TrainingError(
-                "A batch cannot be cut into equal parts. Received: {rows} rows of "
-                "{max_tokens} tokens, accumulation={parts}. Choose batch_tokens so "
-                "that the rows are a multiple.",
-                rows=phase.num_rows,
-                max_tokens=phase.max_tokens,
-                parts=parts,
-            )

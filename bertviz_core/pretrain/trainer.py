@@ -81,8 +81,7 @@ class Trainer:
         policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
         self.num_devices = num_devices
         with on_devices(num_devices):
-            _require_parts_in_turn(settings)
-            _require_equal_parts(settings, max(num_devices, num_replicas()))
+            _require_equal_parts(settings, num_devices)
             bert = Bert(self.config, PRETRAINING_HEADS, dtype=policy)
             self.bert = made_fast(bert)
             self.model = PretrainingModel(self.bert, settings.remat, dtype=policy)
@@ -248,33 +247,29 @@ def training_config(settings: PretrainSettings, vocab_size: int) -> BertConfig:
     )
 
 
-def _require_parts_in_turn(settings: PretrainSettings) -> None:
-    """Keras' optimisers on `tf.distribute` cannot put off their update."""
-    if (
-        settings.optimizer.accumulation > 1
-        and keras.backend.backend() == "tensorflow"
-        and num_replicas() > 1
-    ):
+def _require_equal_parts(settings: PretrainSettings, num_devices: int) -> None:
+    """Unequal parts of a batch would weigh the same in the sum."""
+    parts = settings.optimizer.accumulation
+    is_tensorflow = keras.backend.backend() == "tensorflow"
+    # Keras' optimisers on `tf.distribute` cannot put off their update.
+    if parts > 1 and is_tensorflow and num_replicas() > 1:
         raise TrainingError(
             "On TensorFlow several devices cannot accumulate gradients. Received: "
             "accumulation={parts}. Choose accumulation=1 and a smaller batch_tokens, "
             "one device, or KERAS_BACKEND=jax.",
-            parts=settings.optimizer.accumulation,
+            parts=parts,
         )
-
-
-def _require_equal_parts(settings: PretrainSettings, num_replicas: int) -> None:
-    """Unequal parts would weigh the same in the sum."""
+    num_devices = max(num_devices, num_replicas())
     for phase in settings.phases:
-        if phase.num_rows // settings.optimizer.accumulation % num_replicas:
+        if phase.num_rows // parts % num_devices:
             raise TrainingError(
                 "A batch cannot be shared out equally. Received: {rows} rows of "
                 "{max_tokens} tokens, {devices} devices, accumulation={parts}. Choose "
                 "batch_tokens so that the rows are a multiple of both.",
                 rows=phase.num_rows,
                 max_tokens=phase.max_tokens,
-                devices=num_replicas,
-                parts=settings.optimizer.accumulation,
+                devices=num_devices,
+                parts=parts,
             )
 
 
@@ -290,23 +285,19 @@ def _initialise(model: keras.Model, config: BertConfig, seed: int) -> None:
         variable.assign(rng.integers(2**31, size=variable.shape).astype("uint32"))
 
 
-def save_model_of(
-    trainer: Trainer,
-    settings: PretrainSettings,
-    tokenizer: BertTokenizer,
-    folder: Path,
-) -> None:
+def save_model_of(trainer: Trainer, tokenizer: BertTokenizer, folder: Path) -> None:
     """Writes the model as a Hugging Face folder, weights in float16.
 
     Args:
-        trainer: holds the weights.
-        settings: the config keeps their dropout rates, for fine-tuning.
+        trainer: holds the weights; the config keeps the dropout rates of its
+            settings, for fine-tuning.
         tokenizer: of the run.
         folder: to make; one that exists is replaced.
 
     Raises:
         CheckpointError: it cannot be written.
     """
+    settings = trainer.settings
     config = dataclasses.replace(settings.model, vocab_size=tokenizer.vocab_size)
     bert = Bert(config, PRETRAINING_HEADS, kernel_initializer="zeros")
     pairs = zip(bert.trainable_variables, trainer.bert.trainable_variables, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,12 +60,7 @@ def _product_is_faster() -> bool:
 
 
 def _timed(products: list[Callable[[], float]]) -> list[float]:
-    seconds = []
-    for product in products:
-        began_at = time.perf_counter()
-        product()
-        seconds.append(time.perf_counter() - began_at)
-    return seconds
+    return [timeit.timeit(product, number=1) for product in products]
 
 
 def _product(dtype: str) -> Callable[[], float]:

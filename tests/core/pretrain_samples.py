@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import encode_documents
+from bertviz_core.pretrain.corpus import encode_sentences
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.settings import CorpusSettings, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
@@ -108,9 +108,17 @@ def kinds():
 
 
 def corpus(count=60, seed=1, **sizes):
-    return encode_documents(
-        ((0, sentences) for sentences in documents(count, seed, **sizes)), tokenizer()
-    )
+    return encoded(documents(count, seed, **sizes))
+
+
+def owned(documents):
+    """Each sentence with its document and its file, of `(file, sentences)`."""
+    return [(s, n, file) for n, (file, d) in enumerate(documents) for s in d]
+
+
+def encoded(documents):
+    """Lists of sentences in memory, as of one file."""
+    return encode_sentences(owned((0, d) for d in documents), tokenizer())
 
 
 def batches(asked=None, **changes):

@@ -8,7 +8,7 @@ import pytest
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
-from bertviz_core.pretrain.batches import Batches, assemble, plan_epoch
+from bertviz_core.pretrain.batches import Batches, assemble, sentence_weights
 from bertviz_core.pretrain.masking import (
     SPAN_SHARES,
     TokenKinds,
@@ -23,7 +23,11 @@ from bertviz_core.pretrain.sequences import (
     draw_sequences,
     pack_rows,
 )
-from bertviz_core.pretrain.settings import MaskingSettings, SequenceSettings
+from bertviz_core.pretrain.settings import (
+    MaskingSettings,
+    PretrainSettings,
+    SequenceSettings,
+)
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
 
@@ -86,7 +90,7 @@ def test_a_share_of_the_sequences_is_one_sentence(corpus, rate):
 
 def test_a_sentence_longer_than_a_row_is_read_on_in_the_next_one():
     long = ["the " + "old " * 60 + "cat.", "a dog."]
-    corpus = samples.encode_documents(iter([(0, long), (0, long)]), samples.tokenizer())
+    corpus = samples.encoded([long, long])
     sequences = drawn(corpus, pair_rate=0.0, short_rate=0.0, join_rate=0.0)
     seen = covered(corpus, sequences.a_starts, sequences.a_lengths)
     assert seen.min() == 1
@@ -150,16 +154,6 @@ def test_a_random_sentence_is_of_the_same_kind_of_text(corpus):
     assert (a_files != b_files).sum() <= 2
 
 
-def test_the_share_of_pairs_is_as_asked(corpus):
-    assert (drawn(corpus, pair_rate=0.0).b_lengths == 0).all()
-    long = (corpus.document_tokens > 2 * MAX_TOKENS).astype("int64")
-    shares = [
-        (drawn(corpus, seed, long, pair_rate=0.5).b_lengths > 0).mean()
-        for seed in range(5)
-    ]
-    assert 0.35 < np.mean(shares) < 0.55
-
-
 def test_sentences_of_a_file_may_have_nothing_to_do_with_each_other(corpus):
     """Those are no pairs, not even with the document that follows."""
     mixed, files = in_two_files(corpus, np.arange(150) % 50 < 20)
@@ -167,7 +161,7 @@ def test_sentences_of_a_file_may_have_nothing_to_do_with_each_other(corpus):
         corpus={"pair_rates": {"b.txt": 0.0}},
         sequences={"pair_rate": 1.0, "join_rate": 0.5},
     )
-    sequences = Batches(mixed, KINDS, asked)._make_plan(1, 0).sequences
+    sequences = Batches(mixed, KINDS, asked)._make_plan(1, 0)[0]
     owners = files[document_of(mixed, sequences.a_starts)]
     is_pair = sequences.b_lengths > 0
     assert not is_pair[owners == 1].any()
@@ -309,41 +303,22 @@ def test_a_word_of_several_pieces_is_drawn_by_its_rarest_and_stays_whole():
     assert abs(hidden[:, 9].mean() - 1 / 3) < 0.02
 
 
-def hidden_shares(batches, phase, num_steps):
-    """`[V]`, how often a piece was hidden where it stood."""
-    shown = hidden = np.zeros(len(samples.VOCABULARY))
-    for step in range(num_steps):
-        inputs, labels = batches.batch(phase, step)
-        places, words = inputs["mlm_positions"], labels["mlm_labels"]
-        ids = inputs["input_ids"]
-        np.put_along_axis(ids, places, words, axis=1)
-        shown = shown + np.bincount(ids.ravel(), minlength=len(shown))
-        hidden = hidden + np.bincount(
-            words[labels["mlm_weights"] > 0], minlength=len(hidden)
-        )
-    return hidden / np.maximum(shown, 1)
-
-
-def test_pieces_are_counted_in_portions(monkeypatch):
+def test_a_run_counts_its_words_in_portions_and_hides_the_frequent_less_often(
+    monkeypatch,
+):
     corpus = samples.corpus()
     monkeypatch.setattr(corpora, "_COUNTED_AT_ONCE", 7)
-    counts = corpus.counts(len(samples.VOCABULARY) + 2)
+    counts = corpus.counts(len(samples.VOCABULARY))
     ids = corpus.tokens.tolist()
     assert counts.tolist() == [ids.count(i) for i in range(len(counts))]
-
-
-def test_a_run_hides_the_frequent_words_of_its_text_less_often():
-    corpus = samples.corpus(150)
-    counts = np.bincount(corpus.tokens, minlength=len(samples.VOCABULARY))
-    weights = draw_weights(counts, frequent_from=0.05)
-    is_frequent = weights < 0.8
-    assert is_frequent.sum() >= 2  # at least the full stop and the s of verbs
-    settings = samples.settings(masking={"rate": 0.1, "frequent_from": 0.05})
-    shares = hidden_shares(Batches(corpus, KINDS, settings), 0, num_steps=800)
-    others = (weights == 1) & (counts > 0)
-    # Without putting back, little more than one of each row: nearly as they weigh.
-    ratio = shares[is_frequent] / shares[others].mean()
-    assert np.allclose(ratio, weights[is_frequent], rtol=0.15)
+    plain, weighed = (
+        samples.settings(masking=asked) for asked in ({}, {"frequent_from": 0.05})
+    )
+    batches = Batches(corpus, KINDS, weighed)
+    assert (batches._draw_weights == draw_weights(counts, 0.05)).all()
+    drawn = batches.batch(0, 0)[0]["mlm_positions"]
+    others = Batches(corpus, KINDS, plain).batch(0, 0)[0]["mlm_positions"]
+    assert (drawn != others).any()
 
 
 def test_a_phase_may_hide_another_share():
@@ -441,15 +416,14 @@ def test_a_batch_depends_on_seed_phase_and_step_alone():
 def test_a_phase_may_have_a_share_of_short_sequences_of_its_own():
     asked = samples.settings(sequences={"pair_rate": 0.0, "short_rate": 0.0})
     plain, own = asked.phases[0], dataclasses.replace(asked.phases[0], short_rate=1.0)
-    corpus = samples.corpus(most_sentences=40)
-    times = np.ones(corpus.num_documents, int)
-
-    def share_of_full(phase):
-        plan = plan_epoch(corpus, times, phase, asked, np.random.default_rng(0))
-        return (plan.sequences.lengths == plain.max_tokens).mean()
-
-    assert share_of_full(plain) > 0.8
-    assert share_of_full(own) < 0.3
+    asked = dataclasses.replace(asked, phases=(plain, own))
+    batches = Batches(samples.corpus(most_sentences=40), KINDS, asked)
+    shares = [
+        (batches._make_plan(phase, 0)[0].lengths == plain.max_tokens).mean()
+        for phase in range(2)
+    ]
+    assert shares[0] > 0.8
+    assert shares[1] < 0.3
     for name in ("short_rate", "sentence_rate"):
         with pytest.raises(TrainingError, match=name):
             dataclasses.replace(plain, **{name: 1.5})
@@ -458,7 +432,7 @@ def test_a_phase_may_have_a_share_of_short_sequences_of_its_own():
 def steps_to_read(batches, phase, num_epochs):
     """The fewest steps that read all of some passes."""
     num_rows = sum(
-        len(batches._make_plan(phase, epoch).rows) for epoch in range(num_epochs)
+        len(batches._make_plan(phase, epoch)[1]) for epoch in range(num_epochs)
     )
     return -(-num_rows // batches.settings.phases[phase].num_rows)
 
@@ -484,25 +458,12 @@ def test_every_row_of_every_pass_is_read_once(phase, sizes):
     batches = Batches(corpus, KINDS, asked)
     planned = []
     for epoch in range(3):
-        plan = batches._make_plan(phase, epoch)
-        length = asked.phases[phase].max_tokens
-        made = assemble(corpus.tokens, plan.sequences, plan.rows, length, KINDS)
+        plan, length = batches._make_plan(phase, epoch), asked.phases[phase].max_tokens
+        made = assemble(corpus.tokens, *plan, length, KINDS)
         planned += [row.tobytes() for row in made["input_ids"]]
     read = rows_read(batches, phase, range(steps_to_read(batches, phase, 3)))
     assert read[: len(planned)] == planned
     assert len(read) - len(planned) < asked.phases[phase].num_rows
-
-
-def test_words_are_hidden_afresh_in_every_epoch():
-    batches = samples.batches()
-    steps = len(batches._make_plan(0, 0).rows) // batches.settings.phases[0].num_rows
-
-    def hidden_texts(epoch):
-        read = [batches.batch(0, epoch * steps + i)[0] for i in range(steps)]
-        return {row.tobytes() for inputs in read for row in inputs["input_ids"]}
-
-    first, later = hidden_texts(0), hidden_texts(1)
-    assert len(first & later) < 0.2 * len(first)
 
 
 def test_the_parts_of_a_batch_are_its_rows():
@@ -538,9 +499,92 @@ def test_a_file_of_weight_two_is_read_twice_as_often(of_phase):
         own = [dataclasses.replace(phase, **weights) for phase in asked.phases]
         asked = samples.settings(corpus={"weights": {"a.txt": 0.5}})
         asked = dataclasses.replace(asked, phases=tuple(own))
-    sequences = Batches(corpus, KINDS, asked)._make_plan(0, 0).sequences
+    sequences = Batches(corpus, KINDS, asked)._make_plan(0, 0)[0]
     is_a = document_of(corpus, sequences.a_starts) < 40
     found = sequences.lengths[is_a].sum() / sequences.lengths[~is_a].sum()
     size = corpus.document_tokens
     expected = 4 * size[:40].sum() / size[40:].sum()
     assert 0.6 * expected < found < 1.7 * expected
+
+
+def test_an_epoch_that_draws_nothing_but_single_words_reads_all():
+    """One document of a word, read often, and one of a sentence, read hardly ever."""
+    texts = samples.encoded([["cat"], ["the old cat purrs."]])
+    corpus, _ = in_two_files(texts, np.arange(2))
+    weights = {"weights": {"a.txt": 1.0, "b.txt": 1e-9}}
+    asked = samples.settings(corpus=weights)
+    _, labels = Batches(corpus, KINDS, asked).batch(0, 0)
+    assert labels["mlm_weights"].any()
+
+
+RED, OLD = (samples.VOCABULARY.index(word) for word in ("red", "old"))
+
+
+def marked_sentences(*places):
+    """A corpus in which "red" stands in these sentences and nowhere else."""
+    corpus = samples.corpus(40)
+    tokens = np.where(corpus.tokens == RED, OLD, corpus.tokens)
+    tokens[corpus.sentence_starts[list(places)]] = RED
+    return dataclasses.replace(corpus, tokens=tokens)
+
+
+def batches_of(corpus, **asked):
+    return Batches(corpus, KINDS, samples.settings(corpus=asked))
+
+
+def test_a_sentence_with_a_weighed_word_is_read_more_often_alone():
+    corpus = marked_sentences(3, 50)
+    batches = batches_of(corpus, sentence_weights={"red": 4.0, "horse": 0.0})
+    lengths, alone = np.diff(corpus.sentence_starts), np.repeat([3, 50], 4)
+    for epoch in range(3):
+        drawn = batches._make_plan(0, epoch)[0]
+        assert (drawn.a_starts[-8:] == corpus.sentence_starts[alone]).all()
+        assert (drawn.a_lengths[-8:] == lengths[alone]).all()
+        assert not drawn.b_lengths[-8:].any()
+        assert drawn.a_starts[-9] > corpus.sentence_starts[50]  # the text's own end
+
+
+def test_half_a_weight_is_drawn_anew_in_each_epoch():
+    corpus = marked_sentences(3)
+    batches = batches_of(corpus, sentence_weights={"red": 0.5})
+    start = corpus.sentence_starts[3]
+    ends = [batches._make_plan(0, epoch)[0].a_starts[-1] for epoch in range(40)]
+    assert 8 < sum(end == start for end in ends) < 32
+
+
+def test_of_several_words_the_highest_weight_counts():
+    corpus = marked_sentences(3)
+    weights = {"red": 2.5, "the": 1.0, "a": 1.0}
+    found = sentence_weights(corpus, weights, KINDS.ids)
+    begins = corpus.tokens[corpus.sentence_starts[:-1]]
+    articles = [samples.VOCABULARY.index(word) for word in ("the", "a")]
+    assert found[3] == 2.5
+    assert (np.delete(found, 3) == np.isin(np.delete(begins, 3), articles)).all()
+    with pytest.raises(TrainingError, match=r"not one piece.*Received: cats"):
+        sentence_weights(corpus, {"cats": 2.0}, KINDS.ids)
+
+
+def test_sentences_held_out_or_too_long_are_never_read_alone():
+    corpus = marked_sentences(3, 50)
+    lengths = np.diff(corpus.sentence_starts)
+    shorter, longer = sorted([3, 50], key=lambda place: lengths[place])
+    assert lengths[shorter] < lengths[longer]
+    most = int(lengths[shorter])
+    asked = {"sentence_weights": {"red": 4.0}, "sentence_max_tokens": most}
+    (found, *_) = batches_of(corpus, **asked).sentence_weights
+    assert np.flatnonzero(found).tolist() == [shorter]
+    corpus = marked_sentences(3)
+    owner = np.searchsorted(corpus.document_starts, 3, "right") - 1
+    held_out = np.arange(corpus.num_documents) == owner
+    corpus = dataclasses.replace(corpus, is_held_out=held_out)
+    assert not sentence_weights(corpus, {"red": 9.0}, KINDS.ids).any()
+
+
+def test_a_phase_may_weigh_sentences_in_its_own_way():
+    corpus = marked_sentences(3, 50)
+    raw = samples.settings(corpus={"sentence_weights": {"red": 1.0}}).to_dict()
+    raw["phases"][1]["sentence_weights"] = {"horse": 2.0}
+    asked = PretrainSettings.from_dict(raw)
+    first, second = Batches(corpus, KINDS, asked).sentence_weights
+    assert (first == sentence_weights(corpus, {"red": 1.0}, KINDS.ids)).all()
+    assert (second == sentence_weights(corpus, {"horse": 2.0}, KINDS.ids)).all()

@@ -1,8 +1,9 @@
-"""Several devices do what one does."""
+"""Several devices, or machines played by processes, do what one does."""
 
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain import trainer
+from bertviz_core.pretrain import run, trainer
+from bertviz_core.pretrain.corpus import prepare_corpus
+from bertviz_core.pretrain.run import read_curve
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import Trainer, _require_equal_parts
 from bertviz_core.training.checkpoint import read_latest
@@ -135,10 +138,72 @@ def test_a_batch_that_cannot_be_shared_out_equally_is_refused(monkeypatch):
         _require_equal_parts(parts, 2)
     _require_equal_parts(parts, 1)
     # Nor are gradients accumulated on several.
-    trainer._require_parts_in_turn(parts)
     monkeypatch.setattr(trainer, "num_replicas", lambda: 2)
-    trainer._require_parts_in_turn(samples.settings())
+    _require_equal_parts(samples.settings(), 1)
     with pytest.raises(TrainingError, match=r"Received: accumulation=2"):
-        trainer._require_parts_in_turn(parts)
+        _require_equal_parts(parts, 1)
     with pytest.raises(TrainingError, match="Received: 77; the backend sees"):
         Trainer(samples.settings(), len(samples.VOCABULARY), num_devices=77)
+
+
+LIMIT_SECONDS = 300
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for listening in sockets:
+        listening.bind(("localhost", 0))
+    ports = [listening.getsockname()[1] for listening in sockets]
+    for listening in sockets:
+        listening.close()
+    return ports
+
+
+def train_on_two(folder, encoded, *options_of_each):
+    """Runs the command on both at once; returns what each said."""
+    workers = [f"localhost:{port}" for port in free_ports(2)]
+    processes = []
+    for index, options in enumerate(options_of_each):
+        task = {"type": "worker", "index": index}
+        config = {"cluster": {"worker": workers}, "task": task}
+        command = ["pretrain", "--config", "settings.json", "--out", "run"]
+        command += ["--corpus", str(encoded)]
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "bertviz_core", *command, *options],
+                cwd=folder,
+                env=os.environ
+                | {"TF_CONFIG": json.dumps(config), "PYTHONPATH": str(ROOT)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    try:
+        said = [process.communicate(timeout=LIMIT_SECONDS) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    codes = [process.returncode for process in processes]
+    assert codes == [0, 0], said[0][1][-2000:] + said[1][1][-2000:]
+    return [out.splitlines() for out, _ in said]
+
+
+def test_two_machines_stop_together_and_learn_what_one_learns(tmp_path):
+    phase = {"max_tokens": 16, "num_tokens": 16 * 6 * 4, "batch_tokens": 16 * 6}
+    text, settings = samples.text_and_settings(tmp_path, phases=[phase], report_steps=1)
+    (tmp_path / "settings.json").write_text(json.dumps(settings.to_dict()))
+    encoded = prepare_corpus([text], settings, tmp_path / "encoded", str)
+    # The time is up on one of them only.
+    for lines in train_on_two(tmp_path, encoded, [], ["--stop-after-minutes", "0"]):
+        assert lines[-1] == "Stopped after step 0 of 4; saved"
+    for lines in train_on_two(tmp_path, encoded, [], []):
+        assert lines[0] == "Going on after step 0"
+        assert lines[-1] == f"Finished: {Path('run') / 'model'}"
+    # The text here, which one machine may encode for itself.
+    run.pretrain(settings, [text], tmp_path / "alone", str)
+    curves = [read_curve(tmp_path / name / "curve.csv", 4) for name in ("run", "alone")]
+    assert [point.step for point in curves[0]] == [1, 2, 3, 4]
+    for together, one in zip(*curves, strict=True):
+        assert together.mlm_loss == pytest.approx(one.mlm_loss, abs=1e-4)
+        assert together.nsp_loss == pytest.approx(one.nsp_loss, abs=1e-4)

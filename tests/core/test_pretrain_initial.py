@@ -14,8 +14,13 @@ from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import Bert
 from bertviz_core.pretrain import initial, run
-from bertviz_core.pretrain.initial import open_initial_model, settings_from_file
-from bertviz_core.pretrain.prepare import prepare_corpus
+from bertviz_core.pretrain.corpus import prepare_corpus
+from bertviz_core.pretrain.initial import (
+    continued_positions,
+    open_initial_model,
+    settings_from_file,
+)
+from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.training.checkpoint import read_latest
 from bertviz_core.weights import as_numpy
@@ -36,7 +41,7 @@ def first(tmp_path_factory):
     folder = tmp_path_factory.mktemp("first")
     _, asked = samples.text_and_settings(folder)
     asked = dataclasses.replace(asked, phases=asked.phases[:1])
-    model = run.pretrain(run.RunPlan(asked, [folder / "text.txt"], folder / "a"), str)
+    model = trained(asked, folder / "text.txt", folder / "a")
     return folder, asked, model
 
 
@@ -115,9 +120,8 @@ def test_a_stopped_run_goes_on_without_the_model_that_it_began_with(
 def stop_after_a_step(asked, text, out):
     """Begins a run; what it says is gathered."""
     said = []
-    plan = run.RunPlan(asked, [text], out)
     has_stepped = lambda: any(line.startswith("step 1/") for line in said)  # noqa: E731
-    assert run.pretrain(plan, said.append, has_stepped) is None
+    assert run.pretrain(asked, [text], out, said.append, has_stepped) is None
     assert said[-1] == "Stopped after step 1 of 2; saved"
     return said
 
@@ -132,7 +136,7 @@ def whole(first, tmp_path_factory):
 
 
 def trained(asked, text, out, say=str, **options):
-    return run.pretrain(run.RunPlan(asked, [text], out, **options), say)
+    return run.pretrain(asked, [text], out, say, **options)
 
 
 def test_a_run_does_not_go_on_with_a_model_of_other_words_or_sizes(first, tmp_path):
@@ -248,3 +252,76 @@ def test_a_settings_file_may_name_the_model_itself(first, tmp_path):
         path.write_text(json.dumps({"initial_model": model} | wrong))
         with pytest.raises(TrainingError):
             settings_from_file(path, None, tmp_path / "b")
+
+
+def circles(num_positions, noise=0.0):
+    """Waves of four lengths in a space of 24 axes, and an offset."""
+    rng = np.random.default_rng(0)
+    steps = np.arange(num_positions)[:, None] * np.array([0.2, 0.45, 0.8, 1.3])
+    waves = np.concatenate([np.cos(steps), np.sin(steps)], axis=1)
+    axes = np.linalg.qr(rng.normal(size=(24, 24)))[0][:8]
+    table = waves @ axes + rng.normal(size=24)
+    return table + noise * rng.normal(size=table.shape)
+
+
+def similarity(one, other):
+    one, other = one - one.mean(axis=0), other - other.mean(axis=0)
+    product = (one * other).sum(axis=1)
+    return product / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+
+
+def test_waves_go_on_as_waves():
+    whole = circles(160)
+    table = whole.copy()
+    table[96:] = np.random.default_rng(1).normal(size=(64, 24))
+    found = continued_positions(table, 96)
+    assert (found[:94] == whole[:94]).all()
+    assert similarity(found, whole)[94:].min() > 0.9
+
+
+def test_noise_on_the_trained_positions_hardly_matters():
+    whole = circles(160, noise=0.05)
+    found = continued_positions(whole.copy(), 96)
+    assert similarity(found, circles(160))[94:].mean() > 0.8
+
+
+@pytest.mark.parametrize(("num_trained", "why"), [(31, "too few"), (160, "all")])
+def test_without_anything_to_go_by_or_to_do_nothing_changes(num_trained, why):
+    table = circles(160)
+    assert continued_positions(table, num_trained) is table
+
+
+def two_lengths(**changes):
+    sizes = {**samples.ONE_LAYER, "max_position_embeddings": 64}
+    phases = [
+        {"max_tokens": length, "num_tokens": length * 8, "batch_tokens": length * 4}
+        for length in (32, 64)
+    ]
+    return samples.settings(sizes, phases=phases, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "first_step", "is_continued"),
+    [
+        ({}, 0, True),
+        ({}, 1, False),  # goes on within the phase
+        ({"continue_positions": False}, 0, False),
+    ],
+)
+def test_a_longer_phase_begins_with_continued_positions(
+    monkeypatch, changes, first_step, is_continued
+):
+    asked = two_lengths(**changes)
+    trainer = Trainer(asked, len(samples.VOCABULARY))
+    table = trainer.bert.embeddings.position_embeddings
+    before = as_numpy(table).copy()
+
+    def begin(**_):  # what comes next takes time
+        raise InterruptedError
+
+    monkeypatch.setattr(trainer.model, "make_train_function", begin)
+    with pytest.raises(InterruptedError):
+        trainer.run(samples.batches(asked), 1, first_step, 1)
+    expected = continued_positions(before, 32) if is_continued else before
+    np.testing.assert_array_equal(as_numpy(table), expected)
+    assert np.array_equal(expected, before) is not is_continued

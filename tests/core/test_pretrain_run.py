@@ -1,4 +1,7 @@
-"""A run in one go and in several: the same steps, and nothing lost on the way."""
+"""A run in one go and in several: the same steps, and nothing lost on the way.
+
+What is refused is refused before it costs anything, and can be mended in place.
+"""
 
 import csv
 import dataclasses
@@ -9,6 +12,7 @@ import signal
 import time
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -17,16 +21,10 @@ from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import CheckpointError, TrainingError
-from bertviz_core.pretrain import commands, run, run_folder
+from bertviz_core.pretrain import commands, run
 from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import open_corpus
-from bertviz_core.pretrain.prepare import corpus_key
-from bertviz_core.pretrain.run_folder import (
-    CurvePoint,
-    draw_curve,
-    read_curve,
-    write_curve,
-)
+from bertviz_core.pretrain.corpus import corpus_key, open_corpus
+from bertviz_core.pretrain.run import CurvePoint, draw_curve, read_curve, write_curve
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.training import checkpoint as checkpoints
 from bertviz_core.training.checkpoint import Checkpoint, read_latest, save_checkpoint
@@ -37,8 +35,10 @@ from tests.core import pretrain_samples as samples
 pytestmark = pytest.mark.tensorflow
 
 
-def plan(folder, asked, name, **more):
-    return run.RunPlan(asked, [folder / "text.txt"], folder / name, **more)
+def trained(folder, asked, name, *told, **more):
+    """Runs in a folder beside the text."""
+    told = told or (str,)
+    return run.pretrain(asked, [folder / "text.txt"], folder / name, *told, **more)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     _, asked = samples.text_and_settings(folder)
     said = []
-    model = run.pretrain(plan(folder, asked, "whole"), said.append)
+    model = trained(folder, asked, "whole", said.append)
     return folder, asked, model, said
 
 
@@ -106,12 +106,12 @@ def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
             os.kill(os.getpid(), signal.SIGTERM)
 
     with commands.stop_on_signal() as should_stop:
-        stopped = run.pretrain(plan(folder, asked, "parts"), say, should_stop)
+        stopped = trained(folder, asked, "parts", say, should_stop)
     assert stopped is None
     assert said[-1] == "Stopped after step 4 of 13; saved"
     assert read_latest(folder / "parts" / "checkpoints").step == 4
     said.clear()
-    assert run.pretrain(plan(folder, asked, "parts"), said.append) is not None
+    assert trained(folder, asked, "parts", said.append) is not None
     assert said[0] == "Going on after step 4"
     samples.assert_same_states(folder / "whole", folder / "parts")
     last = [rows_of(folder / name)[-1] for name in ("whole", "parts")]
@@ -157,43 +157,28 @@ def test_every_kind_of_run_goes_on_to_the_same_weights(world, tmp_path, changes)
         for name, value in changes.items()
     }
     asked = run.PretrainSettings.from_dict(raw | changes)
-    text, words = [folder / "text.txt"], folder / "whole" / "corpus"
-    whole, parts = (
-        run.RunPlan(asked, text, tmp_path / name, words) for name in ("whole", "parts")
-    )
-    assert run.pretrain(whole, str) is not None
-    said = []
+    more = {"cache": folder / "whole" / "corpus"}
+    whole, parts, said = tmp_path / "whole", tmp_path / "parts", []
     stop_at = lambda: any(line.startswith("step 4/") for line in said)  # noqa: E731
-    assert run.pretrain(parts, said.append, stop_at) is None
-    assert run.pretrain(parts, str) is not None
-    samples.assert_same_states(whole.out, parts.out, atol=1e-5)
-    assert open_model(str(parts.out / "model")).model.config == asked.model
+    assert trained(folder, asked, whole, **more) is not None
+    assert trained(folder, asked, parts, said.append, stop_at, **more) is None
+    assert trained(folder, asked, parts, **more) is not None
+    samples.assert_same_states(whole, parts, atol=1e-5)
+    assert open_model(str(parts / "model")).model.config == asked.model
 
 
-def test_a_finished_run_only_saves_its_model_which_is_never_missing(world, monkeypatch):
-    folder, asked, model, _ = world
-    remove, is_there, said = shutil.rmtree, [], []
-
-    def look(path, **options):
-        remove(path, **options)
-        is_there.append((model / "config.json").is_file())
-
-    monkeypatch.setattr(shutil, "rmtree", look)
-    assert run.pretrain(plan(folder, asked, "whole"), said.append) == model
-    assert said == ["Going on after step 13", f"Finished: {model}"]
-    assert is_there
-    assert all(is_there)
-
-
-def run_of_one_phase(world, out):
+def trained_in_one_phase(world, out, say=str):
     """With the words that are encoded already."""
     folder, asked, _, _ = world
-    text, words = [folder / "text.txt"], folder / "whole" / "corpus"
-    return run.RunPlan(of_one_phase(asked), text, out, words)
+    words = folder / "whole" / "corpus"
+    return trained(folder, of_one_phase(asked), out, say, cache=words)
 
 
 def test_a_finished_model_stays_until_the_next_one_is_whole(world, monkeypatch):
     folder, asked, model, _ = world
+    said = []
+    assert trained(folder, asked, "whole", said.append) == model
+    assert said == ["Going on after step 13", f"Finished: {model}"]
     before = {path.name: path.read_bytes() for path in model.iterdir()}
 
     def is_full(*_, **__):
@@ -201,7 +186,7 @@ def test_a_finished_model_stays_until_the_next_one_is_whole(world, monkeypatch):
 
     monkeypatch.setattr(export, "save_file", is_full)
     with pytest.raises(CheckpointError, match="No space left"):
-        run.pretrain(plan(folder, asked, "whole"), str)
+        trained(folder, asked, "whole", str)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
     assert not [path for path in model.parent.iterdir() if "new" in path.name]
 
@@ -214,7 +199,7 @@ def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
         optimizer={"learning_rate": 1e30, "clip_norm": 0, "warmup_rate": 0},
     )
     with pytest.raises(TrainingError, match="checkpoint of step 0 is good"):
-        run.pretrain(plan(folder, wild, "wild"), str)
+        trained(folder, wild, "wild", str)
     kept = read_latest(folder / "wild" / "checkpoints")
     assert kept.step == 0
     assert all(np.isfinite(values).all() for values in kept.state.values())
@@ -235,7 +220,7 @@ def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch)
         run, "save_checkpoint", lambda *a: (saved.append(a[0].step), save(*a))
     )
     with pytest.raises(TrainingError, match="checkpoint of step 6 is good"):
-        run.pretrain(run_of_one_phase(world, tmp_path), str)
+        trained_in_one_phase(world, tmp_path)
     assert saved == [0, 6]
     assert read_latest(tmp_path / "checkpoints").step == 6
 
@@ -246,30 +231,23 @@ def test_text_that_cannot_be_measured_ends_no_run(world, tmp_path, monkeypatch):
 
     monkeypatch.setattr(run.HeldOut, "scores", refuse)
     said = []
-    assert run.pretrain(run_of_one_phase(world, tmp_path), said.append) is not None
+    assert trained_in_one_phase(world, tmp_path, said.append) is not None
     assert said[-2] == "held out: There is no word to hide."
     assert rows_of(tmp_path)[-1]["held_out_loss"] == ""
-
-
-def pretrain(folder, name, *options):
-    (folder / "settings.json").write_text(json.dumps(options[0].to_dict()))
-    given = ["--config", f"{folder}/settings.json", "--out", f"{folder}/{name}"]
-    return CliRunner().invoke(main, ["pretrain", *given, *map(str, options[1:])])
 
 
 def test_the_precision_is_settled_when_a_run_begins(world, tmp_path, monkeypatch):
     folder, plain, _, _ = world
     asked = dataclasses.replace(plain, precision="auto")
-    there = run.RunPlan(
-        asked, [folder / "text.txt"], tmp_path, folder / "whole" / "corpus"
-    )
-    monkeypatch.setattr(run_folder, "chosen_precision", lambda _: "bfloat16")
-    assert run.pretrain(there, str, lambda: True) is None
+    stopped = str, lambda: True
+    words = folder / "whole" / "corpus"
+    monkeypatch.setattr(run, "chosen_precision", lambda _: "bfloat16")
+    assert trained(folder, asked, tmp_path, *stopped, cache=words) is None
     settled = json.loads((tmp_path / "settings.json").read_text())
     assert settled["precision"] == "bfloat16"
     # On another machine the same run goes on as it began.
-    monkeypatch.setattr(run_folder, "chosen_precision", lambda _: "float32")
-    assert run.pretrain(there, str, lambda: True) is None
+    monkeypatch.setattr(run, "chosen_precision", lambda _: "float32")
+    assert trained(folder, asked, tmp_path, *stopped, cache=words) is None
 
 
 def test_a_run_with_other_settings_is_refused_by_their_names(world):
@@ -277,18 +255,17 @@ def test_a_run_with_other_settings_is_refused_by_their_names(world):
     corpus = asked.to_dict()["corpus"]
     other = samples.settings(samples.ONE_LAYER, corpus=corpus, seed=4, dropout=0.1)
     with pytest.raises(TrainingError, match="other values of dropout, seed"):
-        run.pretrain(plan(folder, other, "whole"), str)
+        trained(folder, other, "whole", str)
     quiet = samples.settings(samples.ONE_LAYER, corpus=corpus, report_steps=9)
-    assert run.pretrain(plan(folder, quiet, "whole"), str) is not None
+    assert trained(folder, quiet, "whole", str) is not None
 
 
 def test_a_run_with_other_text_is_refused(world):
     folder, asked, _, _ = world
     before = read_latest(folder / "whole" / "checkpoints")
     samples.write_text(folder / "other.txt", seed=5)
-    other = run.RunPlan(asked, [folder / "other.txt"], folder / "whole")
     with pytest.raises(TrainingError, match=r"step 13 belongs to other data.*--out"):
-        run.pretrain(other, str)
+        run.pretrain(asked, [folder / "other.txt"], folder / "whole", str)
     assert read_latest(folder / "whole" / "checkpoints").step == before.step
 
 
@@ -297,48 +274,29 @@ def test_a_run_whose_words_were_learnt_anew_is_refused(world, tmp_path):
     sizes = {**samples.ONE_LAYER, "vocab_size": 64}
     asked = samples.settings(sizes, corpus={"held_out_rate": 0.2})
     out = tmp_path / "run"
-    first = run.RunPlan(asked, [folder / "text.txt"], out, stop_after_seconds=0)
-    assert run.pretrain(first, str) is None
+    assert trained(folder, asked, out, stop_after_seconds=0) is None
     (words,) = (out / "corpus").glob("*/vocab.txt")
     pieces = words.read_text().split("\n")
     pieces[-3:-1] = pieces[-2:-4:-1]
     words.write_text("\n".join(pieces))
     with pytest.raises(TrainingError, match="step 0 belongs to other data"):
-        run.pretrain(first, str)
-
-
-def test_text_without_two_tokens_in_a_row_is_refused(world, tmp_path):
-    _, asked, _, _ = world
-    (tmp_path / "text.txt").write_text("cat\n\ndog\n\nbird\n\nfish\n")
-    with pytest.raises(TrainingError, match="no sequence of two tokens"):
-        run.pretrain(plan(tmp_path, asked, "run"), str)
+        trained(folder, asked, out, stop_after_seconds=0)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(world):
     folder, asked, _, _ = world
     (folder / "file").write_text("")
     with pytest.raises(TrainingError, match="folder file cannot be written"):
-        run.pretrain(plan(folder, asked, "file"), str)
-
-
-def test_the_command_ends_in_one_sentence_for_bad_input(world):
-    folder, asked, _, _ = world
-    (folder / "empty.txt").write_text("\n\n")
-    for name, part in (
-        ("empty.txt", "no text in the corpus"),
-        ("absent.txt", "absent.txt cannot be read"),
-    ):
-        result = pretrain(folder, "no", asked, "--corpus", folder / name)
-        assert result.exit_code == 2
-        assert part in result.stderr
-        assert "Traceback" not in result.stderr
+        trained(folder, asked, "file", str)
 
 
 def test_the_command_can_stop_after_encoding_and_takes_several_files(world):
     folder, asked, _, _ = world
     files = [folder / "text.txt", samples.write_text(folder / "second.txt", seed=2)]
-    options = ("--prepare-only", "--cache", folder / "both", "--corpus", *files)
-    result = pretrain(folder, "new", asked, *options)
+    (folder / "settings.json").write_text(json.dumps(asked.to_dict()))
+    options = ["--config", folder / "settings.json", "--out", folder / "new"]
+    options += ["--prepare-only", "--cache", folder / "both", "--corpus", *files]
+    result = CliRunner().invoke(main, ["pretrain", *map(str, options)])
     assert result.exit_code == 0, result.output
     encoded = Path(result.stdout.splitlines()[-1])
     assert encoded.parent == folder / "both"
@@ -354,18 +312,14 @@ def checkpoint(step):
 
 def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
     assert read_latest(tmp_path / "none") is None
+    (tmp_path / ".step-x7").mkdir()  # of a process that was killed while it wrote
     save_checkpoint(checkpoint(7), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000007"]
     read = read_latest(tmp_path)
     assert (read.step, read.fingerprint) == (7, "f")
     for name, values in checkpoint(7).state.items():
         assert (read.state[name] == values).all()
         assert read.state[name].shape == values.shape
-
-
-def test_what_a_killed_process_left_half_written_is_cleared_away(tmp_path):
-    (tmp_path / ".step-x7").mkdir()
-    save_checkpoint(checkpoint(5), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["step-000000005"]
 
 
 def test_a_full_disk_leaves_the_checkpoints_before(tmp_path, monkeypatch):
@@ -414,8 +368,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(world, tmp_path)
     out = shutil.copytree(folder / "whole", tmp_path / "whole")
     damage(out / "checkpoints" / "step-000000013")
     said, cache = [], folder / "whole" / "corpus"
-    again = run.RunPlan(asked, [folder / "text.txt"], out, cache)
-    assert run.pretrain(again, said.append) == out / "model"
+    assert trained(folder, asked, out, said.append, cache=cache) == out / "model"
     assert said[:2] == [
         "The checkpoint step-000000013 is damaged; taking the one before",
         "Going on after step 12",
@@ -450,10 +403,10 @@ def test_a_second_run_in_a_folder_waits_for_nobody_and_harms_nothing(world):
     before = {path: path.stat().st_mtime_ns for path in (folder / "whole").rglob("*")}
     refused = pytest.raises(TrainingError, match="under way in another process")
     with held(folder / "whole"), refused:
-        run.pretrain(plan(folder, asked, "whole"), str)
+        trained(folder, asked, "whole", str)
     after = {p: p.stat().st_mtime_ns for p in before if p.name != ".lock"}
     assert after == {p: t for p, t in before.items() if p.name != ".lock"}
-    assert run.pretrain(plan(folder, asked, "whole"), str) is not None  # let go again
+    assert trained(folder, asked, "whole", str) is not None  # let go again
 
 
 def test_a_corpus_encoded_with_other_settings_is_refused(world, tmp_path):
@@ -464,8 +417,7 @@ def test_a_corpus_encoded_with_other_settings_is_refused(world, tmp_path):
     def begun(out, **changes):
         corpus = dataclasses.replace(asked.corpus, **changes)
         other = dataclasses.replace(asked, corpus=corpus)
-        there = run.RunPlan(other, [encoded], tmp_path / out, stop_after_seconds=0)
-        return run.pretrain(there, str)
+        return run.pretrain(other, [encoded], tmp_path / out, str, stop_after_seconds=0)
 
     said = r"Received: held_out_rate=0\.3; encoded with: held_out_rate=0\.2"
     with pytest.raises(TrainingError, match=said):
@@ -497,3 +449,90 @@ def test_the_report_says_how_long_the_trainer_waited_for_text():
         report = trainer.run(batches, 0, 1, num_steps)
         assert least <= report.waiting_seconds <= report.seconds
         assert report.waiting_seconds > 0.5 * report.seconds
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A text, and settings of two phases that fit it."""
+    return samples.text_and_settings(tmp_path)
+
+
+def weighed(asked, **weights):
+    """The same settings with weights of files for the second phase."""
+    second = dataclasses.replace(asked.phases[1], weights=weights)
+    return dataclasses.replace(asked, phases=(asked.phases[0], second))
+
+
+def test_a_refused_run_is_corrected_in_the_same_folder(begun, tmp_path):
+    text, asked = begun
+    folder = tmp_path / "run"
+    absent = weighed(asked, **{"absent.txt": 2.0})
+    with pytest.raises(TrainingError, match=r"Received: absent\.txt"):
+        run.pretrain(absent, [text], folder, str)
+    with pytest.raises(TrainingError, match="Received: 77"):
+        run.pretrain(asked, [text], folder, str, num_devices=77)
+    (encoded,) = (folder / "corpus").iterdir()
+    before = (encoded / "tokens.bin").stat().st_mtime_ns
+    # With other settings than those that were refused, and the text as it is.
+    other = dataclasses.replace(asked, seed=5, phases=asked.phases[:1])
+    model = run.pretrain(other, [text], folder, str)
+    assert model == folder / "model"
+    assert (encoded / "tokens.bin").stat().st_mtime_ns == before
+    assert json.loads((folder / "settings.json").read_text())["seed"] == 5
+    with pytest.raises(TrainingError, match="other values of phases, seed"):
+        run.pretrain(asked, [text], folder, str)
+
+
+def test_settings_that_were_refused_settle_no_precision(tmp_path, monkeypatch):
+    asked = samples.settings(precision="auto")
+    monkeypatch.setattr(run, "chosen_precision", lambda _: "float32")
+    settled = run.with_precision(asked, tmp_path)
+    run.claim_folder(tmp_path, settled)
+    monkeypatch.setattr(run, "chosen_precision", lambda _: "bfloat16")
+    assert run.with_precision(asked, tmp_path).precision == "bfloat16"
+
+
+def test_a_later_phase_without_text_is_refused_before_the_first_step(begun, tmp_path):
+    text, asked = begun
+    wrong = weighed(asked, **{"text.txt": 0.0})
+    with pytest.raises(TrainingError, match="two tokens in phase 2"):
+        run.pretrain(wrong, [text], tmp_path / "run", str)
+    assert read_latest(tmp_path / "run" / "checkpoints") is None
+
+
+def test_a_phase_is_saved_before_the_next_one_begins(begun, tmp_path, monkeypatch):
+    text, asked = begun
+    seldom = dataclasses.replace(asked, checkpoint_steps=1000)
+    steps = run.Trainer.run
+
+    def fails_in_the_second(trainer, batches, phase_index, *arguments):
+        if phase_index == 1:
+            raise TrainingError("There is no memory left.")
+        return steps(trainer, batches, phase_index, *arguments)
+
+    monkeypatch.setattr(run.Trainer, "run", fails_in_the_second)
+    with pytest.raises(TrainingError, match="no memory"):
+        run.pretrain(seldom, [text], tmp_path / "run", str)
+    assert read_latest(tmp_path / "run" / "checkpoints").step == 8
+
+
+def test_several_machines_need_an_encoded_text_and_a_precision(
+    begun, tmp_path, monkeypatch
+):
+    text, asked = begun
+    out = tmp_path / "run"
+    monkeypatch.setattr(run, "join_hosts", lambda: None)
+    monkeypatch.setattr(run, "has_hosts", lambda: True)
+    with pytest.raises(TrainingError, match=r"encoded once.*--prepare-only"):
+        run.pretrain(asked, [text], out, str)
+    assert not out.exists()
+    unsettled = dataclasses.replace(asked, precision="auto")
+    with pytest.raises(TrainingError, match="Received: precision=auto"):
+        run.with_precision(unsettled, out)
+
+
+def test_nothing_is_trained_on_openvino(begun, monkeypatch):
+    _, asked = begun
+    monkeypatch.setattr(keras.backend, "backend", lambda: "openvino")
+    with pytest.raises(TrainingError, match="KERAS_BACKEND=openvino"):
+        Trainer(asked, len(samples.VOCABULARY))

@@ -147,8 +147,9 @@ def test_graphs_of_trainings_that_are_over_are_let_go():
     assert other() is not None
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.25])
-@pytest.mark.parametrize("axes", [None, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("rate", "axes"), [(0.0, None), (0.25, 2), (0.0, 3), (0.25, 4)]
+)
 def test_attention_in_training_is_the_plain_one_that_dropped_the_same(rate, axes):
     config = dataclasses.replace(CONFIG, attention_probs_dropout_prob=rate)
     plain, fast = pair_of(lambda: SelfAttention(config, dtype="float64"))

@@ -15,21 +15,17 @@ from click.testing import CliRunner
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
-from bertviz_core.pretrain import prepare
 from bertviz_core.pretrain.corpus import (
+    Stopped,
     encoded_parts,
     held_out_documents,
     joined,
     open_corpus,
-    write_corpus,
-)
-from bertviz_core.pretrain.prepare import (
-    Stopped,
     open_prepared,
     prepare_corpus,
     read_paragraphs,
-    sentences_by_document,
     train_vocabulary,
+    write_corpus,
 )
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
@@ -41,13 +37,14 @@ def test_blank_lines_part_documents_and_lines_are_paragraphs(tmp_path):
     path, packed = tmp_path / "text.txt", tmp_path / "text.txt.xz"
     path.write_text(TEXT, encoding="utf-8")
     packed.write_bytes(lzma.compress(TEXT.encode()))
-    expected = [(0, "One line."), (0, "Another line."), (1, "Second document.")]
+    expected = [("One line.", 0), ("Another line.", 0), ("Second document.", 1)]
     assert list(read_paragraphs(path)) == list(read_paragraphs(packed)) == expected
 
 
 def encode(documents, folder, names=("a",), rate=0.1):
     words = samples.tokenizer()
-    return write_corpus(iter(documents), list(names), words, samples.kept(rate), folder)
+    sentences = samples.owned(documents)
+    return write_corpus(sentences, list(names), words, samples.kept(rate), folder)
 
 
 def prepare_in(folder, paths, asked=None, say=str, **options):
@@ -78,7 +75,7 @@ def test_what_is_no_text_is_refused_by_name(tmp_path, name, content, message):
     assert name in str(caught.value)
 
 
-def test_a_learned_vocabulary_is_lower_case_complete_and_no_larger_than_asked():
+def test_a_learned_vocabulary_is_complete_but_for_case_and_rare_characters():
     texts = ["The cats sat, the cat sat.", "我喝茶。", "Cats SAT on Mats"] * 5
     pieces = train_vocabulary(texts, 70, lower_case=True)
     assert pieces[:5] == SPECIAL_TOKENS
@@ -87,9 +84,6 @@ def test_a_learned_vocabulary_is_lower_case_complete_and_no_larger_than_asked():
     assert not {"The", "Cats", "喝茶"} & set(pieces)
     with pytest.raises(TrainingError, match="vocab_size=20"):
         train_vocabulary(["words"], 20, True)
-
-
-def test_a_learned_vocabulary_leaves_rare_characters_out_when_told():
     texts = ["aaaa bbbb abab"] * 9 + ["q"]
     assert "q" in train_vocabulary(texts, 64, True)
     assert "q" not in train_vocabulary(texts, 64, True, max_characters=2)
@@ -126,25 +120,17 @@ def test_too_little_text_or_room_is_told_and_leaves_nothing(
 
 def test_parts_and_long_documents_are_encoded_as_they_are_asked_for(encoded):
     documents, whole, _ = encoded
-    numbered = [(i % 2, sentences) for i, sentences in enumerate(documents)]
-    parts = list(encoded_parts(numbered, samples.tokenizer(), 7))
+    sentences = samples.owned((i % 2, d) for i, d in enumerate(documents))
+    parts = list(encoded_parts(sentences, samples.tokenizer(), 7))
     assert {len(rows) for _, rows in parts[:-1]} == {7}
     tokens = np.concatenate([tokens for tokens, _ in parts])
     assert (tokens == whole.tokens).all()
     for name, values in joined([rows for _, rows in parts]).items():
         assert (values == getattr(whole, name)).all(), name
-    asked = []
-
-    def sentences():
-        for index in range(50):
-            asked.append(index)
-            yield "the cat purrs."
-
-    parts = encoded_parts([(0, sentences())], samples.tokenizer(), 7)
-    next(parts)
-    assert len(asked) == 7
-    assert len(list(parts)) == 7
-    assert len(asked) == 50
+    # Read as they are asked for.
+    waiting = iter(sentences)
+    next(encoded_parts(waiting, samples.tokenizer(), 7))
+    assert len(list(waiting)) == len(sentences) - 7
 
 
 def test_an_encoded_corpus_holds_every_sentence_in_its_place(encoded):
@@ -162,21 +148,6 @@ def test_an_encoded_corpus_holds_every_sentence_in_its_place(encoded):
         # A share is kept for evaluation.
         assert made.is_held_out.sum() == 4
         assert (made.is_held_out == corpus.is_held_out).all()
-
-
-def test_sentences_are_read_as_they_are_asked_for():
-    read = []
-
-    def paragraphs():
-        for number, text in enumerate(["One. Two.", "Three.", "Four."]):
-            read.append(text)
-            yield number // 2, text
-
-    documents = sentences_by_document(paragraphs())
-    assert next(next(documents)) == "One."
-    assert read == ["One. Two."]
-    found = [list(sentences) for sentences in sentences_by_document(paragraphs())]
-    assert found == [["One.", "Two.", "Three."], ["Four."]]
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone", "layout"])
@@ -263,8 +234,8 @@ def test_a_single_document_is_refused_before_words_are_learnt_or_encoded(
 ):
     path = tmp_path / "a.txt"
     path.write_text(text)
-    monkeypatch.setattr(prepare, "train_vocabulary", None)
-    monkeypatch.setattr(prepare, "write_corpus", None)
+    monkeypatch.setattr(corpora, "train_vocabulary", None)
+    monkeypatch.setattr(corpora, "write_corpus", None)
     words, said = samples.tokenizer() if is_given else None, []
     with pytest.raises(TrainingError, match=message):
         prepare_in(tmp_path, [path], say=said.append, words=words)
@@ -340,7 +311,7 @@ def test_encoding_alone_stops_by_a_signal_and_leaves_nothing(tmp_path, monkeypat
         if str(text).startswith("Reading"):
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(prepare, "train_vocabulary", lambda *_: samples.VOCABULARY)
+    monkeypatch.setattr(corpora, "train_vocabulary", lambda *_: samples.VOCABULARY)
     monkeypatch.setattr(click, "echo", echo_and_stop)
     options = ["--config", f"{tmp_path}/settings.json", "--out", f"{tmp_path}/run"]
     try:
