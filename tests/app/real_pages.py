@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.engine.questions import Question
 from pages.shared.engine import client
-from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -61,6 +60,28 @@ def finished(app: AppTest, *, may_fail: bool = False) -> AppTest:
         app.run()
         assert not app.exception
     return app if may_fail else checked(app)
+
+
+def let_jobs_end(app: AppTest, end: float) -> None:
+    """Waits for the jobs that a page shows, so that it runs once after them.
+
+    To run it again and again beside them would take the time that they need.
+
+    Args:
+        app: a page that has run; where it shows no job, this waits a moment only.
+        end: on the clock of `time.monotonic`; waits no longer.
+    """
+    jobs = [
+        app.session_state[button.key.removesuffix("_cancel")].job_id
+        for button in app.button
+        if (button.key or "").startswith("job_") and button.key.endswith("_cancel")
+    ]
+    time.sleep(0.02)
+    engine = client()
+    while not all(engine.job(job).is_finished for job in jobs):
+        if time.monotonic() > end:
+            return
+        time.sleep(0.02)
 
 
 def answer(question: Question) -> Any:

@@ -1,91 +1,100 @@
-"""The attention page: what it opens on, its questions, what it says of odd texts."""
+"""The attention page: what it opens on, its pictures, its files, its comparisons."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import dataclasses
+import html
+import itertools
 import json
-import time
-from pathlib import Path
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from tokenizers import BertWordPieceTokenizer
 
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
+from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.head_profiles import NamedHead
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.model_tasks import forward_count
-from bertviz_core.experiments.attention_matrix import named_heads, profile_heads
-from bertviz_core.trace import ModelEntry, Texts
-from pages.attention import controls, profile
+from bertviz_core.experiments.attention_matrix import (
+    attention_matrix,
+    compare_heads,
+    named_heads,
+    profile_heads,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_export import attention_columns
+from bertviz_core.figures.attention_svg import heatmap_svg
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails
+from bertviz_core.figures.attention_view import AttentionView
+from bertviz_core.figures.color_scales import SHARES
+from bertviz_core.figures.svg import escaped
+from bertviz_core.trace import ModelEntry, Texts, Trace
+from pages.attention import (
+    combined,
+    controls,
+    difference,
+    downloads,
+    maps,
+    matrix,
+    pictures,
+    profile,
+)
+from pages.attention.canvas import Look
+from pages.attention.controls import CANVAS, METHODS
 from pages.shared.engine import client
-from tests.app.waiting import let_jobs_end
-from tests.core.checkpoint_copies import HF
+from pages.shared.markdown import spoken
+from tests.app import real_pages
+from tests.app.chinese_model import write_chinese_model
+from tests.app.real_pages import checked, open_page, said, specs
+from tests.core.checkpoint_copies import HF, hf_copy
+from tests.payloads import unpacked
 
-ROOT = Path(__file__).parents[2]
 MODEL = "bert-mini-en"
 TEXT = "The dog chased the cat because [MASK] was angry."
 SHORT = "We like tea."
 FIRST_HEAD = {"attention_layer": "1", "attention_head": "1"}
 UNTOUCHED = {"attention_layer": "", "attention_head": ""}
-DEADLINE_SECONDS = 180.0
 LIGHT = "compare"  # a question that computes nothing until somebody types
-PANELS = (
-    *("profile", "combine", "arithmetic", "switch"),
-    *("maps", "patch", "sparse", "compare"),
-)
 
 
 def started(
     panel: str = LIGHT,
     state: dict[str, object] | None = None,
-    language: str = "English",
+    language: str = "en",
     **params: str | list[str],
 ) -> AppTest:
-    """Opens the page on its first head, with a question."""
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    usual = {"lang": language, "attention_panel": panel, "text": TEXT}
-    asked = {**usual, **FIRST_HEAD, **params}
-    for name, value in asked.items():
-        if value:
-            app.query_params[name] = value
-    for name, value in (state or {}).items():
-        app.session_state[name] = value
-    app.switch_page("pages/attention/attention.py").run()
-    assert not app.exception
-    return app
+    """Opens the page on its first head, with a question; waits for nothing."""
+    asked = {"attention_panel": panel, "text": TEXT, **FIRST_HEAD, **params}
+    given = {name: value for name, value in asked.items() if value}
+    return open_page("attention", language, state=state, may_fail=True, **given)
 
 
 def ask(panel: str = LIGHT, *state: dict[str, object], **params: Any) -> AppTest:
     """The same; waits for its jobs, and nothing goes wrong."""
-    app = finished(started(panel, *state, **params))
-    assert not [error.value for error in app.error]
-    return app
+    return checked(finished(started(panel, *state, **params)))
 
 
 def finished(app: AppTest, start: str = "") -> AppTest:
     """Waits until no job is on its way; starts one before."""
     if start:
         app.button(key=f"job_attention_{start}_start").click().run()
-    end = time.monotonic() + DEADLINE_SECONDS
-    while any((one.key or "").endswith("_cancel") for one in app.button):
-        assert time.monotonic() < end
-        let_jobs_end(app, end)
-        app.run()
-    assert not app.exception
-    return app
-
-
-def said(app: AppTest) -> str:
-    pieces = [*app.markdown, *app.caption, *app.info, *app.warning]
-    return "\n".join(piece.value for piece in pieces)
+    return real_pages.finished(app, may_fail=True)
 
 
 def traces(app: AppTest) -> list[dict]:
     """What each figure draws first."""
-    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-    return [spec["data"][0] for spec in specs]
+    return [spec["data"][0] for spec in specs(app)]
 
 
-def maps(app: AppTest) -> list[np.ndarray]:
+def drawn_maps(app: AppTest) -> list[np.ndarray]:
     return [np.array(one["z"], float) for one in traces(app) if "z" in one]
 
 
@@ -116,6 +125,7 @@ def told(monkeypatch):
 
 def test_the_page_opens_on_the_head_with_the_most_to_show_and_says_why():
     app = ask(**UNTOUCHED, model=MODEL)
+    assert app.title[0].value == "Attention"
     (telling,) = [
         one
         for one in client().ask(named_heads)(MODEL, Texts(TEXT))
@@ -128,8 +138,6 @@ def test_the_page_opens_on_the_head_with_the_most_to_show_and_says_why():
     numbers = [box.proto.placeholder.split(" ")[0] for box in boxes]
     assert (head_of(app), "·".join(numbers)) == ((None, None), place)
     assert not {*FIRST_HEAD} & {*app.query_params}
-    app = started(language="中文", **UNTOUCHED, model=MODEL)
-    assert f"首先打开的是头 {place}" in said(app)
 
 
 def test_a_head_that_nobody_chose_follows_the_text_and_a_chosen_one_stays(told):
@@ -154,7 +162,7 @@ def test_a_head_that_nobody_chose_follows_the_text_and_a_chosen_one_stays(told):
 def test_a_head_in_the_address_wins_also_the_first_one_and_half_of_one(told):
     assert "opens first" not in said(ask())
     assert head_of(ask(**UNTOUCHED | {"attention_head": "6"})) == (1, 6)
-    for nonsense in ("99", "x", "-1"):
+    for nonsense in ("99", "x"):
         app = ask(**UNTOUCHED | {"attention_layer": nonsense})
         assert "Head 3·2 opens first" in said(app)
 
@@ -172,14 +180,6 @@ def test_a_head_that_a_smaller_model_lacks_gives_way():
     app.selectbox(key="model").set_value(str(HF)).run()
     assert head_of(app) == (None, None)
     assert app.selectbox(key="attention_method").value == "mean"
-
-
-@pytest.mark.parametrize("panel", PANELS)
-def test_every_panel_opens_from_a_link(panel):
-    app = started(panel, language="中文")
-    assert not app.error
-    assert app.title[0].value == "注意力"
-    assert app.get_by_key("attention_panel").value == panel
 
 
 def test_odd_texts_end_in_a_sentence():
@@ -215,3 +215,606 @@ def test_changing_language_and_head_never_runs_the_network_again():
     app.get_by_key("lang").set_value("中文").run()
     assert not app.exception
     assert client().ask(forward_count)() == before
+
+
+OPEN_BOX = ("compare", {"attention_downloads": True})
+CAT = 6  # [CLS] the dog chase ##d the cat
+
+
+@dataclass
+class Drawn:
+    """The pictures of a page, newest last, and what its visitor chose in them."""
+
+    views: list[AttentionView] = field(default_factory=list)
+
+    @property
+    def last(self) -> AttentionView:
+        return self.views[-1]
+
+    def choose(self, app: AppTest, **chosen: object) -> AttentionView:
+        """What the component would send, and the picture that answers it."""
+        selection = {"layer": 0, "head": 0, "from": None, "to": None, "turn": 1}
+        selection["text"] = self.last.text_key
+        app.session_state[CANVAS] = {"selection": {**selection, **chosen}}
+        app.run()
+        assert not app.exception
+        return self.last
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """In place of the canvas, which needs a browser."""
+    seen = Drawn()
+    monkeypatch.setattr(
+        pictures, "attention_canvas", lambda view, *_, **__: seen.views.append(view)
+    )
+    return seen
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """What makes the files of a page, by their names; a click has no session."""
+    files = {}
+
+    def keep(label, data, *, file_name, **rest):
+        files[file_name] = data
+
+    monkeypatch.setattr("streamlit.download_button", keep)
+    monkeypatch.setattr(downloads, "download_svg", keep)
+    return files
+
+
+def attention() -> np.ndarray:
+    trace = client().ask(Trace.only)(MODEL, Texts(TEXT), ("attention_probs",))
+    return np.asarray(trace.attention_probs)
+
+
+def filtered(matrix: np.ndarray, **options: bool) -> np.ndarray:
+    tokenized = client().ask(Explorer.tokenize)(MODEL, TEXT)
+    return show_attention(matrix, tokenized, AttentionOptions(**options)).values
+
+
+def test_what_is_shown_is_named_and_what_it_does_not_ask_for_is_switched_off(drawn):
+    app = ask(attention_layer="3", attention_head="5")
+    for method, asks in METHODS.items():
+        app.selectbox(key="attention_method").set_value(method).run()
+        view, columns = drawn.last, attention_columns(drawn.last)
+        is_head = method == "head"
+        assert ("layer 3, head 5" in view.name) == is_head
+        assert ("layer 3, head 5" in heatmap_svg(view)) == is_head
+        assert ("3" in view.name) == (asks[0] or method == "chosen")
+        assert ("layer" in columns, "head" in columns) == asks
+        assert set(columns["shown"]) == {view.name}
+        boxes = (app.selectbox(key=f"attention_{name}") for name in ("layer", "head"))
+        assert tuple(not box.proto.disabled for box in boxes) == asks
+
+
+def test_filters_are_named_where_they_work(drawn):
+    app = ask(attention_hide_special="true", attention_merge_words="true")
+    assert drawn.last.measured.filters == (
+        "pieces merged into words",
+        "[CLS] and [SEP] hidden",
+        "what is left keeps its value: rows add up to less",
+    )
+    app.toggle(key="attention_renormalise").set_value(True).run()
+    *_, last = drawn.last.measured.filters
+    assert "not the model's own numbers" in last
+    assert escaped(last) in heatmap_svg(drawn.last)
+    app.toggle(key="attention_hide_special").set_value(False).run()
+    app.toggle(key="attention_renormalise").set_value(False).run()
+    app.selectbox(key="attention_method").set_value("norms").run()
+    (said,) = drawn.last.measured.filters
+    assert "lengths added" in said
+
+
+def test_a_number_is_called_what_it_is(drawn):
+    app = ask(attention_cut_off="weight")
+    for method, renormalise, unit in (
+        ("norms", False, "length"),
+        ("norms", True, "share of length"),
+        ("value_zeroing", False, "share of change"),
+        ("head", True, "weight"),
+    ):
+        app.selectbox(key="attention_method").set_value(method)
+        app.toggle(key="attention_renormalise").set_value(renormalise).run()
+        view, is_length = drawn.last, unit == "length"
+        assert set(attention_columns(view)["unit"]) == {unit}
+        assert (view.top == 1) is not is_length
+        (slider,) = app.slider
+        cut = "least_share" if is_length else "least_weight"
+        assert slider.key == f"attention_{cut}"
+
+
+def test_the_link_says_how_the_pictures_are_drawn(drawn):
+    app = ask()
+    assert "attention_drawn" not in app.query_params
+    drawn.choose(app, scale="row", lying=True, threshold=0.125, heads=[0, 3])
+    link = "row_lying_0.125_1-4"
+    assert app.query_params["attention_drawn"] in (link, [link])
+    app = ask(attention_drawn=link)
+    view = drawn.last
+    assert (view.scale, view.is_lying, view.threshold) == ("row", True, 0.125)
+    assert view.heads == (0, 3)
+    # Back at the defaults, the link is short.
+    drawn.choose(app, scale="linear", lying=False, threshold=0.05, heads=[])
+    assert "attention_drawn" not in app.query_params
+    # Nonsense from a browser is not drawn.
+    view = drawn.choose(app, scale="cubic", heads=[99], **{"from": -3, "to": "x"})
+    assert (view.scale, view.heads) == ("linear", ())
+    assert (view.from_token, view.to_token) == (None, None)
+
+
+def test_a_link_asks_for_nothing_that_is_not_there(drawn):
+    broken = ("row", "cube_lying_0.1_", "row_lying_x_", "row_lying_0.1_1-")
+    for link in ("", *broken, "row_lying_٣_"):
+        assert Look.of_link(link) == Look()
+    assert Look.of_link("log_standing_9.5_900") == Look("log", False, 1.0, (899,))
+    ask(attention_drawn="log_standing_9.5_900-2")
+    assert drawn.last.heads == (1,)
+    ask(attention_drawn="cube_lying_0.1_")
+    assert drawn.last.scale == "linear"
+
+
+def test_a_locked_token_stays_itself_until_the_text_is_another(drawn):
+    app = ask()
+    assert drawn.last.tokens[CAT] == "cat"
+    assert drawn.choose(app, **{"from": CAT, "to": 0}).from_token == CAT
+    app.toggle(key="attention_hide_special").set_value(True).run()
+    # [CLS] is not there to be locked.
+    assert (drawn.last.from_token, drawn.last.to_token) == (CAT - 1, None)
+    app.toggle(key="attention_hide_special").set_value(False).run()
+    app.selectbox(key="attention_layer").set_value(3).run()
+    found = drawn.last.layer, drawn.last.from_token, drawn.last.to_token
+    assert found == (2, CAT, 0)
+    type_text(app, "Look: " + TEXT)
+    assert (drawn.last.from_token, drawn.last.to_token) == (None, None)
+
+
+def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
+    app = ask(attention_method="norms", attention_layer="2")
+    lengths = client().ask(attention_matrix)(MODEL, Texts(TEXT), "norms", 1, 0)
+    assert drawn.last.top == pytest.approx(float(lengths.max()))
+    app.selectbox(key="attention_cut_off").set_value("weight").run()
+    app.slider(key="attention_least_share").set_value(0.5).run()
+    expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
+    np.testing.assert_array_equal(drawn.last.matrix, expected)
+    assert "nothing below 50% of the largest" in drawn.last.measured.filters
+
+
+def test_the_maximum_of_words_is_a_weight_that_a_head_gives_to_a_word(drawn):
+    ask(attention_method="max", attention_merge_words="true")
+    heads = np.concatenate(attention())
+    words = [filtered(head, merge_words=True) for head in heads]
+    assert len(words[0]) < heads.shape[-1]
+    np.testing.assert_allclose(drawn.last.matrix, np.max(words, axis=0), atol=1e-6)
+    assert drawn.last.top == 1
+
+
+def test_a_click_alone_leaves_what_was_put_together(drawn):
+    app = ask(attention_method="rollout", attention_layer="3")
+    method = app.selectbox(key="attention_method")
+    for change in ({"to": CAT}, {"scale": "log"}, {"threshold": 0.2}):
+        drawn.choose(app, layer=2, **change)
+        assert (method.value, drawn.last.layer) == ("rollout", 2)
+    drawn.choose(app, layer=4, chosenAt=1000)
+    method = app.selectbox(key="attention_method")
+    assert (method.value, drawn.last.layer) == ("head", 4)
+    method.set_value("rollout").run()
+    # A lock is no choice of a head; a click on the head in the frame is one.
+    for turn, (moment, expected) in enumerate(((1000, "rollout"), (2000, "head"))):
+        drawn.choose(app, layer=4, chosenAt=moment, to=CAT, turn=turn + 2)
+        assert app.selectbox(key="attention_method").value == expected
+    assert drawn.last.to_token == CAT
+    # Of a larger model that was shown in another tab, or forged.
+    assert drawn.choose(app, layer=99, head=-7, chosenAt=3000, turn=4).layer == 5
+
+
+def test_the_piece_in_focus_once_chosen_is_the_locked_row_of_who_comes(drawn):
+    ask()
+    assert drawn.last.from_token is None
+    app = ask(token=str(CAT + 1))
+    assert drawn.last.from_token == CAT
+    drawn.choose(app, to=2)  # unlocked by hand, it stays so
+    assert (drawn.last.from_token, drawn.last.to_token) == (None, 2)
+
+
+@pytest.mark.parametrize(("looks", "seen"), [("first", "second"), ("second", "both")])
+def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
+    first, second = "She took the book to the library.", "It was old."
+    ask(
+        text=first,
+        pair=second,
+        attention_from_segment=looks,
+        attention_to_segment=seen,
+    )
+    segments = client().ask(Explorer.tokenize)(MODEL, first, second).token_type_ids
+    of = {"first": segments == 0, "second": segments == 1, "both": segments >= 0}
+    whole = client().ask(attention_matrix)(MODEL, Texts(first, second), "head", 0, 0)
+    expected = np.where(np.outer(of[looks], of[seen]), whole, 0)
+    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
+    assert expected.any()
+    assert (expected == 0).any()
+    who, whom, *_ = drawn.last.measured.filters
+    assert who == f"only the {looks} text looks"
+    assert (whom == "only the second text is looked at") == (seen == "second")
+
+
+def test_small_weights_are_left_out(drawn):
+    whole = attention()[0, 0]
+    app = ask(attention_cut_off="weight")
+    app.slider(key="attention_least_weight").set_value(0.1).run()
+    expected = np.where(whole >= 0.1, whole, 0)
+    assert 0 < np.count_nonzero(expected) < whole.size
+    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
+    # The largest of a row, until they reach a share.
+    app.selectbox(key="attention_cut_off").set_value("mass").run()
+    app.slider(key="attention_mass").set_value(0.6).run()
+    expected = np.zeros_like(whole)
+    for row, kept in zip(whole, expected, strict=True):
+        for column in np.argsort(-row):
+            kept[column] = row[column]
+            if kept.sum() >= 0.6:
+                break
+    assert np.count_nonzero(expected) < whole.size
+    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
+
+
+def test_added_heads_stay_with_the_head_that_they_were_added_to(drawn):
+    app = ask()
+    drawn.choose(app, scale="log", heads=[0, 3])
+    app.toggle(key="attention_hide_special").set_value(True).run()
+    assert drawn.last.heads == (0, 3)
+    for key in ("attention_head", "attention_layer"):
+        app.selectbox(key=key).set_value(6).run()
+        assert (drawn.last.scale, drawn.last.heads) == ("log", ())
+        drawn.choose(app, scale="log", layer=0, head=5, heads=[0, 3])
+        assert drawn.last.heads == ((0, 3) if key == "attention_head" else ())
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_filters_reach_the_grid_the_lines_and_the_saved_heads(
+    drawn, saved, monkeypatch, is_long
+):
+    options = {"hide_special": True, "renormalise": True}
+    expected = np.array(
+        [[filtered(head, **options) for head in layer] for layer in attention()]
+    )
+    if is_long:  # however few of its tokens are shown
+        monkeypatch.setattr(downloads, "_MOST_SAVED", len(expected[0, 0]))
+    ask(*OPEN_BOX, **{f"attention_{name}": "true" for name in options})
+    view = drawn.last
+    np.testing.assert_array_equal(view.thumbnails, grid_thumbnails(expected))
+    strongest = expected[0].max(axis=-1)
+    np.testing.assert_allclose(view.links.weights[..., 0], strongest, rtol=1e-5)
+    text = re.search(rb'id="payload">([^<]+)<', saved["attention.html"]()).group(1)
+    _, arrays = unpacked(base64.b64decode(text))
+    assert ("everyHead" in arrays) is not is_long
+    if not is_long:
+        heads = arrays["everyHead"].reshape(expected.shape)
+        np.testing.assert_array_equal(heads, expected.astype("float32"))
+
+
+def test_a_map_is_saved_with_what_it_says(saved):
+    kinds = ("exact", "mass")
+    boxes = {f"attention_map_{kind}_downloads": True for kind in kinds}
+    app = finished(started("maps", boxes))
+    name = "attention_map_exact"
+    title, told = "What each head causes: exact", "one head switched off"
+    (told,) = [one.value for one in app.caption if told in one.value]
+    page = saved[f"{name}.html"]().decode()
+    for text in (title, html.escape(spoken(told))):
+        assert text in page
+    assert f"<title>{title}</title>" in saved[f"{name}.svg"]()
+    assert "rank correlation" in page
+    assert all(metric.value in page for metric in app.metric[:2])
+    table = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
+    assert table[0] == "layer,head,change of the probability"
+    assert [row[:4] for row in table[1:4]] == ["1,1,", "1,2,", "1,3,"]
+
+
+@pytest.mark.parametrize(
+    ("panel", "name", "header", "rows"),
+    [
+        ("switch", "attention_switched_off", "when,answer,rank,probability", None),
+        ("arithmetic", "attention_softmax_row", "number,", "tokens"),
+        ("profile", "attention_named_heads", "head,", "names"),
+    ],
+)
+def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
+    ask(panel, {f"{name}_downloads": True})
+    first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
+    assert first.lower().startswith(header)
+    if rows is None:
+        assert {line.split(",")[0] for line in lines} == {"before", "after"}
+        return
+    found = client().ask(profile_heads)(MODEL, Texts(TEXT))
+    tokens = client().ask(Explorer.tokenize)(MODEL, TEXT).num_tokens
+    assert len(lines) == {"tokens": tokens, "names": len(found.names())}[rows]
+
+
+def test_words_of_several_pieces_have_a_bar(drawn):
+    ask(text="unbelievableness of it")
+    (start, size), *others = drawn.last.spans
+    tokens = client().ask(Explorer.tokenize)(MODEL, "unbelievableness").tokens
+    assert drawn.last.tokens[start : start + size] == tuple(tokens)[1:-1]
+    assert (size > 1, others) == (True, [])
+
+
+OTHER = TEXT.replace("dog", "horse")
+UPLOADED = {"uploaded_models": (ModelEntry(str(HF), "tiny", "upload"),)}
+
+
+@pytest.fixture
+def differences(monkeypatch):
+    """What the pictures of a difference show, in place of those, newest last."""
+    seen: list[AttentionView] = []
+    monkeypatch.setattr(
+        difference, "attention_canvas", lambda view, key, on_change: seen.append(view)
+    )
+    return seen
+
+
+def compare(other: str, text: str = TEXT, **params: Any):
+    return ask("compare", text=text, attention_compared_text=other, **params)
+
+
+def rows_of(text: str, pair: str | None = None, model: str = MODEL) -> np.ndarray:
+    return client().ask(attention_matrix)(model, Texts(text, pair), "head", 0, 0)
+
+
+def test_a_comparison_goes_through_the_filters_of_the_pictures(differences):
+    app = compare(OTHER, attention_hide_special="true", attention_renormalise="true")
+    options = AttentionOptions(hide_special=True, renormalise=True)
+    first, second = (
+        show_attention(
+            rows_of(text), client().ask(Explorer.tokenize)(MODEL, text), options
+        ).values
+        for text in (TEXT, OTHER)
+    )
+    shown = differences[-1]
+    np.testing.assert_allclose(shown.matrix, second - first, atol=1e-6)
+    assert shown.is_difference
+    assert shown.tokens.count("dog / horse") == 1
+    assert shown.name == "second minus first · layer 1, head 1"
+    assert shown.measured.unit == "difference in weight"
+    assert "[CLS] and [SEP] hidden" in shown.measured.filters
+    # The frame of the grid is around that head, and this is its picture.
+    assert shown.thumbnails.shape[:2] == (6, 8)
+    expected = grid_thumbnails((second - first)[None, None], is_difference=True)
+    np.testing.assert_array_equal(shown.thumbnails[0, 0], expected[0, 0])
+    sides = (MODEL, Texts(TEXT), MODEL, Texts(OTHER))
+    found = client().ask(compare_heads)(*sides)
+    layer, head = np.unravel_index(found.argmax(), found.shape)
+    assert f"Most: head {layer + 1}·{head + 1}, {found.max():.1%}" in said(app)
+
+
+def test_a_pair_is_compared_with_a_pair(differences):
+    first, second = ("She left.", "It was late."), ("She left.", "It was early.")
+    pairs = {"pair": first[1], "attention_compared_pair": second[1]}
+    compare(second[0], first[0], **pairs)
+    values = [rows_of(*texts) for texts in (first, second)]
+    np.testing.assert_allclose(differences[-1].matrix, values[1] - values[0], atol=1e-6)
+    tokenized = client().ask(Explorer.tokenize)(MODEL, *first)
+    np.testing.assert_array_equal(differences[-1].segments, tokenized.token_type_ids)
+
+
+def test_a_locked_token_of_a_difference_stays_with_its_text(differences):
+    app = compare(OTHER)
+    chosen = {"layer": 2, "head": 4, "from": 3, "to": None, "turn": 1}
+    chosen |= {"scale": "row", "text": differences[-1].text_key}
+    app.session_state["attention_difference"] = {"selection": chosen}
+    app.run()
+    shown = differences[-1]
+    assert (shown.from_token, shown.to_token, shown.scale) == (3, None, "row")
+    # The head is that of the pictures above.
+    assert (shown.layer, shown.head) == (0, 0)
+    box = app.text_input(key="attention_compared_text")
+    box.set_value(f"{OTHER} It ran away.").run()
+    assert differences[-1].from_token == 3
+    box.set_value("a cat").run()
+    assert differences[-1].from_token is None
+
+
+def test_what_looks_at_tokens_without_a_partner_is_said():
+    other = TEXT.replace("dog", "very old dog")
+    app, attention, added = compare(other), rows_of(other), [2, 3]
+    rows = np.delete(attention, added, axis=0)
+    assert "0.0% of their weight in the first" in said(app)
+    assert f"{rows[:, added].sum() / rows.sum():.1%} in the second" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("method", "layer", "framed"),
+    [("mean", "4", (None, None)), ("layer", "4", (None, None)), ("head", "1", (0, 1))],
+)
+def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
+    monkeypatch, differences, method, layer, framed
+):
+    drawn = []
+    monkeypatch.setattr(maps, "clickable_map", lambda one, *_: drawn.append(one))
+    chosen = {"attention_method": method, "attention_layer": layer}
+    of = {"text": "ab cab", "attention_compare": "model"}
+    app = ask("compare", UPLOADED, **of, **chosen, attention_head="2")
+    differences.clear()
+    app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
+    assert (drawn[-1].layer, drawn[-1].head) == framed
+    lacks = method == "layer"
+    assert ("has no head of that number" in said(app)) == lacks
+    assert bool(differences) != lacks
+    if method != "mean":
+        return
+    texts = [client().ask(Explorer.tokenize)(one, "ab cab") for one in (MODEL, str(HF))]
+    matrices = [
+        client().ask(attention_matrix)(one, Texts("ab cab"), "mean", 0, 0)
+        for one in (MODEL, str(HF))
+    ]
+    alignment = align_tokens(*(one.tokens for one in texts))
+    expected = attention_difference(*matrices, alignment).values
+    np.testing.assert_allclose(differences[-1].matrix, expected, atol=1e-6)
+    # Layer 4 is no layer of the smaller model: no frame may be drawn there.
+    assert differences[-1].layer < len(differences[-1].thumbnails)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_chinese_words_are_those_that_the_reader_types(tmp_path, is_whole, differences):
+    expected = ["我", "喜欢", "吃", "苹果"] if is_whole else [*"我喜欢吃苹果"]
+    app = finished(
+        started(
+            "compare",
+            model=str(write_chinese_model(tmp_path)),
+            text="我喜欢吃苹果",
+            attention_words="我 喜欢 吃 苹果" if is_whole else "我 喜欢",
+            attention_merge_words="true",
+            attention_compared_text=" ".join(expected),
+            attention_hide_special="true",
+        )
+    )
+    assert list(differences[-1].tokens) == expected
+    errors = ["where the text has “吃苹果”" in one.value for one in app.error]
+    assert errors == ([] if is_whole else [True])
+
+
+def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
+    """The pictures and both sides of a comparison come to what a short text shows."""
+    chosen = {"attention_method": "value_zeroing"}
+    compare(f"{TEXT} It ran away.", **chosen)
+    expected = differences[-1].matrix
+    monkeypatch.setitem(matrix._MOST_AT_ONCE, "value_zeroing", 0)
+    app = compare(f"{TEXT} It ran away.", **chosen)
+    assert "this may take a minute" in said(app)
+    for place in ("pictures", "here", "there"):
+        finished(app, f"value_zeroing_{place}")
+    assert "this may take a minute" not in said(app)
+    assert len(differences) > 1
+    np.testing.assert_allclose(differences[-1].matrix, expected, rtol=1e-5)
+
+
+@pytest.fixture
+def difference_files(monkeypatch, differences):
+    """What a comparison offers, each file made as a click makes it."""
+    made: dict[str, Callable[[], Any]] = {}
+
+    def keep(label: str, make: Callable[[], Any], *, key: str, **rest: Any) -> None:
+        made[key.removeprefix("attention_difference_save_")] = make
+
+    monkeypatch.setattr(downloads, "download_svg", keep)
+    monkeypatch.setattr("streamlit.download_button", keep)
+    return made
+
+
+def compare_with_files(other: str, text: str = TEXT):
+    box = {"attention_difference_downloads": True}
+    return ask("compare", box, text=text, attention_compared_text=other)
+
+
+def payload(page: bytes) -> tuple[dict, dict]:
+    text = re.search(rb'id="payload">([^<]+)<', page).group(1)
+    return unpacked(base64.b64decode(text))
+
+
+def test_every_view_of_a_difference_can_be_taken_away(difference_files):
+    compare_with_files(OTHER)
+    assert {"heatmap_svg", "lines_svg", "grid_svg"} < set(difference_files)
+    explored = Explorer.open(MODEL)
+    first, second = (explored.trace(text).attention_probs for text in (TEXT, OTHER))
+    values = second - first
+    layers, heads, rows, _ = values.shape
+    assert difference_files["grid_svg"]().count("<image") == layers * heads
+    (_, *table) = csv.reader(
+        difference_files["grid_csv"]().decode("utf-8-sig").splitlines()
+    )
+    assert len(table) == layers * heads * rows
+    largest = np.abs(values).max(axis=-1).ravel()
+    found = np.abs([float(row[-1]) for row in table])
+    np.testing.assert_allclose(found, largest, atol=1e-6)
+    header, arrays = payload(difference_files["html"]())
+    assert header["isDifference"]
+    every = arrays["everyHead"].reshape(values.shape)
+    np.testing.assert_allclose(every, values, atol=1e-6)
+
+
+def test_all_ways_stand_beside_each_other_with_their_agreement():
+    text = "the dog [MASK] the cat"
+    app = ask("combine", text=text, attention_layer="3")
+    wanted = [  # rollout and flow are of the last layer
+        client().ask(attention_matrix)(MODEL, Texts(text), way, 5, 0)
+        for way in combined.WAYS
+    ]
+    for drawn, one in zip(drawn_maps(app), wanted, strict=True):
+        assert drawn == pytest.approx(one, abs=1e-4)
+    agreements = [float(metric.value) for metric in app.metric]
+    pairs = list(itertools.combinations(range(4), 2))
+    assert agreements == [
+        pytest.approx(spearman(wanted[a], wanted[b]), abs=0.006) for a, b in pairs
+    ]
+    app.toggle(key="attention_hide_special").set_value(True).run()
+    assert [len(one) for one in drawn_maps(app)] == [5] * 4
+
+
+@pytest.mark.parametrize("top", [1, 2])
+def test_equal_colours_are_equal_numbers_in_all(monkeypatch, top):
+    """To 1; words that are put together may bring a maximum beyond it."""
+    drawn = combined.shown_attention
+
+    def scaled(place, *asked):
+        shown = drawn(place, *asked)
+        if top == 1 or place != "combine_max":
+            return shown
+        return dataclasses.replace(shown, values=2 * shown.values / shown.values.max())
+
+    monkeypatch.setattr(combined, "shown_attention", scaled)
+    app = ask("combine", text="word " * 60)
+    assert [button.label for button in app.button if "flow" in button.key]
+    shown = traces(app)
+    assert [(one["zmin"], one["zmax"]) for one in shown] == [(0, top)] * 3
+    names = [one["colorbar"]["title"]["text"] for one in shown]
+    assert names == [f"<b>{way}</b> · weight" for way in ("mean", "maximum", "rollout")]
+    for one in shown:
+        places, colors = zip(*one["colorscale"], strict=True)
+        assert colors == SHARES
+        assert np.sqrt(places) == pytest.approx(np.linspace(0, 1, len(SHARES)))
+    assert f"weight from 0 to {top}, by its square root" in said(app)
+    assert [one.shape for one in drawn_maps(app)] == [(40, 40)] * 3
+    assert "first 40 tokens" in said(app)
+
+
+PADDED_TEXT, LONGER, PADDED = "ab cab", "ab cab [MASK] ab cab ba ab", 24
+
+
+@pytest.fixture(scope="module")
+def padding_model(tmp_path_factory):
+    """A checkpoint whose tokenizer asks for texts of at least `PADDED` tokens."""
+    folder = hf_copy(tmp_path_factory.mktemp("models"))
+    vocabulary = folder / "vocab.txt"
+    tokenizer = BertWordPieceTokenizer(str(vocabulary))
+    tokenizer.enable_padding(length=PADDED)
+    assert tokenizer.encode(PADDED_TEXT).tokens.count("[PAD]") > 3
+    tokenizer.save(str(folder / "tokenizer.json"))
+    vocabulary.unlink()
+    return str(folder)
+
+
+def test_no_picture_has_a_row_of_padding(padding_model, differences, monkeypatch):
+    monkeypatch.setattr(
+        pictures, "attention_canvas", lambda view, *_, **__: differences.append(view)
+    )
+    compare(LONGER, PADDED_TEXT, model=padding_model)
+    text, both = differences
+    rows = rows_of(PADDED_TEXT, model=padding_model)
+    np.testing.assert_array_equal(text.matrix, rows)
+    for view in differences:
+        assert "[PAD]" not in view.tokens
+        assert len(view.tokens) == len(view.matrix) < PADDED
+    assert set(both.tokens) <= {*text.tokens, "ba", "[MASK]"}
+
+
+@pytest.mark.parametrize("panel", ["combine", "arithmetic"])
+def test_no_question_is_answered_about_padding(padding_model, panel):
+    app = ask(panel, model=padding_model, text=LONGER)
+    shown = [*map(json.dumps, traces(app)), *(str(one.value) for one in app.dataframe)]
+    assert shown
+    assert not [one for one in shown if "[PAD]" in one]
+    tokens = client().ask(Explorer.tokenize)(padding_model, LONGER).num_tokens
+    assert tokens < PADDED
+    sizes = {len(one) for one in drawn_maps(app)}
+    assert (tokens in sizes) == (panel != "arithmetic")

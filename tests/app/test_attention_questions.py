@@ -1,8 +1,9 @@
-"""The questions below the pictures of the attention page, but for comparisons."""
+"""The questions below the pictures of the attention page."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.head_distances import order_by_likeness
 from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, LEAST_ROWS, NamedHead
 from bertviz_core.analysis.sampling import softmax
+from bertviz_core.analysis.treebank import bundled_treebank
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.attention_matrix import attention_mass, profile_heads
@@ -27,6 +30,7 @@ from bertviz_core.experiments.cause_results import (
     Target,
 )
 from bertviz_core.experiments.gradients import estimate_heads
+from bertviz_core.experiments.head_grammar import grammar_of_heads
 from bertviz_core.experiments.patching import patch_hidden_states
 from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off
@@ -36,12 +40,21 @@ from bertviz_core.trace import Texts, Trace
 from pages.attention import arithmetic, maps, profile
 from pages.attention.pictures import key_of
 from pages.shared.engine import client
-from tests.app.test_attention import MODEL, TEXT, ask, finished, said, traces
-from tests.app.test_attention import maps as drawn_maps
+from tests.app.test_attention import (
+    MODEL,
+    TEXT,
+    ask,
+    drawn_maps,
+    finished,
+    said,
+    started,
+    traces,
+    type_text,
+)
+from tests.app.test_layers import classifier_copy
 from tests.core.checkpoint_copies import (
     HF,
     hf_copy,
-    number_copy,
     weights_of_hf,
     without_part,
 )
@@ -66,9 +79,6 @@ def likeliest(text: str = TEXT) -> Target:
     trace = client().ask(Trace.only)(MODEL, Texts(text), ("mlm_logits",))
     position = int(trace.mlm_positions[0])
     return Target("mlm", int(trace.mlm_logits[0].argmax()), position)
-
-
-# What the heads do.
 
 
 def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
@@ -102,9 +112,6 @@ def test_a_head_alone_is_like_no_other(monkeypatch):
     app = ask("profile")
     assert "Heads that look like 1·1" not in [one.value for one in app.subheader]
     assert "Groups of heads that look alike" not in [one.label for one in app.expander]
-
-
-# The pair of tokens.
 
 
 def locked(token: int, other: int | None) -> dict[str, object]:
@@ -156,9 +163,6 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
     text = said(ask("arithmetic", token="3", attention_to="5"))
     assert ("Without any rounding in this row" in text) == (apart > 1e-6)
     assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
-
-
-# Parts switched off, and sparse patterns.
 
 
 def test_parts_are_switched_off_as_the_page_says():
@@ -260,9 +264,6 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypat
     np.testing.assert_array_equal(edges[:4, :4], drawn_maps(app)[0])
 
 
-# Maps of causes.
-
-
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(spearmanr(first.ravel(), second.ravel()).statistic)
 
@@ -340,14 +341,6 @@ def test_the_head_that_is_pointed_out(monkeypatch, kind, deltas, expected):
     assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)
 
 
-# A model that says a number.
-
-
-@pytest.fixture(scope="module")
-def number_model(tmp_path_factory):
-    return str(number_copy(tmp_path_factory.mktemp("models")))
-
-
 def test_a_number_changes_in_its_own_unit(number_model):
     def ask_number(panel: str, **params: Any) -> AppTest:
         return ask(panel, model=number_model, text=NUMBER_TEXT, **params)
@@ -377,9 +370,6 @@ def test_a_number_changes_in_its_own_unit(number_model):
     assert "attention_contrast" not in [box.key for box in app.selectbox]
     recovered = drawn_maps(finished(app, "patch"))[0]
     assert recovered[-1, 0] == pytest.approx(1)
-
-
-# Patching.
 
 
 def patched(
@@ -439,3 +429,139 @@ def test_what_cannot_be_patched_or_compared_with_is_named():
     assert "italy stands where your text has" in said(app)
     app = ask("patch", text=CLEAN, attention_other=CORRUPTED)
     assert "stands where your text has" not in said(app)
+
+
+TINY = str(HF)
+CAPITAL = "The [MASK] is the capital of [MASK]."
+HEADS_OFF = Switches(heads=((0, 0),))
+
+
+def shown_as_measured(app: AppTest, model: str, text: str, target: Target, *pair: str):
+    """Whether the page says the answer before and after as the engine does."""
+    found = client().ask(switch_off)(model, text, target, HEADS_OFF, *pair)
+    values = found.before.probability, found.after.probability
+    assert [metric.value for metric in app.metric[:2]] == list(map(percent, values))
+    return found
+
+
+def likeliest_word(text: str) -> str:
+    predictions = client().ask(Explorer.predict_masks)(MODEL, text)
+    return client().ask(vocabulary)(MODEL)[int(predictions.logits[0].argmax())]
+
+
+def test_an_untouched_word_follows_the_text_and_a_chosen_one_stays():
+    app = ask("switch")
+    other = "Paris is the capital of [MASK]."
+    best = likeliest_word(other)
+    assert app.selectbox(key="attention_word").value == likeliest_word(TEXT) != best
+    type_text(app, other)
+    assert app.selectbox(key="attention_word").value == best
+    assert "attention_word" not in app.query_params
+    app.selectbox(key="attention_word").set_value("italy").run()
+    type_text(app, TEXT)
+    assert app.selectbox(key="attention_word").value == "italy"
+    assert app.query_params["attention_word"] in ("italy", ["italy"])
+
+
+def test_a_link_brings_the_watched_answer_back():
+    chosen = {"attention_target": "1", "attention_word": "italy"}
+    app = ask("switch", text=CAPITAL, **chosen)
+    assert app.selectbox(key="attention_word").value == "italy"
+    index = client().ask(vocabulary)(MODEL).index("italy")
+    masks = client().ask(Explorer.tokenize)(MODEL, CAPITAL).mask_positions
+    target = Target("mlm", index, int(masks[1]))
+    found = shown_as_measured(app, MODEL, CAPITAL, target)
+    assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[2].delta
+    state = {"attention_word": "qqqqqqq"}  # a word outside the vocabulary is named
+    assert "qqqqqqq" in said(ask("switch", state))
+
+
+def test_a_second_text_that_follows_is_watched():
+    texts = {"text": "ab cab", "pair": "b a"}
+    app = ask("switch", model=TINY, **texts)
+    (option,) = app.selectbox(key="attention_target").options
+    assert option == "the second text follows the first"
+    shown_as_measured(app, TINY, "ab cab", Target("nsp", 0), "b a")
+    assert "does not follow" in app.get("plotly_chart")[-1].proto.spec
+
+
+def test_a_class_is_watched_and_not_held_against_itself(tmp_path):
+    model = classifier_copy(tmp_path)
+    app = ask("switch", model=model, text="ab cab", attention_target="2")
+    shown_as_measured(app, model, "ab cab", Target("classifier", 2))
+    assert "the class z" in said(app) + app.metric[0].label
+    chosen = {"attention_target": "1", "attention_other_answer": "1"}
+    app = ask("patch", model=model, text="ab cab", **chosen)
+    box = app.selectbox(key="attention_other_answer")
+    assert (box.value, box.options) == (None, ["x", "z"])
+
+
+def test_a_link_keeps_the_other_answer():
+    texts = {"text": "ab cab", "pair": "b a"}
+    chosen = {"attention_other": "ba cab", "attention_other_answer": "1"}
+    app = started("patch", language="zh", model=TINY, **texts, **chosen)
+    box = app.selectbox(key="attention_other_answer")
+    assert (box.value, box.options) == ("1", ["不是下一句"])
+    assert app.query_params["attention_other_answer"] in ("1", ["1"])
+
+
+def test_a_model_without_answers_says_so(tmp_path):
+    model = str(hf_copy(tmp_path, without_part(weights_of_hf(), "cls.")))
+    app = ask("switch", model=model, text="ab [MASK]")
+    assert not app.metric
+    assert "attention_target" not in [box.key for box in app.selectbox]
+    assert "no masked-word head" in said(app)
+
+
+def test_a_model_of_one_head_has_its_answers(tmp_path):
+    model, text = str(hf_copy(tmp_path, config={"num_attention_heads": 1})), "ab [MASK]"
+    app = ask("switch", model=model, text=text)
+    found = client().ask(Explorer.predict_masks)(model, text)
+    target = Target("mlm", int(found.logits[0].argmax()), int(found.positions[0]))
+    shown_as_measured(app, model, text, target)
+    assert app.selectbox(key="attention_head").options == ["1"]
+
+
+ADDRESS = {"attention_profile_where": "grammar"}
+
+
+def table_of(app):
+    return app.dataframe[-1].value
+
+
+def give(app, conllu):
+    file = ("mine.conllu", conllu.encode(), "text/plain")
+    app.file_uploader[0].set_value(file).run()
+    finished(app)
+
+
+def test_heads_are_held_against_the_bundled_grammar():
+    app = ask("profile", **ADDRESS, attention_relation="obj of")
+    assert not app.error
+    found = client().ask(grammar_of_heads)(DEFAULT_MODEL, "en")
+    index = found.relations.index("obj of")
+    layer, head = np.unravel_index(
+        found.accuracies[index].argmax(), found.accuracies.shape[1:]
+    )
+    (told,) = [c.value for c in app.caption if c.value.startswith("Best at “obj of”")]
+    assert f"head {layer + 1}·{head + 1}: right in" in told
+    rows = table_of(app).to_numpy().tolist()
+    assert len(rows) == found.accuracies[0].size
+    (row,) = [row for row in rows if row[0] == f"{layer + 1}·{head + 1}"]
+    one = found.best_relation(layer, head)
+    share, rule = found.accuracies[one, layer, head], found.baselines[one]
+    told = [found.relations[one], f"{share:.0%}", f"{rule:.0%}", f"{found.counts[one]}"]
+    assert row[1:5] == told
+    # Those that lead the most come first.
+    leads = [int(row[2][:-1]) - int(row[3][:-1]) for row in rows if row[1]]
+    assert all(lead >= after - 1 for lead, after in itertools.pairwise(leads))
+
+
+def test_own_sentences_take_the_place_of_the_bundled_ones():
+    app = ask("profile", **ADDRESS)
+    mine = "\n\n".join(bundled_treebank("en").split("\n\n")[:3]) + "\n\n"
+    give(app, mine)
+    assert "in 3 sentences" in "".join(caption.value for caption in app.caption)
+    give(app, "no treebank")
+    (error,) = app.error
+    assert "one line per word" in error.value

@@ -1,10 +1,11 @@
-"""The embeddings page on the bundled model."""
+"""The embeddings page on the bundled model, and with models of other kinds."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,16 @@ from bertviz_core.experiments.embedding_tables import (
 )
 from bertviz_core.experiments.sentence_maps import MOST_CHECKED, layer_facts
 from bertviz_core.experiments.sentence_states import vectors_at, word_senses
-from bertviz_core.experiments.vocabulary_maps import vocabulary_map
+from bertviz_core.experiments.similar_contexts import (
+    searched_sentences,
+    similar_contexts,
+)
+from bertviz_core.experiments.stored_maps import digest_of, store_map
+from bertviz_core.experiments.vocabulary_maps import (
+    exported_vectors,
+    map_by_neighbours,
+    vocabulary_map,
+)
 from bertviz_core.experiments.word_axis import project_words, remove_axis
 from bertviz_core.experiments.word_vectors import (
     nearest_words,
@@ -29,18 +39,12 @@ from bertviz_core.experiments.word_vectors import (
     word_norms,
 )
 from bertviz_core.explorer import Explorer
-from pages.embeddings import figures, input_sum
+from pages.embeddings import contexts, figures, input_sum
 from pages.shared.engine import client
 from pages.shared.export import show_figure
 from tests.app import real_pages
-from tests.app.real_pages import (
-    answer,
-    checked,
-    finished,
-    link_of,
-    said,
-    specs,
-)
+from tests.app.real_pages import answer, checked, finished, link_of, said, specs
+from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
 
@@ -187,7 +191,7 @@ def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
     assert not app.exception
 
 
-def test_a_word_that_is_no_entry_is_the_mean_of_its_pieces_and_says_so():
+def test_a_word_that_is_no_entry_is_the_mean_of_its_pieces_or_named():
     app = open_page(embeddings_panel="words", embeddings_word="qwertyuiop")
     found = client().ask(nearest_words)(
         DEFAULT_MODEL, "qwertyuiop", 10, "cosine", ("piece", "unused", "special")
@@ -196,11 +200,7 @@ def test_a_word_that_is_no_entry_is_the_mean_of_its_pieces_and_says_so():
     assert "qwertyuiop is no entry" in said(app).replace("**", "")
     assert " + ".join(pieces) in said(app)
     assert bars(app)[0] == list(found.neighbours.words)
-
-
-def test_a_word_that_cannot_be_read_is_named():
-    link = {"embeddings_panel": "words", "embeddings_word": "[UNK] \U0001f9ff"}
-    app = real_pages.open_page("embeddings", may_fail=True, **link)
+    app.text_input(key="embeddings_word").set_value("[UNK] \U0001f9ff").run()
     assert "no entry" in app.error[0].value
 
 
@@ -522,8 +522,12 @@ def test_occurrences_without_a_sense_are_on_the_map_and_not_scored():
     assert "lie nearest" not in said(app)
 
 
-def test_geometry_names_the_dimensions_that_stand_out():
-    app = open_page(embeddings_panel="geometry", embeddings_deviations="2.5")
+def test_geometry_names_the_dimensions_that_stand_out_also_of_one_layer():
+    app = open_page(
+        embeddings_panel="geometry",
+        embeddings_deviations="2.5",
+        embeddings_geometry_layer="1",
+    )
     table = app.dataframe[0].value
     assert len(table) == num_states()
     named = [text for text in table["outlier dimensions"] if text != "–"]
@@ -550,13 +554,7 @@ def test_geometry_names_the_dimensions_that_stand_out():
     without = mean_cosine(np.delete(vectors, out, axis=1))
     assert table["the same without the outliers"][1] == pytest.approx(without, abs=1e-5)
     assert table["mean cosine of all pairs"][1] != pytest.approx(without, abs=1e-5)
-
-
-def test_the_dimensions_of_a_layer_come_from_a_link():
-    app = open_page(embeddings_panel="geometry", embeddings_geometry_layer="1")
-    lines = read_lines(bundled_lines("topics", "en"))
-    states = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 1)
-    parts = outlier_dimensions(states, 3.0).contributions
+    parts = outlier_dimensions(vectors, 3.0).contributions
     largest = np.sort(np.abs(parts))[::-1][:12]
     _, shown = bars(app, 2)
     np.testing.assert_allclose(np.sort(np.abs(shown))[::-1], largest, atol=1e-6)
@@ -580,3 +578,233 @@ def test_a_sample_of_word_pieces_is_told():
     assert count > MOST_CHECKED
     told = f"{MOST_CHECKED} of the {count} tokens, drawn with seed 3"
     assert told in said(app)
+
+
+MAP, POINTS = "embeddings_map", "embeddings_points"
+
+
+def choose(app: AppTest, key: str, **choice) -> AppTest:
+    """Chooses on the map as the browser tells it."""
+    first = sent(app)["first"] | {"labels": sent(app)["labelsId"]}
+    app.session_state[key] = {"choice": first | choice}
+    return finished(app.run())
+
+
+def with_river_chosen() -> tuple[AppTest, int]:
+    row = client().ask(vocabulary)(DEFAULT_MODEL).index("river")
+    app = open_page(embeddings_panel="map", embeddings_map_method="pca")
+    points = app.get("bidi_component")[0].proto.bytes
+    choose(app, MAP, search="riv", selected=row)
+    assert "Nearest to river" in app.subheader[0].value
+    assert app.get("bidi_component")[0].proto.bytes == points, "they travel once"
+    return app, row
+
+
+@pytest.mark.parametrize(
+    ("widget", "value", "num_axes"),
+    [("embeddings_map_axes", "3", 3), ("embeddings_map_method", "tsne", 2)],
+)
+def test_a_chosen_word_stays_chosen_where_the_points_move(widget, value, num_axes):
+    app, row = with_river_chosen()
+    before = sent(app)
+    assert before["first"]["selected"] is None, "chosen on the map, not sent to it"
+    app.get_by_key(widget).set_value(value).run()
+    after = sent(finished(app))
+    assert after["id"] != before["id"]
+    assert after["numAxes"] == num_axes
+    assert (after["first"]["selected"], after["first"]["search"]) == (row, "riv")
+    assert "Nearest to river" in app.subheader[0].value
+    assert marks(app)["of"] == row
+    assert link_of(app, f"{MAP}_selected") == str(row)
+
+
+@pytest.mark.parametrize("from_link", [False, True])
+def test_another_vocabulary_has_no_word_chosen(chinese, from_link):
+    model = chinese
+    if from_link:
+        app = open_page(
+            embeddings_panel="map",
+            embeddings_map_method="pca",
+            embeddings_map_search="riv",
+            embeddings_map_selected="9",
+        )
+        assert marks(app)["of"] == 9
+    else:
+        app, _ = with_river_chosen()
+        choose(app, MAP, search="riv", selected=9)
+    app.session_state["next_model"] = model
+    header = sent(finished(app.run()))
+    assert header["numPoints"] == len(client().ask(vocabulary)(model))
+    assert header["first"]["selected"] is None
+    assert header["first"]["search"] == "riv"
+    assert not app.subheader
+    assert link_of(app, f"{MAP}_selected") == ""
+    app.run()
+    assert not app.subheader
+    choose(app, MAP, selected=9)
+    assert client().ask(vocabulary)(model)[9] in app.subheader[0].value
+
+
+def test_a_chosen_sentence_is_kept_when_turned_and_given_up_when_edited():
+    app = open_page(embeddings_panel="sentences")
+    text = bundled_lines("topics", "en")
+    choose(app, POINTS, state=2, selected=5, near=True)
+    assert marks(app)["of"] == 5
+    title, (nearest, _) = app.subheader[0].value, bars(app)
+    app.get_by_key(f"{POINTS}_alignment").set_value("procrustes").run()
+    first = sent(finished(app))["first"]
+    assert (first["selected"], first["state"], bars(app)[0]) == (5, 2, nearest)
+    app.text_area(key="embeddings_topics").set_value(f"one more lamp\n{text}").run()
+    header = sent(finished(app))
+    assert len(header["labels"]) == len(read_lines(text).sentences) + 1
+    assert header["first"]["selected"] is None
+    assert (header["first"]["state"], header["first"]["near"]) == (2, False)
+    assert app.subheader[0].value != title
+    assert "nearest" not in said(app).split("What the maps are worth")[0].lower()
+    assert link_of(app, f"{POINTS}_selected") == ""
+
+
+FIVE = "\n".join(
+    ["The cat sat.", "It rained.", "We ate soup.", "Birds sing.", "He ran home."]
+)
+
+
+def test_a_t_sne_map_says_what_its_seed_moves():
+    pytest.importorskip("sklearn")
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_topics=FIVE,
+        embeddings_points_method="tsne",
+    )
+    app.button(key="job_embeddings_tsne_start").click().run()
+    first, *later = sent(finished(app))["notes"]
+    assert "Seed 0 begins at the PCA map" in first
+    assert all("Seed 0 begins just at the map of the layer before" in n for n in later)
+
+
+def test_points_that_are_one_have_no_quality():
+    """Before the first layer all sentences have the same [CLS]."""
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_topics=FIVE,
+        embeddings_points_reading="cls",
+    )
+    first, *later = sent(app)["notes"]
+    one, trust = "All points are one here", "Trustworthiness"
+    assert first.startswith(one)
+    assert trust not in first
+    assert "%" not in first
+    assert all(trust in note and one not in note for note in later)
+    curves = [numbers(trace["y"]) for trace in specs(app)[0]["data"]]
+    assert len(curves) == 3
+    for curve in curves:
+        assert np.isnan(curve[0])
+        assert np.isfinite(curve[1:]).all()
+    assert "All points are one at: input of layer 1" in said(app)
+
+
+LAYER = "embeddings_contexts_layer"
+
+
+def listed(app) -> list[str]:
+    """The sentences of the list, the token of each in brackets."""
+    (rows,) = [m.value for m in app.markdown if m.value.startswith("1. ")]
+    plain = re.sub(r":primary-background\[\*\*(.*?)\*\*\]", r"[\1]", rows)
+    return [re.sub(r"\\(.)", r"\1", row.split(" · ")[1]) for row in plain.splitlines()]
+
+
+@pytest.mark.parametrize("is_job", [False, True])
+def test_the_list_is_that_of_the_chosen_token_and_layer(monkeypatch, is_job):
+    if is_job:  # as with a large model
+        monkeypatch.setattr(contexts, "is_short", lambda *_: False)
+    text = "Please close the window."
+    app = open_page(
+        embeddings_panel="contexts",
+        text=text,
+        token="5",
+        **{LAYER: "2"},
+    )
+    sentences = searched_sentences("en")
+    asked = ((text,), "token", DEFAULT_MODEL, sentences, "token")
+    found = client().ask(similar_contexts)(DEFAULT_MODEL, *asked, 2, 3)
+    rows = [f"{one.before}[{one.token}]{one.after}" for one in found.contexts]
+    assert listed(app) == rows
+    assert sum("[window]" in row for row in rows[:3]) == 3
+    assert "“window” at layer 2" in app.subheader[0].value
+    assert f"{found.num_tokens:,} tokens of {len(sentences)} sentences" in said(app)
+    app.selectbox(key=LAYER).set_value("0").run()
+    assert listed(finished(app)) != rows
+
+
+def test_a_chinese_model_searches_chinese_sentences_and_no_text_none():
+    app = open_page("zh", embeddings_panel="contexts", text="锅里的水开了。", token="6")
+    assert listed(app)[0] == "水[开]了，猫还趴在窗边看雪。"
+    app.get_by_key("token").set_value("1").run()  # [CLS]
+    assert "模型给每段文本加上的" in said(checked(app))
+    app.text_area(key="text").set_value(" ").run()
+    assert "还没有文本" in said(checked(app))
+
+
+WORDS = 700  # enough that drawing them takes longer than a click
+
+
+def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path):
+    weights = weights_of_hf()
+    name = "bert.embeddings.token_type_embeddings.weight"
+    weights[name] = weights[name][:1].copy()
+    model = str(hf_copy(tmp_path, weights, {"type_vocab_size": 1}))
+    link = {"text": "ba be", "pair": "bi bo"}
+    app = real_pages.open_page("embeddings", may_fail=True, model=model, **link)
+    assert "type_vocab_size=1" in app.error[0].value.replace("\\", "")
+    assert not app.get("plotly_chart")
+    app.text_area(key="pair").set_value("").run()
+    found = client().ask(take_input_apart)(model, "ba be")
+    strips = [
+        np.array(trace["customdata"]) for trace in specs(finished(app))[0]["data"]
+    ]
+    assert strips[0].shape == (4, found.summed.shape[1])
+    assert found.largest_difference < 1e-5
+
+
+def model_of_many_words(folder: Path) -> str:
+    weights, rng = weights_of_hf(), np.random.default_rng(4)
+    for name in ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias"):
+        old = weights[name]
+        more = rng.normal(size=(WORDS - len(old), *old.shape[1:])).astype("f4")
+        weights[name] = np.concatenate([old, more])
+    target = hf_copy(folder, weights, {"vocab_size": WORDS}, name="many")
+    path = target / "vocab.txt"
+    words = path.read_text("utf-8").split()
+    words += [f"word{i}" for i in range(WORDS - len(words))]
+    path.write_text("\n".join(words) + "\n", "utf-8")
+    return str(target)
+
+
+def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(tmp_path):
+    pytest.importorskip("sklearn")
+    model = model_of_many_words(tmp_path)
+    table = client().ask(exported_vectors)(model, tuple(range(WORDS)))
+    kept = map_by_neighbours(table, seed=0, num_stages=1)
+    store_map(kept, model, digest_of(table))
+    app = open_page(model=model, embeddings_panel="map", embeddings_map_perplexity="10")
+    before = sent(app)
+    assert "steps, seed 0: " in before["notes"][0]
+    assert "Seed 0 begins at the PCA map" in before["notes"][0]
+    assert "perplexity 30" in before["notes"][0]
+    app.number_input(key="embeddings_map_seed").set_value(7).run()
+    app.button(key="job_embeddings_map_start").click().run()
+    assert sent(app)["id"] == before["id"], "the old one stays till then"
+    app.button(key="job_embeddings_map_cancel").click().run()
+    assert "cannot be interrupted" in said(finished(app))
+    assert sent(app)["id"] == before["id"]
+    app.button(key="job_embeddings_map_start").click().run()
+    drawn = sent(finished(app))
+    assert drawn["id"] != before["id"]
+    assert "perplexity 10" in drawn["notes"][0]
+    assert "seed 7" in drawn["notes"][0]
+    assert "1,200 steps" in drawn["notes"][0]
+    assert drawn["numPoints"] == WORDS
+    app.number_input(key="embeddings_map_seed").set_value(0).run()
+    app.slider(key="embeddings_map_perplexity").set_value(30.0).run()
+    assert sent(finished(app))["id"] == before["id"]
+    assert "drawn with these settings" in said(app)

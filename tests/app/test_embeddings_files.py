@@ -173,17 +173,6 @@ def test_a_table_gives_texts_with_their_labels():
     assert guess_roles(numbers) == ("a", "")
 
 
-def test_the_table_of_a_vocabulary_is_chinese_but_the_projectors_is_not(offered):
-    page = {"embeddings_panel": "map", "embeddings_map_method": "pca"}
-    app = open_page("zh", model=DEFAULT_MODEL, embeddings_map_search="riv", **page)
-    opened(app, "embeddings_map")
-    words, kinds, *_ = offered["csv"].values()
-    assert all("riv" in word for word in words)
-    assert not [name for name in (*offered["csv"], *kinds) if name.isascii()]
-    assert list(offered["tsv"]) == ["word", "kind", "length"]
-    assert "word" in offered["tsv"]["kind"]
-
-
 @pytest.mark.parametrize(
     ("panel", "key", "english"),
     [

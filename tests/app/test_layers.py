@@ -1,7 +1,9 @@
-"""The layers page on the bundled model."""
+"""The layers page on the bundled model, on models of other kinds, and on long texts."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,33 +14,31 @@ from bertviz_core.analysis.layer_norm import layer_norm
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.neurons import strongest_neurons
 from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.step_table import OPERATIONS
 from bertviz_core.experiments.switching import switch_off
-from bertviz_core.experiments.token_numbers import (
-    part_numbers,
-    steps_for_one_token,
-)
+from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.layers import residual
 from pages.layers import walk as shown_picture
 from pages.shared.engine import client
 from pages.shared.export import show_below
+from pages.shared.language import text as said_in
 from pages.shared.markdown import spoken
 from tests.app import real_pages
-from tests.app.layer_pictures import pictures_sent, step_picture, walk
 from tests.app.real_pages import answer, checked, finished, link_of, said, specs
-from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf
+from tests.core.checkpoint_copies import HF, hf_copy, pre_norm_copy, weights_of_hf
 from tests.core.sent_figures import numbers
+from tests.payloads import unpacked
 
 PANELS = ("residual", "similarity", "neurons", "factors", "orders", "by_hand")
 TEXT = "The cat sat on the [MASK] because it was tired."
 MASK = 6  # its index in the text
-
-
 ISOLATES = "\u2068\u2069"  # around a label of a figure
 
 
@@ -58,22 +58,25 @@ def step_now(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_every_panel_opens_from_a_link_and_reads_texts_of_all_lengths(panel):
+def test_every_panel_opens_from_a_link_and_reads_a_text_of_one_letter(panel):
     both = {"pair": "It was old.", "layers_step": "layer_0/context"}
     app = finished(open_page(layers_panel=panel, **both))
-    assert app.title[0].value == "Layers"
     assert app.get_by_key("layers_panel").value == panel
     default, *_ = PANELS
     assert link_of(app, "layers_panel") == ("" if panel == default else panel)
     if panel == "residual":
         read = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT, "It was old.")
         assert len(specs(app)[1]["data"][0]["x"]) == read.num_tokens
-    app.text_area(key="pair").set_value("").run()
+    app.text_area(key="pair").set_value("")
     app.text_area(key="text").set_value("a").run()
     assert specs(finished(app))
     assert step_picture(app)["values"].size
-    app.text_area(key="text").set_value("word " * 400).run()
-    assert "402" in said(checked(app))
+
+
+def test_texts_without_a_word_and_of_many_are_told():
+    app = open_page(layers_panel="orders", text="word " * 400)
+    assert app.title[0].value == "Layers"
+    assert "402" in said(app)
     assert app.selectbox(key="token").value == "2"
     app.text_area(key="text").set_value("  ").run()
     assert "no text yet" in said(checked(app))
@@ -99,18 +102,29 @@ def test_every_step_has_its_formula_sentence_code_and_numbers():
             assert "only ever adds" not in said(app)
 
 
-def test_the_numbers_shown_are_the_models_own():
+def test_the_numbers_shown_are_the_models_own_of_one_token_and_of_all():
     trace = client().ask(Trace.only)(
         DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "attention_probs")
     )
-    app = open_page(layers_step="layer_3/output_norm")
-    np.testing.assert_allclose(
-        strip(app)[-1], trace.hidden_states[4, MASK], rtol=0, atol=1e-5
+    app = open_page(
+        layers_step="layer_1/attention_probs",
+        token="3",
+        layers_all_tokens="true",
+        layers_head="3",
+        layers_panel="orders",
     )
-    app = open_page(layers_step="layer_1/attention_probs", token="3")
-    np.testing.assert_allclose(
-        strip(app), trace.attention_probs[1, :, 2], rtol=0, atol=1e-6
-    )
+    probs, states = trace.attention_probs[1], trace.hidden_states[4]
+    np.testing.assert_allclose(strip(app), probs[:, 2], rtol=0, atol=1e-6)
+    shown = numbers(specs(app)[0]["data"][0]["z"])
+    np.testing.assert_allclose(shown, probs[2], rtol=0, atol=1e-6)
+    app.session_state["layers_step"] = "layer_3/output_norm"
+    app.run()
+    np.testing.assert_allclose(strip(app)[-1], states[2], rtol=0, atol=1e-5)
+    shown = numbers(specs(app)[0]["data"][0]["z"])
+    np.testing.assert_allclose(shown, states, rtol=0, atol=1e-5)
+    app.session_state["layers_step"] = "mlm_probs"
+    app.run()
+    assert not [toggle for toggle in app.toggle if toggle.key == "layers_all_tokens"]
 
 
 def test_the_pooler_is_shown_at_the_token_that_it_reads():
@@ -258,7 +272,9 @@ def test_the_best_neurons_of_all_layers_are_those_measured_one_by_one():
 
 
 def test_elsewhere_the_strongest_neuron_is_chosen_again():
-    app = open_page(layers_panel="neurons", layers_neuron="77")
+    word = {"layers_word": "qqqqqqq"}  # outside the vocabulary
+    app = open_page(layers_panel="neurons", layers_neuron="77", state=word)
+    assert "qqqqqqq" in said(app)
     assert app.get_by_key("layers_neuron").value == "77"
     app.selectbox(key="layers_neuron_layer").set_value("2").run()
     strong = client().ask(strongest_neurons)(DEFAULT_MODEL, Texts(TEXT), 1, MASK, 10)
@@ -389,16 +405,19 @@ def test_the_norm_takes_shift_and_stretch_away():
 def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt):
     link = {"layers_panel": "by_hand", "layers_scale": scale, "layers_shift": "2.0"}
     app = open_page(**link, layers_epsilon_small=epsilon)
-    (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
-    assert "the output around 0" in said_so
+
+    def mirrored() -> str:
+        (told,) = (info.value for info in app.info if "mirrored" in info.value)
+        return told
+
+    assert "the output around 0" in mirrored()
     small, _, normed = specs(app)[0]["data"]
     plain = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
     off = np.abs(numbers(normed["y"]) + plain).max()
-    assert (f"off by up to {off:.3f}" in said_so) == is_felt
-    assert ("ε" in said_so) == is_felt
-    app = open_page(**link, layers_by_hand="real")
-    (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
-    assert "the output around β" in said_so
+    assert (f"off by up to {off:.3f}" in mirrored()) == is_felt
+    assert ("ε" in mirrored()) == is_felt
+    app.get_by_key("layers_by_hand").set_value("real").run()
+    assert "the output around β" in mirrored()
 
 
 def test_epsilon_alone_is_a_change():
@@ -409,9 +428,7 @@ def test_epsilon_alone_is_a_change():
     difference = np.abs(numbers(normed["y"]) - own).max()
     assert f"differs by up to {difference:.3f} from the one without" in said(app)
     # A change of both is held against the vector and the epsilon before it.
-    app = open_page(
-        layers_panel="by_hand", layers_epsilon_small="1", layers_shift="2.0"
-    )
+    app.slider(key="layers_shift").set_value(2.0).run()
     assert f"differs by up to {difference:.3f} from the one without" in said(app)
 
 
@@ -466,22 +483,236 @@ def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
     np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)
 
 
-def test_all_tokens_can_be_shown_for_every_step_that_has_them():
-    trace = client().ask(Trace.only)(
-        DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "attention_probs")
+def test_what_the_norms_do_to_the_sums_is_measured():
+    model = "bert-mini-en"
+    explorer = Explorer.open(model)
+    trace = explorer.trace(TEXT)
+    layers = range(explorer.config.num_hidden_layers)
+    values = [block_values(explorer, trace, layer) for layer in layers]
+    expected = []
+    for kind in ("residual", "norm"):
+        names = (f"attention.{kind}", f"mlp.{kind}")
+        rows = [np.linalg.norm(one[name], axis=-1) for one in values for name in names]
+        expected += [f"{np.min(rows):.1f}", f"{np.max(rows):.1f}"]
+    told = said(finished(open_page(model=model, text=TEXT))).split("the sums have")[1]
+    assert re.findall(r"\d+\.\d", told)[:4] == expected
+
+
+def sent_to(app: AppTest, name: str):
+    """What a component of the page has got; fails where it is not there once."""
+    (found,) = (
+        one.proto
+        for one in app.get("bidi_component")
+        if one.proto.component_name.rpartition(".")[2] == name
     )
+    return found
+
+
+def strip_data(app: AppTest) -> dict:
+    """What the strip of steps has got."""
+    return json.loads(sent_to(app, "bert_explorer_layers").json)
+
+
+def pictures_sent(app: AppTest) -> dict[str, np.ndarray]:
+    """The numbers of each step that the browser holds, `[rows, columns]`, in order."""
+    header, arrays = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    return {
+        name: arrays[name].reshape(len(picture["rows"]), -1)
+        for name, picture in header["pictures"].items()
+    }
+
+
+def step_picture(app: AppTest) -> dict:
+    """The picture of the chosen step; its `values` have a row for each of `rows`."""
+    header, _ = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    name = strip_data(app)["current"]
+    return {**header["pictures"][name], "values": pictures_sent(app)[name]}
+
+
+def walk(app: AppTest, by: int) -> AppTest:
+    """Goes so many steps on, as a click into the strip does."""
+    data = strip_data(app)
+    names = [step["name"] for part in data["parts"] for step in part["steps"]]
+    app.session_state["layers_step"] = names[names.index(data["current"]) + by]
+    return app.run()
+
+
+TINY_TEXT = "ab cab [MASK]"
+
+
+@pytest.fixture(scope="module")
+def pre_norm(tmp_path_factory):
+    return str(pre_norm_copy(tmp_path_factory.mktemp("pre_norm")))
+
+
+def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm):
+    link = {"model": pre_norm, "text": TINY_TEXT}
+    app = open_page(**link, layers_panel="residual")
+    assert said_in("layers.residual_pre", "en") in said(app, escaped=True)
+    app.get_by_key("layers_panel").set_value("orders").run()
+    assert orders_named(app) == {
+        "Post-norm": "The chosen model is not built like this.",
+        "Pre-norm": "The chosen model is built like this.",
+    }
+    for operation in ("attention_norm", "attention_residual", "output_norm"):
+        app.session_state["layers_step"] = f"layer_1/{operation}"
+        told = said(checked(app.run()), escaped=True)
+        assert said_in(f"layer_steps.about_{operation}_first", "en") in told
+        assert said_in(f"layer_steps.about_{operation}", "en") not in told
+
+
+def all_weights_of(model: str) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    return load_file(f"{model}/model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("lost", "last"),
+    [
+        (("cls.seq_relationship", "bert.pooler"), "mlm_probs"),
+        (("cls.predictions",), "nsp_probs"),
+        (("cls.", "bert.pooler"), "layer_2/output_norm"),
+    ],
+)
+def test_a_model_with_fewer_heads_is_walked_to_its_end(hf_without, lost, last):
+    model = hf_without(*lost)
+    steps = client().ask(steps_for_one_token)(model, Texts(TINY_TEXT))
+    assert steps[-1].name == last
+    link = {"model": model, "text": TINY_TEXT, "layers_panel": "orders"}
+    app = open_page(**link, layers_step=steps[-3].name)
+    for step in steps[-2:]:
+        checked(walk(app, 1))
+        assert step_now(app) == step.name
+        assert step_picture(app)["values"].size
+    assert strip_data(app)["parts"][-1]["steps"][-1]["name"] == last
+    app.get_by_key("layers_panel").set_value("neurons").run()
+    assert ("no head that gives an answer" in said(app)) == (len(lost[0]) == 4)
+    assert bool(app.metric) == (len(lost[0]) > 4)
+
+
+def test_a_model_that_says_a_number_is_walked_to_that_number(number_model):
+    link = {"model": number_model, "text": "ab cab", "layers_panel": "orders"}
+    app = walk(open_page(**link, layers_step="pooled_output"), 1)
+    assert step_now(app) == "class_logits"
+    assert strip_data(app)["parts"][-1]["steps"][-1]["name"] == "class_logits"
+    told = said(app, escaped=True)
+    assert said_in("layer_steps.about_class_logits_number", "en") in told
+    assert said_in("layer_steps.about_class_logits", "en") not in told
+    trace = client().ask(Trace.only)(number_model, Texts("ab cab"), ("class_logits",))
+    np.testing.assert_allclose(strip(app).ravel(), trace.class_logits, rtol=1e-5)
+    assert "1 number =" in said(app)
+
+
+def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(hf_without):
+    model, text, pair = hf_without("cls.predictions"), "ab cab", "ba cab"
+    link = {"text": text, "layers_panel": "neurons", "pair": pair}
+    app = open_page(model=model, **link, layers_next_sentence="2")
+    layer = int(app.get_by_key("layers_neuron_layer").value) - 1
+    neuron = int(app.get_by_key("layers_neuron").value) - 1
+    switches = Switches(neurons=((layer, neuron),))
+    found = client().ask(switch_off)(model, text, Target("nsp", 1), switches, pair)
+    before, after, change = (metric.value for metric in app.metric[:3])
+    assert before == percent(found.before.probability)
+    assert after == percent(found.after.probability)
+    assert f"{100 * found.delta_probability:+z.3f}" in change
+    assert "**does not follow**" in said(app)
+    alone = said_in("layers.off_next_alone", "en")
+    assert alone not in said(app, escaped=True)
+    app.text_area(key="pair").set_value("").run()
+    assert alone in said(checked(app), escaped=True)
+
+
+def test_a_stream_that_keeps_its_length_is_not_said_to_grow(tmp_path, pre_norm):
+    """Layers that add nothing, as those of a model that has learned nothing may."""
+    weights = {
+        name: array * (".output.dense." not in name)
+        for name, array in all_weights_of(pre_norm).items()
+    }
+    model = str(hf_copy(tmp_path, weights, {"pre_norm": True}))
+    app = open_page(model=model, text=TINY_TEXT, layers_panel="residual")
+    enters = client().ask(residual_stream)(model, Texts(TINY_TEXT)).residual_norms
+    np.testing.assert_allclose(enters - enters[0], 0, atol=1e-6)
+    assert "it can grow" in said(app)
+
+
+NUM_TOKENS, NUM_NEURONS = 512, 3072  # of BERT-base
+LAST = NUM_TOKENS - 1
+LONG_TEXT = "ab cab ba " * 250
+
+# What a phone on a slow line still takes: all figures of the page together.
+MOST_BYTES = 3_000_000
+
+
+@pytest.fixture(scope="module")
+def long_model(tmp_path_factory):
+    """The golden long_model with as many positions and neurons as a BERT-base."""
+    rng = np.random.default_rng(8)
+    weights = weights_of_hf()
+
+    def random(name, *shape):
+        weights[name] = rng.normal(0, 0.1, shape).astype("float32")
+
+    place = "bert.embeddings.position_embeddings.weight"
+    hidden = weights[place].shape[1]
+    random(place, NUM_TOKENS, hidden)
+    layers = {name.split(".")[3] for name in weights if ".encoder.layer." in name}
+    for layer in layers:
+        block = f"bert.encoder.layer.{layer}"
+        random(f"{block}.intermediate.dense.weight", NUM_NEURONS, hidden)
+        random(f"{block}.intermediate.dense.bias", NUM_NEURONS)
+        random(f"{block}.output.dense.weight", hidden, NUM_NEURONS)
+    sizes = {
+        "max_position_embeddings": NUM_TOKENS,
+        "intermediate_size": NUM_NEURONS,
+    }
+    weights.pop("bert.embeddings.position_ids", None)
+    return str(hf_copy(tmp_path_factory.mktemp("long"), weights, sizes))
+
+
+def ended(app: AppTest) -> AppTest:
+    """Starts the work that waits for a button, and waits for it."""
+    for button in app.button:
+        if (button.key or "").startswith("job_") and button.key.endswith("_start"):
+            button.click().run()
+    return finished(app)
+
+
+def sent_bytes(app: AppTest) -> int:
+    kinds = ("plotly_chart", "bidi_component")
+    return sum(chart.proto.ByteSize() for kind in kinds for chart in app.get(kind))
+
+
+def test_every_panel_stays_usable_at_512_tokens(long_model):
     app = open_page(
-        layers_step="layer_1/attention_probs",
-        layers_all_tokens="true",
-        layers_head="3",
-        layers_panel="orders",
+        model=long_model,
+        text=LONG_TEXT,
+        token=str(LAST),
+        layers_step="embedding_sum",
+        layers_factor_layer="1",
+        layers_by_hand="real",
     )
-    shown = numbers(specs(app)[0]["data"][0]["z"])
-    np.testing.assert_allclose(shown, trace.attention_probs[1, 2], rtol=0, atol=1e-6)
-    app.session_state["layers_step"] = "layer_3/output_norm"
-    app.run()
-    shown = numbers(specs(app)[0]["data"][0]["z"])
-    np.testing.assert_allclose(shown, trace.hidden_states[4], rtol=0, atol=1e-5)
-    app.session_state["layers_step"] = "mlm_probs"
-    app.run()
-    assert not [toggle for toggle in app.toggle if toggle.key == "layers_all_tokens"]
+    assert any("502 tokens" in one.value or "752" in one.value for one in app.warning)
+    for panel in PANELS:
+        app.get_by_key("layers_panel").set_value(panel).run()
+        ended(app)
+        assert app.selectbox(key="token").value == str(LAST)
+        assert len(app.get("plotly_chart")) >= 1
+        assert sent_bytes(app) < MOST_BYTES, panel
+        if panel in ("residual", "factors"):
+            captions = " ".join(caption.value for caption in app.caption)
+            assert "64" in captions or str(NUM_TOKENS) in captions
+
+
+def test_every_step_and_its_table_are_light_at_512_tokens(long_model):
+    link = {"model": long_model, "text": LONG_TEXT, "layers_panel": "orders"}
+    app = ended(open_page(**link, token="300", layers_all_tokens="true"))
+    for step in ("query", "attention_scores", "attention_probs", "context", "neurons"):
+        app.session_state["layers_step"] = f"layer_1/{step}"
+        checked(app.run())
+        assert len(app.get("plotly_chart")) >= 1
+        assert sent_bytes(app) < MOST_BYTES
+        captions = " ".join(caption.value for caption in app.caption)
+        assert "tokens 268 to 331" in captions
+    part = client().ask(part_numbers)(long_model, Texts(LONG_TEXT), "layer_1", 299)
+    assert part.of("layer_1/attention_probs").shape[1] == NUM_TOKENS

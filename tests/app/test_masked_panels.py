@@ -17,12 +17,13 @@ from bertviz_core.engine import JobStatus
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.experiments.gibbs import follow_chain
 from bertviz_core.experiments.joint_filling import fill_masks
-from bertviz_core.experiments.scoring import (
-    score_known_words,
-)
+from bertviz_core.experiments.next_sentence import predict_next_sentence
+from bertviz_core.experiments.scoring import score_known_words
+from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import split_words
+from bertviz_core.trace import TokenizedText
 from pages.masked_word import chains
 from pages.masked_word import scores as word_scores
 from pages.masked_word.chains import next_chunk
@@ -33,6 +34,7 @@ from pages.shared.engine import client
 from pages.shared.export import table_csv
 from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
+from tests.app.chinese_model import CHARACTERS
 from tests.app.real_pages import (
     DEADLINE_SECONDS,
     answer,
@@ -40,12 +42,12 @@ from tests.app.real_pages import (
     finished,
     link_of,
     said,
+    table,
 )
-from tests.core.checkpoint_copies import HF
+from tests.app.test_masked_word import click_word, text_of, type_text
+from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf, without_part
 
 DEFAULT = EXAMPLES["en"][0][0]
-
-
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
 
 
@@ -66,28 +68,12 @@ def logits(text: str) -> np.ndarray:
     return client().ask(Explorer.predict_masks)(DEFAULT_MODEL, text).logits
 
 
-HTML = "<b>bold</b> [link](x) [MASK]"
-
-
-@pytest.mark.parametrize("panel", PANELS)
-def test_every_panel_opens_from_a_link_and_reads_any_text(panel):
-    app = finished(open_page(masked_panel=panel, text=HTML))
-    assert "More questions" in [header.value for header in app.header]
-    assert app.get_by_key("masked_panel").value == panel
-    assert link_of(app, "masked_panel") == panel
-    markdown = "\n".join(element.value for element in app.markdown)
-    assert not re.search(r"(?<!\\)\[link(?<!\\)\]\(", markdown)
-    app.text_area(key="text").set_value("The dog sleeps well.").run()
-    assert "No word is hidden" in said(finished(app))
-
-
-def test_no_question_is_asked_at_first_and_nothing_is_computed():
-    text = "Nobody has asked about [MASK] and [MASK] in this test."
-    before = client().ask(forward_count)()
-    app = open_page(text=text)
-    assert app.get_by_key("masked_panel").value is None
-    assert not specs(app)
-    assert client().ask(forward_count)() == before + 1
+def test_every_panel_stands_a_text_in_which_no_word_is_hidden():
+    assert {panel for panel, _ in LINKS} == {*PANELS}
+    app = open_page(text="The dog sleeps well.")
+    for panel in PANELS:
+        app.get_by_key("masked_panel").set_value(panel).run()
+        assert "No word is hidden" in said(finished(app))
 
 
 def test_filling_shows_the_sentence_after_each_step_and_can_be_played():
@@ -127,9 +113,12 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     link = {"masked_panel": "gibbs", "masked_gibbs_burn_in": "5"}
     app = open_page(**link, masked_gibbs_steps="45")
     assert "has not begun" in said(app)
+    app.button(key="masked_gibbs_one_step").click().run()
+    finished(checked(app))
+    assert chain_of(app).state.step == 1
     run_chain(app)
     assert app.metric[3].value == "45"
-    shown = app.session_state["masked_chain"].run
+    shown = chain_of(app).run
     again = result(follow_chain, state=shown.start, num_steps=45)
     np.testing.assert_array_equal(shown.new_ids, again.new_ids)
     assert app.metric[4].value == percent(again.change_rate)
@@ -140,29 +129,11 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     assert app.button(key="masked_gibbs_go").disabled
     # Other settings begin another chain.
     app.number_input(key="masked_gibbs_seed").set_value(8).run()
-    assert app.session_state["masked_chain"].run is None
+    assert chain_of(app).run is None
     app.get_by_key("masked_gibbs_start").set_value("masks").run()
     app.number_input(key="masked_gibbs_length").set_value(6).run()
     checked(app)
-    assert app.session_state["masked_chain"].state.input_ids.shape == (1, 8)
-
-
-def test_a_chain_is_stepped_paused_and_gone_on_with_as_if_never_stopped():
-    app = open_page(masked_panel="gibbs", masked_gibbs_steps="400")
-    app.button(key="masked_gibbs_one_step").click().run()
-    finished(checked(app))
-    assert app.session_state["masked_chain"].state.step == 1
-    app.button(key="masked_gibbs_go").click().run()
-    app.button(key="masked_gibbs_pause").click().run()
-    checked(app)
-    assert app.session_state["masked_chain"].job_id is None
-    assert app.session_state["masked_chain"].state.step < 400
-    app.number_input(key="masked_gibbs_steps").set_value(60).run()
-    if app.session_state["masked_chain"].state.step < 60:
-        run_chain(app)
-    run = app.session_state["masked_chain"].run
-    again = result(follow_chain, state=run.start, num_steps=run.num_steps)
-    np.testing.assert_array_equal(run.new_ids, again.new_ids)
+    assert chain_of(app).state.input_ids.shape == (1, 8)
 
 
 class ChainUnderWay:
@@ -332,40 +303,43 @@ def test_a_model_without_the_next_sentence_head_says_so(hf_without):
     assert "has no next-sentence head" in said(app)
 
 
-@pytest.mark.parametrize(
-    ("panel", "choices"),
-    [
-        ("fill", {"masked_fill_mode": "left_to_right", "masked_fill_step": "1"}),
-        ("gibbs", {"masked_gibbs_start": "masks", "masked_gibbs_length": "6",
-                   "masked_gibbs_temperature": "0.5", "masked_gibbs_top_k": "9",
-                   "masked_gibbs_top_p": "0.75", "masked_gibbs_order": "in_order",
-                   "masked_gibbs_steps": "33", "masked_gibbs_burn_in": "7",
-                   "masked_gibbs_seed": "5"}),
-        ("score", {"masked_score_words": "rome, oslo"}),
-        ("score", {"masked_score_kind": "sentence", "masked_score_variant": "naive",
-                   "masked_score_text": "Snow is white."}),
-        ("score", {"masked_score_kind": "pair", "masked_score_first": "Snow is.",
-                   "masked_score_second": "Snow are."}),
-        ("compare", {"masked_other": "Oslo is in [MASK].",
-                     "masked_compare_points": "50", "masked_compare_rest": "true",
-                     "masked_compare_search": "rome"}),
-        ("lens", {"masked_lens_word": "rome", "masked_lens_from": "2"}),
-        ("why", {"masked_why_word": "rome", "masked_why_contrast": "true",
-                 "masked_why_other": "oslo", "masked_why_baseline": "pad",
-                 "masked_why_method": "occlusion_mask"}),
-        ("why", {"masked_why_look": "heads"}),
-        ("positions", {"masked_positions_how": "seen"}),
-        ("whole", {"masked_whole_size": "3"}),
-    ],
-)  # fmt: skip
+LINKS = [
+    ("fill", {"masked_fill_mode": "left_to_right", "masked_fill_step": "1"}),
+    ("gibbs", {"masked_gibbs_start": "masks", "masked_gibbs_length": "6",
+               "masked_gibbs_temperature": "0.5", "masked_gibbs_top_k": "9",
+               "masked_gibbs_top_p": "0.75", "masked_gibbs_order": "in_order",
+               "masked_gibbs_steps": "33", "masked_gibbs_burn_in": "7",
+               "masked_gibbs_seed": "5"}),
+    ("score", {"masked_score_words": "rome, oslo"}),
+    ("score", {"masked_score_kind": "sentence", "masked_score_variant": "naive",
+               "masked_score_text": "Snow is white."}),
+    ("score", {"masked_score_kind": "pair", "masked_score_first": "Snow is.",
+               "masked_score_second": "Snow are."}),
+    ("compare", {"masked_other": "Oslo is in [MASK].", "masked_compare_points": "50",
+                 "masked_compare_rest": "true", "masked_compare_search": "rome"}),
+    ("lens", {"masked_lens_word": "rome", "masked_lens_from": "2"}),
+    ("why", {"masked_why_word": "rome", "masked_why_contrast": "true",
+             "masked_why_other": "oslo", "masked_why_baseline": "pad",
+             "masked_why_method": "occlusion_mask"}),
+    ("why", {"masked_why_look": "heads"}),
+    ("positions", {"masked_positions_how": "seen"}),
+    ("whole", {"masked_whole_size": "3"}),
+    ("next", {"masked_next_first": "It rained.", "masked_next_seed": "4"}),
+    ("gelu", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("panel", "choices"), LINKS)
 def test_a_link_brings_every_choice_of_a_panel_back(panel, choices):
-    text = "The old man went to the sea and [MASK] came back from [MASK] once more."
+    text = "He [went](x) to [MASK] and came back from [MASK]."
     app = finished(open_page(masked_panel=panel, text=text, **choices))
     for name, value in choices.items():
         assert link_of(app, name) == value, name
         shown = app.get_by_key(name).value
         assert (str(shown).lower() if shown is True else str(shown)) == value, name
     assert app.get_by_key("masked_panel").value == panel
+    markdown = "\n".join(element.value for element in app.markdown)
+    assert not re.search(r"(?<!\\)\[went(?<!\\)\]\(", markdown), "no text is Markdown"
 
 
 @pytest.mark.parametrize(("key", "panel"), [
@@ -391,18 +365,6 @@ def test_an_untouched_choice_follows_the_text_and_a_chosen_one_stays():
     assert app.query_params["masked_lens_word"] in (chosen, [chosen])
     app.text_area(key="text").set_value("He was the king of [MASK].").run()
     assert checked(app).selectbox(key="masked_lens_word").value == chosen
-
-
-def test_candidates_words_alone_and_the_program_never_run_the_network():
-    app = open_page(text=TWO_MASKS)
-    before = client().ask(forward_count)()
-    app.toggle(key="masked_words_alone").set_value(True).run()
-    app.slider(key="masked_shown").set_value(60).run()
-    app.session_state["masked_candidates_code"] = True
-    app.slider(key="masked_temperature").set_value(2.0).run()
-    app.get_by_key("masked_mask").set_value("2").run()
-    assert len(checked(app).code) == 1
-    assert client().ask(forward_count)() == before
 
 
 def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
@@ -435,3 +397,271 @@ def test_swapped_texts_change_places_with_their_numbers():
     assert checked(app).text_area(key="masked_next_first").value == "ba"
     assert (app.metric[3].value, app.metric[4].value) == (swapped, first)
     assert "too few sentences" in said(app)
+
+
+def chain_of(app: AppTest):
+    return app.session_state["masked_chain"]
+
+
+def test_another_burn_in_keeps_the_chain_and_counts_other_steps():
+    app = open_page(masked_panel="gibbs", masked_gibbs_steps="30")
+    app.number_input(key="masked_gibbs_steps").set_value(21)  # with the click
+    app.button(key="masked_gibbs_go").click().run()
+    app.number_input(key="masked_gibbs_burn_in").set_value(4).run()  # while it runs
+    run = chain_of(finished(checked(app))).run
+    assert (run.num_steps, run.is_burn_in.sum()) == (21, 4)
+    app.number_input(key="masked_gibbs_burn_in").set_value(3).run()
+    shorter = chain_of(checked(app)).run
+    np.testing.assert_array_equal(shorter.new_ids, run.new_ids)
+    assert shorter.is_burn_in.sum() == 3
+    assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 3.5
+    app.number_input(key="masked_gibbs_steps").set_value(30).run()
+    run = chain_of(run_chain(app)).run
+    assert (run.num_steps, run.is_burn_in.sum()) == (30, 3)
+    assert run.end.settings.burn_in == 3
+
+
+def test_a_chain_of_masks_outlives_another_text_and_one_of_the_text_does_not():
+    app = open_page(
+        masked_panel="gibbs", masked_gibbs_steps="5", masked_gibbs_start="masks"
+    )
+    new_ids = run_chain(app).session_state["masked_chain"].run.new_ids
+    type_text(app, "Quite another [MASK].")
+    np.testing.assert_array_equal(chain_of(app).run.new_ids, new_ids)
+    app.get_by_key("masked_gibbs_start").set_value("sentence").run()
+    run_chain(app)
+    type_text(app, "One more [MASK].")
+    assert chain_of(app).run is None
+
+
+UNREADABLE = "龘"
+
+
+def test_a_word_without_a_score_leaves_those_of_the_others():
+    app = open_page(masked_panel="score", masked_score_words=f"france, {UNREADABLE}")
+    assert list(table(app)["Word"]) == ["france"]
+    assert [UNREADABLE in warning.value for warning in app.warning] == [True]
+    app.text_input(key="masked_score_words").set_value(UNREADABLE).run()
+    assert len(checked(app).warning) == 1
+    assert not app.dataframe
+
+
+@pytest.mark.parametrize(
+    ("panel", "place", "below", "choices"),
+    [
+        ("fill", "masked_fill", "", {}),
+        ("whole", "masked_whole", "masked_whole_words", {}),
+        ("score", "masked_word_scores", "", {"masked_score_words": "rome, oslo"}),
+    ],
+)
+def test_what_takes_long_waits_for_a_button_and_says_the_same(
+    panel, place, below, choices, monkeypatch
+):
+    app = open_page(masked_panel=panel, text=TWO_MASKS, **choices)
+    expected = table(app, below)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
+    app = open_page(masked_panel=panel, text=TWO_MASKS, **choices)
+    assert not app.dataframe
+    app.button(key=f"job_{place}_start").click().run()
+    finished(checked(app))
+    assert table(app, below).equals(expected)
+
+
+def test_what_takes_a_little_longer_starts_without_a_button(monkeypatch):
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1)
+    app = finished(open_page(masked_panel="fill", text=TWO_MASKS))
+    filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
+    assert list(table(app)["Word"]) == [step.token for step in filling.steps]
+
+
+NEXT = {
+    "masked_panel": "next", "masked_next_first": "ab", "masked_next_second": "ba",
+    "masked_next_passages": "Ab. Cab.",
+}  # fmt: skip
+
+
+def test_next_sentences_need_no_text_above():
+    link = {"model": str(HF), "text": " ", **NEXT}
+    app = real_pages.open_page("masked_word", **link)
+    found = client().ask(predict_next_sentence)(str(HF), "ab", "ba")
+    for text in (" ", "\u200b", "ab " * 30):
+        app.text_area(key="text").set_value(text).run()
+        assert not app.exception
+        assert app.metric[0].value == percent(found.probability)
+
+
+def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
+    weights = without_part(weights_of_hf(), "cls.predictions")
+    config = {"architectures": ["BertForNextSentencePrediction"]}
+    model = str(hf_copy(tmp_path, weights, config, name="nsp"))
+    app = finished(open_page(model=model, text="ab [MASK]", **NEXT))
+    assert "has no masked-word head" in said(app)
+    found = client().ask(predict_next_sentence)(model, "ab", "ba")
+    assert app.metric[0].value == percent(found.probability)
+    app.get_by_key("masked_panel").set_value("score").run()
+    assert "and there are none" in said(checked(app))
+
+
+def test_an_own_sentence_is_scored_though_there_is_no_text_above():
+    app = finished(
+        open_page(
+            text=" ", masked_panel="score", masked_score_kind="sentence",
+            masked_score_text="Snow is white.",
+        )
+    )  # fmt: skip
+    assert len(app.metric) == 1
+    app.get_by_key("masked_score_kind").set_value("word").run()
+    assert "and there are none" in said(checked(app))
+
+
+def test_a_question_about_the_predictions_waits_for_a_text():
+    app = open_page(text=" ", masked_panel="fill")
+    assert "and there are none" in said(app)
+    type_text(app, TWO_MASKS)
+    assert app.get_by_key("masked_panel").value == "fill"
+    assert len(table(app)) == 2
+
+
+def test_a_mask_that_the_other_sentence_lacks_is_said_with_both_numbers():
+    app = open_page(
+        masked_panel="compare", text=TWO_MASKS, token="10",
+        masked_other="Oslo is in [MASK].",
+    )  # fmt: skip
+    warnings = "\n".join(warning.value for warning in app.warning)
+    assert "no mask number 2" in warnings
+    assert "Mask 2 of A is compared with mask 1 of B" in warnings
+    app.text_input(key="masked_other").set_value("[MASK] is in [MASK].").run()
+    assert len(app.warning) == 1  # of stereotypes
+
+
+def show_error(error):
+    from types import SimpleNamespace
+
+    from pages.shared.attribution import show_completeness
+
+    found = SimpleNamespace(completeness_error=error, num_steps=32)
+    show_completeness({"masked_panels.why_value": "1"}, found)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_warned"), [(None, 0), (0.02, 0), (0.06, 1), (float("inf"), 1)]
+)
+def test_gradients_that_miss_more_than_five_percent_are_warned_of(error, is_warned):
+    app = AppTest.from_function(show_error, args=(error,))
+    app.context = {"locale": "en-GB"}
+    app.run()
+    assert not app.exception
+    assert len(app.metric) == 1 + (error is not None)
+    warned = ["do not add up" in warning.value for warning in app.warning]
+    assert warned == [True] * is_warned
+
+
+def sentence_of(text: str, steps: dict[int, str]) -> str:
+    """A text with these masks filled, the last of them marked."""
+    from types import SimpleNamespace
+
+    ends = [i + len("[MASK]") for i in range(len(text)) if text.startswith("[MASK]", i)]
+    size = len(ends)
+    tokenized = TokenizedText(
+        text=text, pair=None, tokens=("[MASK]",) * size, input_ids=np.full(size, 9),
+        token_type_ids=np.zeros(size, int),
+        offsets=np.array([[end - len("[MASK]"), end] for end in ends]),
+        word_ids=np.arange(size), unk_token_id=0, mask_token_id=9,
+        num_tokens_uncut=size,
+    )  # fmt: skip
+    return filled_sentence(
+        tokenized,
+        tuple(SimpleNamespace(mask_index=i, token=word) for i, word in steps.items()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "expected"),
+    [
+        ("I walk [MASK] on", {0: "##ing"}, "I walk:green-badge[**ing**] on"),
+        ("[MASK] [MASK]", {0: "walk", 1: "##ing"},
+         ":gray-badge[walk]:green-badge[**ing**]"),
+        ("*a* [MASK], b", {}, r"\*a\* :blue-badge[\[MASK\]]\, b"),
+        ("[MASK] [MASK]", {1: "on"},
+         r":blue-badge[\[MASK\]] :green-badge[**on**]"),
+        ("吃[MASK][MASK]吗", {0: "苹", 1: "果"},
+         "吃:gray-badge[苹]:green-badge[**果**]吗"),
+    ],
+)  # fmt: skip
+def test_a_piece_is_joined_to_what_stands_before_it(text, steps, expected):
+    assert sentence_of(text, steps) == expected
+
+
+def test_a_mask_has_no_rank_under_the_pointer():
+    app = finished(open_page(masked_panel="positions"))
+    hints = [hint for row in specs(app)[0]["data"][0]["customdata"] for hint in row]
+    assert sum("no word to rank" in (hint or "") for hint in hints) == 1
+    assert not any("rank 0" in (hint or "") for hint in hints)
+
+
+CHINESE_TEXT = "我喜欢吃苹果，他喝牛奶。"
+
+
+def open_chinese(model: str, **params: str) -> AppTest:
+    link = {"model": model, "text": CHINESE_TEXT, **params}
+    return real_pages.open_page("masked_word", "zh", **link)
+
+
+def whole_words(app: AppTest) -> list[str]:
+    return list(table(app, "masked_whole_words")["词"])
+
+
+# A comma ends the word.
+@pytest.mark.parametrize(("size", "masks"), [("1", 1), ("2", 2), ("4", 2)])
+def test_one_click_hides_a_whole_word_and_a_second_one_puts_it_back(
+    chinese, size, masks
+):
+    app = click_word(open_chinese(chinese, masked_click_size=size), 4)
+    assert (
+        text_of(app) == CHINESE_TEXT[:4] + "[MASK]" * masks + CHINESE_TEXT[4 + masks :]
+    )
+    assert text_of(click_word(app, 4)) == CHINESE_TEXT
+
+
+def test_a_hidden_word_of_two_characters_is_asked_about_as_one_word(chinese):
+    app = click_word(
+        open_chinese(chinese, masked_click_size="2", masked_panel="whole"), 4
+    )
+    assert app.get_by_key("masked_whole_size").value == "2"
+    one = CHINESE_TEXT.replace("苹果", "[MASK]")
+    found = client().ask(find_whole_words)(chinese, one, 2, "characters", 0)
+    assert whole_words(app) == list(found.words[:20])
+    (score,) = client().ask(score_known_words)(chinese, one, ("苹果",), 0)
+    share = percent(float(np.exp(score.log_prob)))
+    assert "你遮住的是 **苹果**" in said(app)
+    assert share in said(app)
+
+
+def test_words_of_every_length_are_made_of_characters_alone(chinese):
+    app = open_chinese(chinese, text="他喝[MASK]。", masked_panel="whole")
+    for size in (1, 2, 3, 4):
+        app.get_by_key("masked_whole_size").set_value(str(size)).run()
+        words = whole_words(app)
+        assert words
+        assert {len(word) for word in words} == {size}
+        assert set("".join(words)) <= set(CHARACTERS)
+
+
+def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(chinese):
+    app = open_chinese(
+        chinese, text="他[MASK]我[MASK][MASK]。", token="6",
+        masked_panel="whole",
+    )  # fmt: skip
+    word = whole_words(app)[0]
+    app.get_by_key("masked_whole_insert").set_value(0).run()
+    checked(app)
+    assert text_of(app) == f"他[MASK]我{word}。"
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == "他[MASK]我[MASK][MASK]。"
+
+
+def test_an_english_text_has_no_choice_of_characters(chinese):
+    app = open_chinese(chinese, text="ab [MASK]")
+    assert "masked_click_size" not in app.session_state
+    app.text_area(key="text").set_value("ab 我 [MASK]").run()
+    assert app.get_by_key("masked_click_size")

@@ -1,26 +1,47 @@
-"""The masked-word page on the bundled model."""
+"""The masked-word page above its questions: text, words, candidates, language."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
+import random
 import re
+import string
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.analysis.sampling import rank_order, sampling_distribution, softmax
+from bertviz_core.analysis.sampling import (
+    draw_tokens,
+    rank_order,
+    sampling_distribution,
+    softmax,
+)
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
-from pages.shared import answers
+from bertviz_core.mask_text import MaskedText, write_sentence
+from pages.masked_word import two_sentences
+from pages.shared import models
+from pages.shared.choices import LONGEST_IN_ADDRESS
 from pages.shared.engine import client
+from pages.shared.language import current_language
+from pages.shared.language import text as said_in
 from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
-from tests.app.real_pages import said
+from tests.app.chinese_model import write_mixed_model
+from tests.app.real_pages import (
+    LANGUAGES,
+    checked,
+    dense_word,
+    finished,
+    link_of,
+    said,
+)
 from tests.app.real_pages import specs as figures
+from tests.core.checkpoint_copies import HF, spare_rows_copy
 from tests.core.sent_figures import numbers
 
 DEFAULT = EXAMPLES["en"][0][0]
@@ -94,9 +115,11 @@ def test_clicked_words_are_hidden_and_a_second_click_puts_them_back():
     labels = ["They", "were", "married", "~and", "had", "three", "~?", "."]
     assert word_labels(app) == labels
     assert app.get_by_key("masked_words").value == [3, 6]
+    assert app.query_params["hidden"] == ["and", ""]
     click_word(app, 3)
     assert text_of(app) == DEFAULT
     assert app.get_by_key("masked_words").value == [6]
+    assert "hidden" not in app.query_params
     # A typed mask has no word to put back, and the page says so.
     assert text_of(click_word(app, 6)) == DEFAULT
     assert "no word behind it" in said(app)
@@ -199,13 +222,17 @@ def test_a_new_text_runs_the_network_once_and_settings_never():
     before = client().ask(forward_count)()
     type_text(app, "柏林是[MASK]国的首[MASK]，不是罗马。")
     assert client().ask(forward_count)() == before + 1
+    assert app.get_by_key("masked_panel").value is None, "no question is asked yet"
     app.slider(key="masked_temperature").set_value(0.4).run()
     app.number_input(key="masked_top_k").set_value(7).run()
     app.slider(key="masked_top_p").set_value(0.8).run()
     app.number_input(key="masked_draws").set_value(333).run()
-    app.number_input(key="masked_seed").set_value(5).run()
+    app.number_input(key="masked_seed").set_value(5)
+    app.toggle(key="masked_words_alone").set_value(True)
+    app.session_state["masked_candidates_code"] = True
     app.slider(key="masked_shown").set_value(37).run()
     app.get_by_key("masked_mask").set_value("2").run()
+    assert len(app.code) == 1
     app.get_by_key("lang").set_value("中文").run()
     assert app.title[0].value == "猜被遮住的词"
     assert not app.exception
@@ -297,18 +324,24 @@ def test_the_address_brings_the_whole_state_back_and_a_bad_text_loses_none():
     assert {key: app.get_by_key(key).value for key in SETTINGS} == SETTINGS
 
 
-def test_hidden_words_go_into_the_address():
-    app = click_word(open_page(), 0)
-    assert app.query_params["hidden"] == ["They", ""]
-    undo(app)
-    assert "hidden" not in app.query_params
-
-
-@pytest.mark.parametrize("hidden", [["x"], ["[MASK]", "y"], ["a", "b", "c"]])
-def test_hidden_words_that_do_not_fit_the_text_are_left_out(hidden):
-    app = open_page(text="[MASK] is [MASK].", hidden=hidden)
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        *(("[MASK] is [MASK].", one) for one in (["x"], ["[MASK]", "y"], [*"abc"])),
+        ("[MASK] is Paris.", " "),
+    ],
+)
+def test_hidden_words_that_do_not_fit_the_text_are_left_out(text, hidden):
+    app = open_page(text=text, hidden=hidden)
     assert word_labels(app)[0] == "~?"
     assert not app.error
+
+
+@pytest.mark.parametrize("hidden", ["\ufffd", "\uf0b7", "\u0301"])
+def test_a_hidden_sign_that_the_model_cannot_read_leaves_the_candidates(hidden):
+    app = open_page(text="Paris is [MASK].", hidden=hidden)
+    assert "does not read it" in said(app)
+    assert len(figures(app)) == 1
 
 
 def test_a_text_too_long_for_the_model_is_refused_or_cut():
@@ -394,18 +427,290 @@ def test_chinese_text_for_an_english_model_shows_unknown_words_and_why():
     assert ":red-badge[:material/question_mark: " in badges
 
 
-def test_a_model_without_the_head_is_not_asked(monkeypatch):
-    engine, call = client(), client().call
-    described = engine.ask(Explorer.info)(DEFAULT_MODEL)
-    headless = dataclasses.replace(described, heads=("pooler",))
+def typing(app: AppTest, text: str) -> AppTest:
+    """A text that the next click takes along."""
+    app.text_area(key="text").set_value(text)
+    return app
 
-    def without_head(question):
-        return headless if question.name == "Explorer.info" else call(question)
 
-    answers.forget_models()
-    monkeypatch.setattr(engine, "call", without_head)
+def test_undo_takes_back_what_was_typed_in_the_same_moment():
+    app = type_text(open_page(), "One [MASK].")
+    typing(app, "Two [MASK].").button(key="masked_undo").click().run()
+    assert text_of(checked(app)) == "One [MASK]."
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == EXAMPLES["en"][0][0]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("text_example", EXAMPLES["en"][1][0]), ("masked_earlier", EXAMPLES["en"][0][0])],
+)
+def test_a_choice_keeps_what_was_typed_in_the_same_moment_for_undo(key, expected):
+    app = type_text(open_page(), "One [MASK].")
+    choice = 1 if key == "text_example" else 0
+    typing(app, "Two [MASK].").selectbox(key=key).set_value(choice).run()
+    assert text_of(checked(app)) == expected
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == "Two [MASK]."
+
+
+def test_the_example_of_two_masks_keeps_what_was_typed_in_the_same_moment():
+    app = open_page(masked_panel="fill")
+    assert "only one step" in said(app)
+    typing(app, "Two [MASK].").button(key="masked_two_masks").click().run()
+    assert text_of(checked(app)).count("[MASK]") == 2
+    assert "only one step" not in said(app)
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == "Two [MASK]."
+
+
+def test_undo_brings_the_second_text_back():
+    app = open_page(pair="It was old.")
+    pairs = next(i for i, (_, pair) in enumerate(EXAMPLES["en"]) if pair)
+    app.selectbox(key="text_example").set_value(pairs).run()
+    assert app.session_state["pair"] == EXAMPLES["en"][pairs][1]
+    app.button(key="masked_undo").click().run()
+    assert app.session_state["pair"] == "It was old."
+    assert text_of(checked(app)) == EXAMPLES["en"][0][0]
+    assert app.button(key="masked_undo").disabled
+
+
+def test_earlier_texts_that_read_alike_tell_what_they_hide():
     app = open_page()
-    assert any(DEFAULT_MODEL in info.value.replace("\\", "") for info in app.info)
-    assert not figures(app)
-    assert text_of(app) == DEFAULT
-    answers.forget_models()
+    for town in ("Paris", "Rome"):
+        type_text(app, f"{town} is big.")
+        click_word(app, 0)
+    type_text(app, "Other [MASK].")
+    earlier = app.selectbox(key="masked_earlier")
+    place = earlier.options.index("[MASK] is big. (Paris)")
+    assert "[MASK] is big. (Rome)" in earlier.options
+    assert "Rome is big." in earlier.options
+    earlier.set_value(place).run()
+    assert word_labels(checked(app))[0] == "~Paris"
+
+
+def test_a_saved_text_opens_with_its_hidden_words_and_second_text():
+    app = open_page(state={"sentence_file": True})
+    data = write_sentence(MaskedText("[MASK] is big.", ("Paris",)), "It is old.")
+    app.file_uploader[0].set_value(("bad.json", data[:-1], "application/json")).run()
+    assert ["not a text saved" in error.value for error in app.error] == [True]
+    app.file_uploader[0].set_value(("good.json", data, "application/json")).run()
+    checked(app)
+    assert text_of(app) == "[MASK] is big."
+    assert word_labels(app)[0] == "~Paris"
+    assert app.session_state["pair"] == "It is old."
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == EXAMPLES["en"][0][0]
+
+
+LONG_WORD = "a" * 1400  # one unknown token
+MOST_BYTES = 8192  # of an address, for nginx
+
+
+def test_texts_that_a_link_has_no_room_for_are_named():
+    pair = {"masked_panel": "score", "masked_score_kind": "pair"}
+    other = {"masked_other": f"{LONG_WORD} [MASK]", "masked_score_first": LONG_WORD}
+    app = finished(open_page(**pair, **other))
+    assert "no room for" not in said(app)
+    app.text_input(key="masked_score_second").set_value(dense_word(2000)).run()
+    assert "no room for “Second sentence”" in said(finished(app))
+    assert "masked_score_second" not in app.query_params
+    assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
+    app.text_input(key="masked_score_second").set_value("Short.").run()
+    assert "no room for" not in said(finished(app))
+
+
+def test_hidden_words_without_room_beside_the_text_are_said_to_stay_out():
+    # A few bytes are left, too few for "Paris" with its name, and nothing to compress.
+    letters = string.ascii_letters + string.digits + "-~."
+    rest = random.Random(0).choices(letters, k=LONGEST_IN_ADDRESS - 18)
+    text = "Paris " + "".join(rest)
+    app = type_text(open_page(), text)
+    assert "do not fit into a link" not in said(app)
+    click_word(app, 0)
+    assert "do not fit into a link" in said(app)
+    assert "hidden" not in app.query_params
+    assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
+    click_word(type_text(app, "Paris is big."), 0)
+    assert "do not fit into a link" not in said(app)
+    assert app.query_params["hidden"] in ("Paris", ["Paris"])
+
+
+def test_a_link_brings_a_long_text_back():
+    text = "The story of [MASK] is a long one. " * 190
+    app = type_text(open_page(), text)
+    assert "too long for a link" not in said(app)
+    written = link_of(app, "text")
+    assert len(written) < len(text) / 10
+    opened = real_pages.open_page("masked_word", may_fail=True, text=written)
+    assert text_of(opened) == text
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    return str(write_mixed_model(tmp_path_factory.mktemp("model")))
+
+
+def open_reading(language: str, model: str, **params: str) -> AppTest:
+    return real_pages.open_page(
+        "masked_word", language, may_fail=True, model=model, **params
+    )
+
+
+def switch_to(app: AppTest, language: str) -> AppTest:
+    app.get_by_key("lang").set_value(LANGUAGES[language]).run()
+    assert not app.exception
+    return app
+
+
+def intro_of(kind: str) -> str:
+    return said_in(f"masked_panels.whole_{kind}_intro", "en")
+
+
+def test_an_own_model_gets_examples_and_words_of_its_language(chinese):
+    app = open_reading("en", chinese, masked_panel="whole")
+    assert text_of(app) == EXAMPLES["zh"][0][0]
+    assert app.get_by_key("masked_click_size").value == "1"
+    assert intro_of("characters") in [element.value for element in app.markdown]
+    # Characters are hidden together, whatever the interface.
+    type_text(app, "我喜欢吃苹果")
+    app.get_by_key("masked_click_size").set_value("2").run()
+    assert text_of(click_word(app, 4)) == "我喜欢吃[MASK][MASK]"
+    app = open_reading("zh", str(HF))
+    assert text_of(app) == EXAMPLES["en"][0][0]
+    # The language leaves a text that the model alone can read.
+    assert text_of(switch_to(app, "en")) == EXAMPLES["en"][0][0]
+
+
+OWN = "my ab [MASK] e"
+
+
+def model_of(app: AppTest) -> str:
+    return app.get_by_key("model").value
+
+
+@pytest.fixture
+def defaults(monkeypatch, chinese):
+    """The default of each language: small models, of which one reads Chinese."""
+    found = {"en": str(HF), "zh": chinese}
+    monkeypatch.setattr(models, "default_model", lambda: found[current_language()])
+    return found
+
+
+def open_default(page: str = "masked_word") -> AppTest:
+    return real_pages.open_page(page, may_fail=True)
+
+
+@pytest.mark.parametrize(
+    ("page", "box", "texts", "follows"),
+    [
+        ("masked_word", "text", [], True),
+        ("masked_word", "text", [OWN], False),
+        ("masked_word", "text", ["我喜欢吃苹[MASK]"], True),
+        ("attention", "pair", ["ab e"], False),
+        ("attention", "pair", ["ab e", ""], True),
+    ],
+)
+def test_the_default_follows_the_language_unless_it_reads_no_text_of_ones_own(
+    defaults, page, box, texts, follows
+):
+    app = open_default(page)
+    for text in texts:
+        app.text_area(key=box).set_value(text).run()
+    assert model_of(app) == defaults["en"]
+    assert model_of(switch_to(app, "zh")) == defaults["zh" if follows else "en"]
+
+
+def test_the_default_stays_while_a_text_of_ones_own_stands_in_the_box(defaults):
+    app = open_default()
+    app.text_area(key="text").set_value(OWN)  # text and language in one go
+    assert model_of(switch_to(app, "zh")) == defaults["en"]
+    app.switch_page("pages/home/home.py").run()
+    assert model_of(switch_to(app, "en")) == defaults["en"]
+    assert model_of(switch_to(app, "zh")) == defaults["en"]
+    app.switch_page("pages/masked_word/masked_word.py").run()
+    assert (model_of(app), text_of(app)) == (defaults["en"], OWN)
+    type_text(app, "")  # to type another one
+    assert model_of(app) == defaults["en"]
+    type_text(app, EXAMPLES["en"][0][0])
+    assert model_of(app) == defaults["zh"]
+    assert text_of(app) == EXAMPLES["zh"][0][0]
+
+
+def test_an_untouched_text_follows_the_language_where_the_model_reads_both(mixed):
+    app = open_reading("en", mixed)
+    assert text_of(app) == EXAMPLES["en"][0][0]
+    assert text_of(switch_to(app, "zh")) == EXAMPLES["zh"][0][0]
+    # That of a link stays, though it is the example of another language.
+    app = open_reading("zh", mixed, text=EXAMPLES["en"][0][0])
+    assert text_of(app.run()) == EXAMPLES["en"][0][0]
+
+
+def test_a_model_of_both_languages_follows_the_text_or_the_interface(mixed):
+    app = open_reading("en", mixed, masked_panel="whole")
+    kinds = {"我[MASK]": "characters", "ab [MASK]": "pieces", "[MASK]": "pieces"}
+    for text, kind in kinds.items():
+        type_text(app, text)
+        assert intro_of(kind) in [element.value for element in app.markdown]
+    intro = said_in("masked_panels.whole_characters_intro", "zh")
+    assert intro in [element.value for element in switch_to(app, "zh").markdown]
+
+
+SPARE = [f"[row {index}]" for index in range(41, 61)]
+
+
+@pytest.fixture(scope="module")
+def spare_model(tmp_path_factory):
+    return str(spare_rows_copy(tmp_path_factory.mktemp("model"), len(SPARE)))
+
+
+def open_spare(spare_model: str, **params: str) -> AppTest:
+    link = {"model": spare_model, "text": "ab [MASK]", **params}
+    state = {"masked_compare_all": True}
+    return real_pages.open_page("masked_word", state=state, **link)
+
+
+def unescaped(shown: str) -> str:
+    return shown.replace("\\", "").replace("\u2060", "")
+
+
+def test_every_row_is_shown_and_drawn_and_only_words_can_be_inserted(spare_model):
+    names = client().ask(vocabulary)(spare_model)
+    assert len(names) == 61
+    assert list(names[41:]) == SPARE
+    chosen = {"masked_temperature": "2", "masked_seed": "3", "masked_draws": "100"}
+    app = open_spare(spare_model, masked_shown="100", **chosen)
+    bars = figures(app)[0]["data"][0]
+    shown = {word for word, *_ in bars["customdata"]}
+    assert all(any(name in word for word in shown) for name in SPARE)
+    options = app.get_by_key("masked_insert").proto.options
+    offered = [unescaped(option.content) for option in options]
+    assert "a" in offered
+    assert not [word for word in offered if word.startswith("[")]
+    logits = client().ask(Explorer.predict_masks)(spare_model, "ab [MASK]").logits[0]
+    draws = draw_tokens(sampling_distribution(logits, 2.0, None, 1.0), 100, 3)[:10]
+    drawn = [names[index] for index in draws]
+    assert set(drawn) & set(SPARE)
+    assert ", ".join(drawn) in unescaped(said(app))
+
+
+def test_two_sentences_are_compared_over_every_row(spare_model, monkeypatch):
+    files = {}
+    monkeypatch.setattr(
+        two_sentences, "download_csv", lambda table, name: files.update({name: table})
+    )
+    app = open_spare(
+        spare_model,
+        masked_panel="compare",
+        masked_other="ba [MASK] ab",
+        masked_compare_search="row 4",
+    )
+    assert set(app.dataframe[-1].value["Word"]) == {
+        name for name in SPARE if name.startswith("[row 4")
+    }
+    everything = files["masked_all_words"]
+    assert {*everything["masked_panels.word"]} == {
+        *client().ask(vocabulary)(spare_model)
+    }
+    for side in ("in_a", "in_b"):
+        assert sum(everything[f"masked_panels.{side}"]) == pytest.approx(1, abs=1e-5)
