@@ -1,4 +1,6 @@
-"""Visitors' files go to the disk in pieces, and no more of them than fit."""
+"""Visitors' files go to the disk in pieces, no more of them than fit, and go again."""
+
+from __future__ import annotations
 
 import asyncio
 import gc
@@ -15,14 +17,19 @@ from streamlit.web.server.starlette.starlette_app_utils import (
 )
 
 from bertviz_core.errors import CheckpointError
-from pages.shared import uploads
+from bertviz_core.finetune import visitor_tables
+from bertviz_core.finetune.table import Limits
+from pages.shared import engine, uploads
+from tests.app.fake_fine_tune import FineTuneClient
 
 MEGABYTE = 2**20
 FORM = b"multipart/form-data; boundary=here"
+
 HEAD = (
     b"--here\r\nContent-Disposition: form-data; name=f; filename=%b\r\n"
     b"Content-Type: application/zip\r\n\r\n"
 )
+
 END = b"\r\n--here--\r\n"
 
 
@@ -198,3 +205,45 @@ def test_what_is_no_file_of_a_visitor_is_refused_and_leaves_nothing(
     gc.collect()
     assert on_disk(tmp_path) == []
     assert not manager.file_storage
+
+
+@pytest.fixture
+def freed(monkeypatch):
+    """The sizes of the files that Streamlit was told to forget."""
+    sizes = []
+    forget = MemoryUploadedFileManager.remove_file
+
+    def remove_file(self, session_id, file_id):
+        sizes.extend(len(f.data) for f in self.get_files(session_id, [file_id]))
+        forget(self, session_id, file_id)
+        assert not self.get_files(session_id, [file_id])
+
+    monkeypatch.setattr(MemoryUploadedFileManager, "remove_file", remove_file)
+    return sizes
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_a_models_zip_is_let_go(open_app, client, freed, is_good):
+    if not is_good:
+        client.broken["add_upload"] = CheckpointError("The file {name}.", name="x")
+    app = open_app("models")
+    app.file_uploader[0].upload("my.zip", b"PK" * 50).run()
+    assert freed == []
+    app.button(key="add_upload").click().run()
+    assert freed == [100]
+    assert len(app.error) == (not is_good)
+    assert app.run().file_uploader[0].value is None
+
+
+@pytest.mark.parametrize("most", [10_000, 20])
+def test_a_table_is_let_go(open_app, client, monkeypatch, tmp_path, freed, most):
+    fake = FineTuneClient()
+    monkeypatch.setattr(engine, "_connected", lambda: fake)
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(visitor_tables, "DEFAULT_LIMITS", Limits(max_bytes=most))
+    text = "text,label\n" + "good,a\nbad,b\n" * 20
+    app = open_app("fine_tune")
+    app.file_uploader[0].set_value(("mine.csv", text.encode(), "text/csv")).run()
+    assert freed == [len(text)]
+    assert bool(app.error) == (len(text) > most)
+    assert app.file_uploader[0].value is None
