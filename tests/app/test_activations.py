@@ -187,33 +187,26 @@ def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
     assert "Neuron 1 as ReLU lives" in shown(app)
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_any_function_trains_beside_relu(open_page, shown, twin):
+def test_any_function_trains_beside_relu(open_page, shown):
     app = open_page(act_weakness="dead", act_neuron="4", act_step="60")
-    app.selectbox(key="act_twin").set_value(twin).run()
-    assert not app.exception
-    parameter = 0.1 if twin == "leaky_relu" else None
-    other = train(
-        twin,
-        parameter=parameter,
-        learning_rate=0.1,
-        num_steps=NUM_STEPS,
-        seed=FIRST_SEED,
-    )
-    fit = by_name(figure(app, "activations_fit"))
-    np.testing.assert_allclose(
-        values(fit[LABELS[twin]], "y"), other.outputs[60], rtol=1e-5, atol=1e-5
-    )
-    smallest = other.gradients[:, 3].min()
-    assert str(number(float(smallest))) in shown(app)
-    if twin == "prelu":
-        lines = figure(app, "activations_leaks")["data"]
-        for line, learned in zip(lines, other.leaks.T, strict=True):
-            np.testing.assert_allclose(values(line, "y"), learned, rtol=1e-5)
-    if (shape := ACTIVATIONS[twin].parameter) is not None:
-        slider = app.slider(key=f"act_twin_{twin}")
-        assert slider.value == pytest.approx(parameter or shape.default)
-        assert slider.label == f"{LABELS[twin]}: ${shape.symbol}$"
+    settings = {"learning_rate": 0.1, "num_steps": NUM_STEPS, "seed": FIRST_SEED}
+    for twin in TWINS:
+        app.selectbox(key="act_twin").set_value(twin).run()
+        assert not app.exception
+        parameter = 0.1 if twin == "leaky_relu" else None
+        other = train(twin, parameter=parameter, **settings)
+        fit = by_name(figure(app, "activations_fit"))
+        drawn = values(fit[LABELS[twin]], "y")
+        np.testing.assert_allclose(drawn, other.outputs[60], rtol=1e-5, atol=1e-5)
+        assert str(number(float(other.gradients[:, 3].min()))) in shown(app)
+        if twin == "prelu":
+            lines = figure(app, "activations_leaks")["data"]
+            for line, learned in zip(lines, other.leaks.T, strict=True):
+                np.testing.assert_allclose(values(line, "y"), learned, rtol=1e-5)
+        if (shape := ACTIVATIONS[twin].parameter) is not None:
+            slider = app.slider(key=f"act_twin_{twin}")
+            assert slider.value == pytest.approx(parameter or shape.default)
+            assert slider.label == f"{LABELS[twin]}: ${shape.symbol}$"
 
 
 def test_play_goes_by_the_clock_to_the_end_stops_and_begins_anew(

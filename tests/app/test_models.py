@@ -16,16 +16,9 @@ def flat(text):
     return text.replace("\\", "")
 
 
-@pytest.fixture
-def with_chinese(client):
-    """A bundled model for each language, and one that was downloaded."""
-    client.entries.append(
-        ModelEntry("bundled-zh", "bundled-zh", "bundled", "zh", 7_000_000)
-    )
-    return client
-
-
-def test_the_default_comes_first_and_reads_the_language(open_app, client):
+def test_the_default_comes_first_reads_the_language_and_is_in_the_link(
+    open_app, client
+):
     client.entries.reverse()
     for locale, expected in (("en-GB", DEFAULT_MODEL), ("zh-CN", DEFAULT_MODEL)):
         picker = open_app(locale=locale).selectbox(key="model")
@@ -35,23 +28,6 @@ def test_the_default_comes_first_and_reads_the_language(open_app, client):
     answers.forget_models()
     picker = open_app(locale="zh-CN").selectbox(key="model")
     assert picker.value == picker.options[0] == "bundled-zh"
-
-
-def test_the_default_follows_the_language_until_there_is_a_choice(
-    open_app, with_chinese
-):
-    app = open_app()
-    app.get_by_key("lang").set_value("中文").run()
-    assert app.selectbox(key="model").value == "bundled-zh"
-    app.get_by_key("lang").set_value("English").run()
-    assert app.selectbox(key="model").value == DEFAULT_MODEL
-    app.selectbox(key="model").set_value("small-zh").run()
-    app.get_by_key("lang").set_value("中文").run()
-    assert app.selectbox(key="model").value == "small-zh"
-    assert not app.exception
-
-
-def test_every_link_names_its_model_also_the_default(open_app, with_chinese):
     app = open_app()
     assert app.query_params["model"] in (DEFAULT_MODEL, [DEFAULT_MODEL])
     again = open_app(locale="zh-CN", **app.query_params)
@@ -80,27 +56,18 @@ def open_link(open_app, client, monkeypatch, paths_open_unasked):
     return open_app
 
 
-@pytest.mark.parametrize(
-    "link",
-    [{"model": "/a/folder"}, {"model": " /a/folder"}],
-)
-def test_a_link_opens_a_path_only_after_a_click(open_link, client, link):
-    app = open_link("models", **link)
+@pytest.mark.parametrize("path", ["/a/folder", " /a/folder"])
+def test_a_link_opens_a_path_only_after_a_click(open_link, client, path):
+    app = open_link("models", model=path)
     assert "/a/folder" in flat(app.warning[0].value)
-    assert ("info", "/a/folder") not in client.calls
-    app.run()
+    app.button[1].click().run()  # declined
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
+    app = open_link("models", model=path).run()
     assert ("info", "/a/folder") not in client.calls
     app.button(key="open_linked").click().run()
     assert ("info", "/a/folder") in client.calls
     assert not app.warning
-    assert not open_link("models", **link).warning  # a reload
-
-
-def test_a_path_of_a_link_can_be_declined(open_link, client):
-    app = open_link("models", model="/a/folder")
-    app.button[1].click().run()
-    assert app.selectbox(key="model").value == DEFAULT_MODEL
-    assert ("info", "/a/folder") not in client.calls
+    assert not open_link("models", model=path).warning  # a reload
 
 
 @pytest.mark.parametrize("model", ["small-zh", f"upload:{'1' * 16}", f"run:{'2' * 32}"])
@@ -142,27 +109,29 @@ def test_a_server_for_strangers_opens_a_listed_model_without_its_revision(
     assert not any("This server opens" in error.value for error in app.error)
 
 
-def test_a_hub_model_is_downloaded_only_when_asked(open_app, client):
+def test_a_download_is_asked_for_cancelled_and_tried_again(open_app, client):
     app = open_app("models", model=UNKNOWN)
     assert UNKNOWN in flat(app.info[0].value)
     assert client.count("start") == client.count("info") == 0
-    app.button(key="job_download_start").click().run()
+
+    def start():
+        app.button(key="job_download_start").click().run()
+        assert app.progress[0].value == 25
+
+    start()
     assert ("start", "download_model", UNKNOWN) in client.calls
-    assert app.progress[0].value == 25
-
-
-@pytest.fixture
-def downloading(open_app):
-    app = open_app("models", model=UNKNOWN)
-    return app.button(key="job_download_start").click().run()
-
-
-def test_a_download_can_be_cancelled(downloading, client):
-    downloading.button(key="job_download_cancel").click().run()
+    app.button(key="job_download_cancel").click().run()
     assert ("cancel", "job-1") in client.calls
-    downloading.run()
-    assert "cancelled" in downloading.info[0].value
-    assert downloading.button(key="job_download_start")
+    assert "cancelled" in app.run().info[0].value
+    start()
+    error = CheckpointError("The model {model} is gone. Choose another.", model="m_1")
+    client.jobs["job-1"] = JobStatus("job-1", "failed", 0.5, error=error)
+    assert "The model m_1 is gone" in flat(app.run().error[0].value)
+    start()
+    client.broken["job"] = CheckpointError("This long task is not known any more.")
+    assert "not known" in app.run().error[0].value
+    del client.broken["job"]
+    assert app.run().button(key="job_download_start")
 
 
 @pytest.mark.parametrize("asked", [UNKNOWN, f"{UNKNOWN}@v2"])
@@ -177,22 +146,6 @@ def test_a_finished_download_chooses_the_weights_that_came(open_app, client, ask
     assert app.selectbox(key="model").value == pinned
     assert ("info", pinned) in client.calls
     assert not app.info
-
-
-def test_a_failed_download_is_a_sentence_and_can_be_tried_again(downloading, client):
-    error = CheckpointError("The model {model} is gone. Choose another.", model="m_1")
-    client.jobs["job-1"] = JobStatus("job-1", "failed", 0.5, error=error)
-    downloading.run()
-    assert "The model m_1 is gone" in flat(downloading.error[0].value)
-    assert downloading.button(key="job_download_start")
-
-
-def test_a_download_that_the_server_forgot_is_a_sentence(downloading, client):
-    client.broken["job"] = CheckpointError("This long task is not known any more.")
-    downloading.run()
-    assert "not known" in downloading.error[0].value
-    del client.broken["job"]
-    assert downloading.run().button(key="job_download_start")
 
 
 def test_the_report_says_what_was_loaded_and_what_is_absent(open_app, shown):
@@ -308,23 +261,17 @@ def test_earlier_uploads_are_offered_except_to_strangers(
     assert ("my-old-bert" in flat(shown(app))) == is_offered
 
 
-def test_the_hub_tab_offers_names_and_takes_others(open_app, client):
+def test_the_tabs_take_a_path_and_a_name_and_say_what_is_missing(open_app, client):
     app = open_app("models")
+    for button, said in (("add_path", "Nothing is typed"), ("add_hub", "No name")):
+        app.button(key=button).click().run()
+        assert said in app.warning[0].value
+        assert app.selectbox(key="model").value == DEFAULT_MODEL
     assert app.selectbox(key="model_hub").options == list(client.suggested)
     app.selectbox(key="model_hub").set_value(client.suggested[1]).run()
     app.button(key="add_hub").click().run()
     assert client.suggested[1] in flat(app.info[0].value)
     assert app.selectbox(key="model").value == client.suggested[1]
-
-
-@pytest.mark.parametrize(
-    ("button", "said"), [("add_path", "Nothing is typed"), ("add_hub", "No name")]
-)
-def test_a_button_without_a_name_says_what_is_missing(open_app, button, said):
-    app = open_app("models")
-    app.button(key=button).click().run()
-    assert said in app.warning[0].value
-    assert app.selectbox(key="model").value == DEFAULT_MODEL
 
 
 def test_a_model_name_is_shown_as_text(open_app, client):
