@@ -30,6 +30,7 @@ from tests.app.finished_runs import (
     RUN,
     SAID,
     TARGETS,
+    TEXTS,
     RunClient,
     class_report,
     number_report,
@@ -66,38 +67,41 @@ def tables(app):
     return [frame.value for frame in app.dataframe]
 
 
-def in_turn(panels):
-    """Each panel in one language, both languages among them."""
-    return list(zip(panels, [*LOCALES] * len(panels), strict=False))
+MEAN_OFF = np.mean(np.abs([1, 2, 3, 4, 5, 60, 7, 8, 9, 1, 2]))
 
 
-@pytest.mark.parametrize(("panel", "language"), in_turn(CLASS_PANELS))
-def test_every_panel_of_a_classifier_opens_from_a_link(open_step, panel, language):
-    app = open_step("evaluate", language, ft_eval_panel=panel)
-    assert not app.error
-    assert app.get_by_key("ft_eval_panel").value == panel
-    assert app.metric[0].value == "81.8%"  # 9 of 11
-    assert any(re.search(r"\D4\D+7\D", caption.value) for caption in app.caption)
+@pytest.mark.parametrize(
+    ("step", "key", "panels", "is_regression", "metric"),
+    [
+        ("evaluate", "ft_eval_panel", CLASS_PANELS, False, "81.8%"),  # 9 of 11
+        ("evaluate", "ft_eval_panel", NUMBER_PANELS, True, f"{MEAN_OFF:.4g}"),
+        ("try", "ft_try_panel", TRY_PANELS, False, None),
+        ("try", "ft_compare_panel", COMPARE_PANELS, True, "12.5"),
+    ],
+)
+def test_every_panel_opens(open_step, client, step, key, panels, is_regression, metric):
+    client.is_regression = is_regression
+    *_, last = panels
+    app = open_step(step, "zh", **{key: last})
+    assert app.get_by_key(key).value == last
+    for panel in panels:
+        app.get_by_key(key).set_value(panel).run()
+        assert not (*app.exception, *app.error), panel
+        assert metric is None or app.metric[0].value == metric
 
 
-@pytest.mark.parametrize(("panel", "language"), in_turn(NUMBER_PANELS))
-def test_every_panel_of_predicted_numbers_opens(
-    open_step, client, shown, panel, language
-):
+def test_predicted_numbers_stand_beside_the_mean(open_step, client, shown):
     client.is_regression = True
-    app = open_step("evaluate", language, ft_eval_panel=panel)
-    assert not app.error
-    off = np.mean(np.abs([1, 2, 3, 4, 5, 60, 7, 8, 9, 1, 2]))
-    assert app.metric[0].value == f"{off:.4g}"
-    if panel == "baselines":
-        low, high = number_report().mae_interval
-        assert app.metric[0].delta == f"95%: {low:.4g} to {high:.4g}"
-        said = shown(app).replace("\\", "")
-        assert re.search("always the mean.*9.273 against 27.27", said)
+    app = open_step("evaluate", ft_eval_panel="baselines")
+    low, high = number_report().mae_interval
+    assert app.metric[0].delta == f"95%: {low:.4g} to {high:.4g}"
+    said = shown(app).replace("\\", "")
+    assert re.search("always the mean.*9.273 against 27.27", said)
 
 
 def test_the_model_stands_beside_simple_methods_with_intervals(open_step, shown):
     app = open_step("evaluate")
+    assert any(re.search(r"\D4\D+7\D", caption.value) for caption in app.caption)
     accuracy, macro = specs(app)[0]["data"]
     np.testing.assert_allclose(numbers(accuracy["x"]), [9 / 11, 4 / 11, 1])
     assert len(numbers(accuracy["error_x"]["array"])) == 3
@@ -332,14 +336,13 @@ def test_a_model_is_tried_by_a_link_for_reading(
     links = [code.value for code in app.code if "ft_run_id" in code.value]
     assert len(links) == is_own
     assert all(RUN not in link and "ft_step=try" in link for link in links)
-
-
-def test_a_link_for_reading_only_corrects_no_label(open_step, client, monkeypatch):
-    status = dataclasses.replace(client.training(RUN), is_own=False)
-    monkeypatch.setattr(client, "training", lambda _: status)
+    # A link for reading only corrects no label.
     app = open_step("evaluate", ft_eval_panel="mistakes")
-    assert tables(app)[0]["predicted class"].tolist() == ["红", "*spam*"]
-    assert "ft_relabel_take" not in {button.key for button in app.button}
+    column = "label" if is_own else "predicted class"
+    assert tables(app)[0][column].tolist() == (
+        ["*spam*", "ham"] if is_own else ["红", "*spam*"]
+    )
+    assert ("ft_relabel_take" in {button.key for button in app.button}) == is_own
 
 
 def sure_report():
@@ -483,32 +486,17 @@ def test_a_threshold_answers_fewer_rows(open_step):
         assert [metric.value for metric in app.metric][3:] == expected
 
 
-@pytest.mark.parametrize(("panel", "language"), in_turn(TRY_PANELS))
-def test_every_question_about_a_text_opens(open_step, client, panel, language):
-    app = open_step("try", language, ft_try_panel=panel)
-    assert not app.error
-    assert app.text_area(key="ft_try_text").value.startswith("text number 0")
-    bars = specs(app)[0]["data"][0]
-    np.testing.assert_allclose(numbers(bars["x"]), [0.75, 0.125, 0.125])
-    asked = ("read_text", MODEL, "text number 0 of <b>some</b>", None, 9)
-    assert asked in client.calls
-
-
 def test_words_are_scored_for_the_class_that_is_chosen(open_step, client):
     app = open_step("try")
+    assert app.text_area(key="ft_try_text").value == TEXTS[0]
+    shares = numbers(specs(app)[0]["data"][0]["x"])
+    np.testing.assert_allclose(shares, [0.75, 0.125, 0.125])
+    assert ("read_text", MODEL, TEXTS[0], None, 9) in client.calls
     bars = specs(app)[1]["data"][0]
     np.testing.assert_allclose(numbers(bars["x"])[1:3], [0.5, -0.25])
     app.selectbox(key="ft_try_class_1").set_value(2).run()
     asked = [call[2] for call in client.calls if call[:2] == ("start", "attribute")]
     assert [target.index for _, _, target in asked] == [1, 2]
-
-
-def test_pairs_have_a_second_box_that_must_not_be_empty(open_step, client, shown):
-    client.has_pairs = True
-    app = open_step("try")
-    assert app.text_area(key="ft_try_pair").value == "second"
-    app.text_area(key="ft_try_pair").set_value(" ").run()
-    assert "There is no text yet" in shown(app)
 
 
 def test_nearest_rows_have_labels_and_a_sentence(open_step, shown):
@@ -575,6 +563,11 @@ def test_a_model_with_classes_is_tried_without_a_training(open_app, with_classes
     ]
     assert locked == [False, True, True, True, False, True]
     assert open_app("models").button(key="ft_to_try").label == "Try it on texts"
+    # Two texts are read where the visitor says so.
+    app.toggle(key="ft_try_pairs").set_value(True).run()
+    assert app.text_area(key="ft_try_pair").value == EXAMPLES["en"][1]
+    asked = [call for call in with_classes.calls if call[0] == "read_text"]
+    assert asked[-1][2:4] == EXAMPLES["en"]
 
 
 def test_the_file_is_for_the_chosen_model_too(open_app, with_classes):
@@ -583,14 +576,6 @@ def test_the_file_is_for_the_chosen_model_too(open_app, with_classes):
     assert app.selectbox(key="ft_try_table_text").value == "kind"
     model, asked = predict(app, with_classes)
     assert (model, asked["max_tokens"]) == (DEFAULT_MODEL, 0)
-
-
-def test_two_texts_are_read_where_the_visitor_says_so(open_app, with_classes):
-    app = open_app("fine_tune", ft_step="try")
-    app.toggle(key="ft_try_pairs").set_value(True).run()
-    assert app.text_area(key="ft_try_pair").value == EXAMPLES["en"][1]
-    asked = [call for call in with_classes.calls if call[0] == "read_text"]
-    assert asked[-1][2:4] == EXAMPLES["en"]
 
 
 @pytest.mark.parametrize("has_pairs", [True, False])
@@ -648,17 +633,6 @@ def test_the_column_that_was_learnt_from_is_chosen_first(open_step, client):
     assert app.selectbox(key="ft_try_table_text").value == "message"
 
 
-@pytest.mark.parametrize(("panel", "language"), in_turn(COMPARE_PANELS))
-def test_every_comparison_of_predicted_numbers_opens(
-    open_step, client, panel, language
-):
-    client.is_regression = True
-    app = open_step("try", language, ft_compare_panel=panel)
-    assert not app.error
-    assert app.get_by_key("ft_compare_panel").value == panel
-    assert app.metric[0].value == "12.5"
-
-
 def test_weights_are_drawn_as_shares(open_step, shown):
     app = open_step("try", ft_compare_panel="weights")
     np.testing.assert_allclose(numbers(specs(app)[-1]["data"][0]["x"]), [0, 0.25, 0.5])
@@ -697,6 +671,9 @@ def test_attention_of_a_pair_is_compared_on_both_texts(open_step, client, shown)
     assert seen == {"second", "another"}
     app.text_input(key="ft_compare_pair").set_value(" ").run()
     assert "There is no text yet" in shown(app)
+    assert app.text_area(key="ft_try_pair").value == "second"
+    app.text_area(key="ft_try_pair").set_value(" ").run()
+    assert shown(app).count("There is no text yet") == 2
 
 
 def test_points_before_and_after_share_their_axes(open_step):
