@@ -9,7 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.experiments.layer_drop import keep_rate, keep_rates
 from bertviz_core.experiments.text_objective import objective_of
 from bertviz_core.experiments.training_costs import (
     NUM_BLOCKS,
