@@ -39,7 +39,7 @@ class Analogy(FrozenArrays):
 
     Args:
         neighbours: among all allowed rows, the three included.
-        neighbours_without_inputs: with a, b and c left out, as it is often told.
+        neighbours_without_inputs: without them, as most tutorials show it.
         expected: the row or rows that were hoped for, or `None`.
         rank: of the expected one among all allowed rows, 1 = nearest; `None`
             where nothing was expected.

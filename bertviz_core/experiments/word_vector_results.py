@@ -64,7 +64,7 @@ class WordAnalogy:
         in_pieces: those of the four words that are read as several entries.
         answer: ranks and scores, see `Analogy`.
         nearest: with a, b and c among the candidates.
-        nearest_without_inputs: as it is often told.
+        nearest_without_inputs: without them, as most tutorials show it.
         num_compared: entries that could be an answer, a, b and c included.
         num_without_inputs: the same with a, b and c left out.
     """

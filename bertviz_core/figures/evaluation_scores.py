@@ -51,7 +51,7 @@ class ScoreWords:
     right: str = "share that was right"
     exact: str = "as sure as right"
     rows: str = "rows"
-    threshold: str = "answers only when at least so sure"
+    threshold: str = "minimum confidence"
     share: str = "share"
     answered: str = "answered"
     right_of_answered: str = "right among the answered"

@@ -178,8 +178,7 @@ def fast_gelu(x: Tensor) -> tuple[Tensor, Rule]:
 class FastSelfAttention(SelfAttention):
     """`SelfAttention` that computes two of its activations another way in training.
 
-    What the plain formula makes of them is then read by nobody, so that no graph
-    computes it.
+    Nothing reads the results of the plain formula then, so no graph computes them.
     """
 
     def call(

@@ -72,7 +72,7 @@ def test_hands_and_keys_turn_and_near_a_map_in_space_and_choose_nothing(visit):
         return drawn(page, canvas)
 
     # Below the map as well: what is still loading may change its width.
-    page.get_by_text("What the maps are worth, layer by layer").wait_for()
+    page.get_by_text("How far to trust the map of each layer").wait_for()
     point_at_one(page, points)
     page.mouse.wheel(0, -120)  # which scrolls the page until the map is clicked
     before = seen()
