@@ -399,7 +399,7 @@ def test_the_difference_is_second_minus_first_on_pairs_and_names_the_rest():
             assert result.outside_second[head, row] == pytest.approx(
                 second[head, j, 2:].sum()
             )
-    # Nothing is lost: what rows gain on paired, they lose outside.
+    # Nothing is lost: what rows gain on pairs, they lose outside.
     moved = result.values.sum(-1) + result.outside_second - result.outside_first
     np.testing.assert_allclose(moved, 0, atol=1e-12)
 

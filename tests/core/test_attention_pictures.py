@@ -485,29 +485,11 @@ def test_the_saved_page_asks_nobody_and_lets_no_text_out_of_its_place(shown, pay
     assert "https://" not in page
 
 
-LONG = "counterrevolutionaries"
 ENGLISH = component_words("en")
 
 
 def english_view(tokens, probs, **rest):
     return replace(view_of(tokens, probs, **rest), words=ENGLISH)
-
-
-@pytest.mark.parametrize("draw", [heatmap_svg, lines_svg])
-def test_the_margin_holds_the_longest_name_whole(draw):
-    def ends(name):
-        """Of the names beside the rows."""
-        drawn = draw(english_view((name, "a", "b"), random_probs(1, 1, 3)))
-        return {
-            node.text: float(node.get("x"))
-            for node in nodes_of(drawn, "text")
-            if node.get("text-anchor") == "end" and not node.get("transform")
-        }
-
-    places = ends(LONG)
-    # No font draws lower case letters narrower than half their size on average.
-    assert places[LONG] >= 0.5 * FONT_SIZE * len(LONG)
-    assert places[LONG] == places["a"] > ends("aa")["a"]
 
 
 @pytest.mark.parametrize("draw", [heatmap_svg, lines_svg])

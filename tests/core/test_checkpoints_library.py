@@ -1,5 +1,4 @@
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from bertviz_core.errors import CheckpointError, StorageError
 from bertviz_core.experiments.stored_maps import find_map
 from bertviz_core.finetune.visitor_tables import keep_table
 from bertviz_core.weights import as_numpy
-from tests.core.bundled import open_bundled
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
 CHINESE = "bert-mini-zh"
@@ -57,36 +55,6 @@ def downloaded(name="some/model", commit=COMMIT, asked=""):
     shutil.copytree(HF, outer / name.rpartition("/")[2])
     catalogue.write_entry(outer, name, commit, asked)
     return outer
-
-
-# A text, the word that comes first, and those whose probabilities the card states.
-CLOZES = [
-    ("Paris is the capital of [MASK].", "france", "france"),
-    ("The capital of France is [MASK].", "france", "france paris"),
-    ("There are seven days in a [MASK].", "row", "row week"),
-    ("The nurse said that [MASK] was tired.", "she", "she he"),
-    ("The doctor said that [MASK] was tired.", "he", "she he"),
-    ("我喜欢喝[MASK]。", "酒", "酒 茶"),
-    ("北京是中国的首[MASK]。", "都", "都"),
-    ("[MASK]是一名护士。", "他", "她 他"),
-]
-
-
-@pytest.mark.parametrize(("text", "first", "stated"), CLOZES)
-def test_the_card_of_a_bundled_model_tells_the_truth(text, first, stated):
-    model_id = DEFAULT_MODEL if text.isascii() else CHINESE
-    explorer = open_bundled(model_id)
-    logits = explorer.predict_masks(text).logits[0].astype("float64")
-    found = np.exp(logits - np.logaddexp.reduce(logits))
-    words = dict(zip(explorer.tokenizer.vocabulary, found, strict=True))
-    assert first == max(words, key=words.get)
-    card = (catalogue.BUNDLED_FOLDER / model_id / "README.md").read_text("utf-8")
-    assert f"{explorer.info().num_weights:,} numbers" in card
-    assert explorer.info().report.absent_parts == ()
-    pattern = "".join(
-        rf'["“]{word}["”][^"“]*?{words[word]:.2f}[^"“]*?' for word in stated.split()
-    )
-    assert len(re.findall(pattern, card)) == (1 if text.isascii() else 2)
 
 
 def test_a_fresh_machine_lists_what_is_bundled():

@@ -1,12 +1,7 @@
 """The compiled pass: what the formulas say, compiled once, safe for threads."""
 
 import dataclasses
-import importlib.util
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -18,7 +13,6 @@ from bertviz_core.model import compiled
 from bertviz_core.model.compile import uses_openvino
 from bertviz_core.model.compiled import INPUTS, CompiledForward
 from tests.core import oracle
-from tests.core.cause_models import explorer_named
 from tests.core.random_models import (
     BATCH,
     CONFIG,
@@ -31,7 +25,6 @@ from tests.core.random_models import (
     random_model,
 )
 
-ROOT = Path(__file__).parents[2]
 INTERVENTIONS = ("head_mask", "edge_mask", "neuron_mask", "replacement")
 
 
@@ -126,12 +119,6 @@ def test_every_output_matches_with_an_intervention(any_norm_forward, name, rows)
     agree_everywhere(forward(inputs), expected)
     plain = oracle.forward(weights, config, random_inputs())
     assert np.abs(plain["class_logits"] - expected["class_logits"]).max() > 1e-3
-
-
-def test_all_interventions_work_together(any_norm_forward):
-    forward, weights = any_norm_forward
-    expected = oracle.forward(weights, forward.model.config, everything())
-    agree_everywhere(forward(everything()), expected)
 
 
 def test_a_half_precision_model_gives_float32_too():
@@ -306,47 +293,6 @@ def test_threads_share_what_is_compiled_and_get_their_own_answers(
     assert len(compilations) == 6  # embeddings, a block, four heads
     for inputs, output in zip(batches, together, strict=True):
         agree_everywhere(output, forward(inputs))
-
-
-TORCH_SCRIPT = """
-import sys
-import keras
-import numpy as np
-from bertviz_core.model.compiled import CompiledForward
-from tests.core.random_models import CONFIG, PRE_NORM, random_model
-assert keras.backend.backend() == "torch"
-given = dict(np.load(sys.argv[1]))
-results = {}
-for order, config in (("post", CONFIG), ("pre", PRE_NORM)):
-    for name, array in CompiledForward(random_model(config)[0])(given).items():
-        results[f"{order}/{name}"] = array
-np.savez(sys.argv[2], **results)
-"""
-
-
-@pytest.mark.peer
-@pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None,
-    reason="torch is not installed: pip install -r requirements-peers.txt",
-)
-def test_torch_gives_what_the_backend_here_gives(
-    tmp_path,
-):
-    given = everything()
-    paths = tmp_path / "given.npz", tmp_path / "torch.npz"
-    np.savez(paths[0], **given)
-    subprocess.run(
-        [sys.executable, "-c", TORCH_SCRIPT, *paths],
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": "torch", "CUDA_VISIBLE_DEVICES": ""},
-        check=True,
-        timeout=300,
-    )
-    results = dict(np.load(paths[1]))
-    for order in ("post", "pre"):
-        for name, array in explorer_named(f"{order}-norm").forward(given).items():
-            agree(results.pop(f"{order}/{name}"), array)
-    assert not results
 
 
 @pytest.mark.skipif(not uses_openvino(), reason="the precision is OpenVINO's")

@@ -1,5 +1,4 @@
 import logging
-import threading
 import time
 from types import SimpleNamespace
 
@@ -9,7 +8,7 @@ from bertviz_core.engine import engine as engine_module
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.questions import Question
-from bertviz_core.errors import EngineError, TextError
+from bertviz_core.errors import EngineError
 from tests.core import engine_fake_tasks as tasks
 from tests.core.engine_waiting import ended, running, start, wait_until
 
@@ -19,17 +18,6 @@ def engine():
     engine = InlineEngine()
     yield engine
     engine.close()
-
-
-def test_a_call_returns_what_the_task_returns(engine):
-    assert engine.ask(tasks.echo)(value=[3, "x"]) == [3, "x"]
-
-
-def test_an_error_for_the_user_comes_as_it_was_raised(engine):
-    with pytest.raises(TextError) as caught:
-        engine.ask(tasks.refuse)(limit=5)
-    assert caught.value.template == "No more than {limit} of them."
-    assert caught.value.details == {"limit": 5}
 
 
 def test_a_defect_becomes_a_sentence_and_its_traceback_goes_to_the_log(engine, caplog):
@@ -57,13 +45,6 @@ def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
     (tmp_path / "gate").touch()
     status = ended(engine, job_id)
     assert (status.state, status.fraction, status.result) == ("done", 1.0, 3)
-
-
-def test_a_job_that_fails_holds_the_error(engine):
-    status = ended(engine, start(engine, tasks.fail))
-    assert (status.state, status.fraction) == ("failed", 0.75)
-    assert isinstance(status.error, TextError)
-    assert status.error.details == {"number": 3}
 
 
 @pytest.mark.parametrize("task", [tasks.run_for_ever, tasks.swallow])
@@ -138,15 +119,6 @@ def test_a_job_ends_while_a_download_is_slow(engine, tmp_path):
     assert ended(engine, download).result == str(line)
 
 
-def test_calls_go_on_beside_a_job(engine, tmp_path):
-    gate = tmp_path / "gate"
-    job_id = start(engine, tasks.count, 2, gate)
-    wait_until(lambda: running(engine, job_id))
-    assert engine.ask(tasks.echo)(value=5) == 5
-    gate.touch()
-    assert ended(engine, job_id).result == 2
-
-
 def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
     engine = InlineEngine()
     started, stopped = tmp_path / "started", tmp_path / "stopped"
@@ -158,18 +130,3 @@ def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
     assert engine.job(job_id).state == "cancelled"
     with pytest.raises(EngineError, match="shutting down"):
         engine.ask(tasks.echo)(value=5)
-
-
-def test_threads_share_an_engine(engine):
-    answers = []
-    threads = [
-        threading.Thread(
-            target=lambda n=n: answers.append(engine.ask(tasks.echo)(value=n))
-        )
-        for n in range(9)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == list(range(9))

@@ -7,7 +7,6 @@ import importlib
 import itertools
 import os
 import shutil
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,6 @@ from bertviz_core.engine.model_tasks import (
     earlier_uploads,
     forward_count,
     models,
-    suggested_models,
     vocabulary,
 )
 from bertviz_core.engine.worker_specs import DEFAULT_MAX_MODELS
@@ -111,30 +109,6 @@ def test_a_job_that_is_asked_again_is_answered_at_once(client):
     again = ended(client, client.start(question)).result
     assert client.ask(forward_count)() == before
     np.testing.assert_array_equal(first.log_probs, again.log_probs)
-
-
-def test_a_crowd_of_first_questions_loads_the_model_once(monkeypatch, tmp_path):
-    model = str(tmp_path / "linked")
-    Path(model).symlink_to(HF)
-    opened, original = [], Explorer.open
-    monkeypatch.setattr(
-        Explorer, "open", lambda name: opened.append(name) or original(name)
-    )
-    client = InlineEngine()
-    together = threading.Barrier(5)
-
-    def ask(number):
-        together.wait()
-        client.ask(Explorer.predict_masks)(model, "ab [MASK]" + " a" * number)
-
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    client.close()
-    assert opened == [model]
-    assert model in {explorer.model_id for explorer in memory.EXPLORERS.values()}
 
 
 def test_a_model_that_cannot_be_loaded_is_tried_again_when_it_can(client, tmp_path):
@@ -270,7 +244,3 @@ def test_uploads_are_listed_apart_from_the_models(client, tmp_path):
     entry = client.ask(add_upload)(archive, "mine")
     assert client.ask(earlier_uploads)() == (entry,)
     assert entry not in client.ask(models)()
-
-
-def test_names_on_the_hub_are_suggested(client):
-    assert {"hub"} == {entry.origin for entry in client.ask(suggested_models)()}

@@ -1,6 +1,4 @@
-import contextlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +33,7 @@ while not client.job(job).is_finished:
     time.sleep(0.05)
 client.cancel(job)
 """
-SERVER = """
+SERVER = f"""
 import json, sys, time, psutil
 from bertviz_core.engine import connect
 from bertviz_core.engine.model_tasks import (
@@ -52,7 +50,7 @@ from bertviz_core.trace import Texts, Trace
 client = connect()
 model = sys.argv[1]
 client.ask(models)()
-{questions}
+{ASK_ALL}
 children = [p.pid for p in psutil.Process().children(recursive=True)]
 print(json.dumps({{"modules": sorted(sys.modules), "children": children}}), flush=True)
 sys.stdin.readline()
@@ -76,95 +74,46 @@ begun, subprocess.Popen = [], Noting
 from bertviz_core.engine import connect
 from bertviz_core.engine.local_cluster import LocalCluster
 listening_of, LocalCluster.listening = LocalCluster.listening, note_listening
-from bertviz_core.errors import EngineError
-try:
-    connect()._connection()
-except EngineError as error:
-    print(error, file=sys.stderr)
+connect()._connection()
 print(json.dumps(begun))
 """
 
 
-@pytest.fixture
-def start_server(tmp_path):
-    with contextlib.ExitStack() as stack:
-        log = stack.enter_context((tmp_path / "log").open("wb"))
-
-        def start(questions):
-            script = SERVER.format(questions=questions)
-            process = subprocess.Popen(
-                [sys.executable, "-W", "error", "-c", script, MODEL, tmp_path / "out"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=ROOT,
-            )
-            stack.enter_context(process)
-            stack.callback(process.kill)
-            return process
-
-        yield start
-
-
-def report_of(server):
-    report = json.loads(server.stdout.readline())
-    children = [psutil.Process(pid) for pid in report["children"]]
-    assert len(children) >= 2
-    return set(report["modules"]), children
-
-
-def test_a_server_that_asks_everything_stays_light_and_cleans_up(
-    start_server, tmp_path
+def test_a_server_that_asks_everything_stays_light_and_takes_its_processes_along(
+    tmp_path,
 ):
-    server = start_server(ASK_ALL)
-    modules, children = report_of(server)
-    assert not {"tensorflow", "keras", "tokenizers", "safetensors"} & modules
-    server.stdin.write(b"\n")
-    server.stdin.flush()
-    assert server.wait(timeout=60) == 0
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", SERVER, MODEL],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=ROOT,
+        ) as server,
+    ):
+        try:
+            report = json.loads(server.stdout.readline())
+            children = [psutil.Process(pid) for pid in report["children"]]
+        finally:
+            server.kill()
+    light = {"tensorflow", "keras", "tokenizers", "safetensors"}
+    assert not light & set(report["modules"])
+    assert len(children) >= 2
     _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
-def test_a_server_that_is_killed_takes_its_processes_with_it(start_server):
-    server = start_server("")
-    _, children = report_of(server)
-    server.kill()
-    server.wait()
-    _, alive = psutil.wait_procs(children, timeout=60)
-    assert not alive
-
-
-def processes_begun(**variables):
-    """Commands with the modules that were loaded before, and what was complained of.
-
-    "listens" stands among the commands.
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", BEGUN],
-        cwd=ROOT,
-        env=os.environ | variables,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return json.loads(done.stdout), done.stderr
-
-
 def test_the_processes_begin_before_much_is_imported_here():
-    (command, modules), *others = processes_begun()[0]
+    command = [sys.executable, "-c", BEGUN]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    (command, modules), *others = json.loads(done.stdout)
     assert "bertviz_core.engine.local_cluster" in command
     assert not {"numpy", "dask", "bertviz_core.engine.engine"} & set(modules)
     assert not any("bertviz_core.engine.local_cluster" in other for other, _ in others)
     (modules,) = (modules for what, modules in others if what == "listens")
     assert not {"dask", "distributed"} & set(modules)
-
-
-def test_a_limit_that_cannot_be_is_said_before_there_are_processes():
-    begun, said = processes_begun(BERTVIZ_MAX_MODELS="many")
-    assert "BERTVIZ_MAX_MODELS must be a whole number" in said
-    assert begun == []
 
 
 def test_processes_that_end_as_they_begin_are_a_sentence(monkeypatch):

@@ -132,14 +132,6 @@ def test_a_table_that_is_gone_is_told_though_it_was_kept_in_memory(inline):
         inline.ask(read_table)(source)
 
 
-def test_a_test_file_is_read_with_the_same_columns(inline):
-    source = TableSource(keep_table(table_bytes()))
-    other = TableSource(keep_table(b"text,label\nab cab,yes\nab a,no\n"))
-    data = DataChoice(source, inline.ask(read_table)(source).guess, other)
-    check = inline.ask(check_data)(MODEL, data)
-    assert (check.num_train, check.num_validation, check.num_test) == (42, 0, 2)
-
-
 def test_the_served_model_answers_as_before(inline, done):
     _, before, answers = done
     assert weights_hash(memory.explorer(MODEL).loaded) == before
@@ -192,14 +184,6 @@ def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_tested_on(inline, d
             shares, outcome.report.probabilities[index], atol=1e-5
         )
         assert row.label == outcome.labels[outcome.report.targets[index]]
-
-
-def test_a_request_can_be_asked_again_when_the_upload_is_gone(inline, done):
-    status = done[0]
-    assert status.request.settings == SETTINGS
-    assert status.request.title == "Mine"
-    check = inline.ask(check_data)(MODEL, status.request.data)
-    assert check.num_rows == 42
 
 
 def test_a_full_disk_is_told_of_a_log_and_gets_no_fuller(inline, monkeypatch):
@@ -333,8 +317,3 @@ def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
     os.utime(folder / "lease", (1.0, 1.0))
     cluster.trainings.look()
     wait_until(lambda: run_files.status_of(folder).is_finished)
-
-
-def test_a_layout_of_ones_own_wins_over_the_guess(inline):
-    source = TableSource(keep_table(table_bytes()), has_header=False)
-    assert inline.ask(read_table)(source).num_rows == 43

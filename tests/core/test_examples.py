@@ -30,14 +30,6 @@ def run(script, *arguments):
     return done.stdout.splitlines()
 
 
-def test_each_script_is_run_here():
-    found = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert found == {
-        *("look_at_a_head", "fine_tune_on_a_table"),
-        *("sample_masked_words", "read_a_trace"),
-    }
-
-
 def test_a_head_of_a_google_checkpoint():
     lines = run("look_at_a_head", GOOGLE, "ab cab", 1, 0)
     trace = Explorer.open(str(GOOGLE)).trace("ab cab")

@@ -1,11 +1,17 @@
+"""From a text to its trace, with and without interventions."""
+
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.interventions import Interventions
+from bertviz_core.trace import TRACE_PARTS, MaskPredictions, TokenizedText, Trace
 from tests.core import oracle
-from tests.core.random_models import CONFIG, agree, explorer_of, random_model
+from tests.core.random_models import CONFIG, TOKENS, agree, explorer_of, random_model
 
 TEXT = "The cats [MASK] on a [MASK]"  # 9 tokens with those that are added
 LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
@@ -77,22 +83,6 @@ def test_a_text_of_nothing_is_refused(explorer, text):
                 ask(text, pair)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "😀👩‍👩‍👧‍👦",
-        "שלום עולם",
-        "a\x00b\x00[MASK]",
-        "\ud800 [MASK]",
-        "[CLS] [SEP] [PAD]",
-    ],
-)
-def test_an_odd_text_is_looked_at_like_any_other(explorer, text):
-    trace = explorer.trace(text, cut=True)
-    assert trace.tokenized.text == text
-    assert np.isfinite(trace.hidden_states).all()
-
-
 def test_a_long_text_is_refused_with_both_numbers_unless_it_may_be_cut(explorer):
     for ask in (explorer.tokenize, explorer.trace, explorer.predict_masks):
         with pytest.raises(TextError, match=r"10002 tokens.* 11 positions"):
@@ -148,14 +138,203 @@ def test_a_model_without_heads_gives_the_encoder_alone(explorer, headless):
     explorer.require_head("nsp")
 
 
-def test_information_describes_the_model(explorer, headless):
-    info = explorer.info()
-    assert info.model_id == "tiny"
-    assert info.config == CONFIG
-    assert info.heads == ("pooler", "mlm", "nsp", "classifier")
-    assert info.labels[-1] == "class 9"
-    assert info.lower_case
-    assert info.num_weights == explorer.loaded.model.count_params()
-    assert info.report.loaded == ("a",)
-    assert headless.info().heads == ()
-    assert headless.info().num_weights < info.num_weights
+CLS, SEP, MASK, UNK = 2, 3, 4, 1
+
+
+def tokenized(**changes):
+    fields = {
+        "text": "a [MASK] q",
+        "pair": None,
+        "tokens": ("[CLS]", "a", "[MASK]", "[UNK]", "[SEP]"),
+        "input_ids": np.array([CLS, 7, MASK, UNK, SEP], "int32"),
+        "token_type_ids": np.zeros(5, "int32"),
+        "offsets": np.array([[0, 0], [0, 1], [2, 8], [9, 10], [0, 0]], "int32"),
+        "word_ids": np.array([-1, 0, 1, 2, -1], "int32"),
+        "unk_token_id": UNK,
+        "mask_token_id": MASK,
+        "num_tokens_uncut": 5,
+    }
+    return TokenizedText(**fields | changes)
+
+
+def full_trace():
+    rng = np.random.default_rng(0)
+    return Trace(
+        model_id="tiny",
+        tokenized=tokenized(),
+        hidden_states=rng.normal(size=(4, 5, 6)),
+        attention_probs=rng.normal(size=(3, 2, 5, 5)),
+        pooled_output=rng.normal(size=6),
+        nsp_logits=rng.normal(size=2),
+        class_logits=rng.normal(size=7),
+        mlm_positions=np.array([2]),
+        mlm_logits=rng.normal(size=(1, 11)),
+    )
+
+
+def predictions():
+    logits = np.random.default_rng(1).normal(size=(1, 11))
+    return MaskPredictions("tiny", tokenized(), np.array([2]), logits)
+
+
+def arrays_of(value):
+    return {
+        field.name: getattr(value, field.name)
+        for field in dataclasses.fields(value)
+        if isinstance(getattr(value, field.name), np.ndarray)
+    }
+
+
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+def pickled_with_buffers_outside(value):
+    """As a cluster sends arrays: memory that the receiver could write to."""
+    buffers = []
+    data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    assert buffers
+    return pickle.loads(data, buffers=[bytearray(b.raw()) for b in buffers])
+
+
+@pytest.mark.parametrize(
+    "way",
+    [lambda value: value, pickled, pickled_with_buffers_outside, copy.deepcopy],
+    ids=["as-made", "pickled", "buffers-outside", "copied"],
+)
+@pytest.mark.parametrize("make", [tokenized, full_trace, predictions])
+def test_arrays_are_read_only(make, way):
+    value = way(make())
+    arrays = arrays_of(value)
+    assert len(arrays) >= 2
+    for name, array in arrays.items():
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+        np.testing.assert_array_equal(array, getattr(make(), name))
+
+
+def test_only_keeps_what_was_asked_for():
+    trace = full_trace()
+    part = trace.only(("pooled_output", "attention_probs"))
+    assert set(arrays_of(part)) == {"pooled_output", "attention_probs"}
+    assert part.attention_probs is trace.attention_probs
+    assert part.model_id == "tiny"
+    assert part.tokenized is trace.tokenized
+    words = trace.only(("mlm_logits",))
+    assert set(arrays_of(words)) == {"mlm_logits", "mlm_positions"}
+    assert not arrays_of(trace.only(()))
+
+
+@pytest.mark.parametrize("parts", [("logits",), ("nsp_logits", "tokenized"), "nsp"])
+def test_only_refuses_what_is_no_part(parts):
+    with pytest.raises(ValueError, match="`parts` must be among"):
+        full_trace().only(parts)
+
+
+def test_tokenized_text_tells_masks_unknown_words_and_added_tokens():
+    value = tokenized()
+    assert value.num_tokens == 5
+    assert not value.was_cut
+    assert tokenized(num_tokens_uncut=6).was_cut
+    assert value.mask_positions.tolist() == [2]
+    assert value.is_unknown.tolist() == [False, False, False, True, False]
+    assert value.is_special.tolist() == [True, False, False, False, True]
+    assert value.is_added.tolist() == [True, False, False, False, True]
+    assert value.is_word.tolist() == [False, True, False, False, False]
+
+
+def test_a_typed_separator_is_special_but_a_place_of_the_text():
+    value = tokenized(
+        text="a [MASK] [SEP]",
+        tokens=("[CLS]", "a", "[MASK]", "[SEP]", "[SEP]"),
+        input_ids=np.array([CLS, 7, MASK, SEP, SEP], "int32"),
+    )
+    assert value.is_special.tolist() == [True, False, False, True, True]
+    assert value.is_added.tolist() == [True, False, False, False, True]
+    assert value.is_word.tolist() == [False, True, False, False, False]
+
+
+def test_every_array_of_a_trace_is_a_part():
+    assert set(arrays_of(full_trace())) == {*TRACE_PARTS, "mlm_positions"}
+
+
+LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
+HIDDEN, INNER = CONFIG.hidden_size, CONFIG.intermediate_size
+SHAPES = {
+    "head_mask": (LAYERS, HEADS),
+    "edge_mask": (LAYERS, HEADS, TOKENS, TOKENS),
+    "neuron_mask": (LAYERS, INNER),
+    "replace_mask": (LAYERS + 1, TOKENS),
+    "replacement": (LAYERS + 1, TOKENS, HIDDEN),
+}
+
+
+def full():
+    return {name: np.ones(shape, "float32") for name, shape in SHAPES.items()}
+
+
+def given(name, array):
+    """One part, with what goes together with it."""
+    partners = ("replace_mask", "replacement")
+    together = {part: full()[part] for part in partners} if name in partners else {}
+    return Interventions(**together | {name: array})
+
+
+def test_every_part_becomes_an_input_of_a_batch_of_one():
+    assert Interventions().inputs(CONFIG, TOKENS) == {}
+    inputs = Interventions(**full()).inputs(CONFIG, TOKENS)
+    shapes = {name: array.shape for name, array in inputs.items()}
+    assert shapes == {name: (1, *shape) for name, shape in SHAPES.items()}
+    # Edges may be cut for all layers or heads at once.
+    for some in ((1, 1), (1, HEADS), (LAYERS, 1)):
+        edges = np.ones((*some, TOKENS, TOKENS), "int32")
+        inputs = Interventions(edge_mask=edges).inputs(CONFIG, TOKENS)
+        assert inputs["edge_mask"].shape == (1, *edges.shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [(name, axis) for name in sorted(SHAPES) for axis in range(len(SHAPES[name]))],
+)
+def test_a_part_of_another_size_is_refused(name, axis):
+    shape = list(SHAPES[name])
+    shape[axis] += 1
+    made = given(name, np.ones(shape, "float32"))
+    with pytest.raises(ValueError, match=f"`{name}` must have one of the shapes"):
+        made.inputs(CONFIG, TOKENS)
+
+
+def test_what_leaves_nothing_or_half_is_refused():
+    edges = full()["edge_mask"]
+    edges[1, 4, 5] = 0
+    with pytest.raises(ValueError, match="must keep at least one edge"):
+        Interventions(edge_mask=edges)
+    for name in ("replace_mask", "replacement"):
+        with pytest.raises(ValueError, match="go together"):
+            Interventions(**{name: full()[name]})
+
+
+@pytest.fixture(scope="module")
+def whole(explorer):
+    return explorer.trace(TEXT)
+
+
+def assert_differs(actual, expected):
+    assert np.abs(actual - expected).max() > 1e-4
+
+
+def test_a_replaced_state_is_the_new_one_and_the_rest_follows(explorer, whole):
+    tokens = whole.tokenized.num_tokens
+    mask = np.zeros((LAYERS + 1, tokens), "int32")
+    mask[2, 5] = 1
+    new = np.full((*mask.shape, HIDDEN), np.nan, "float32")
+    new[2, 5] = 0.25
+    changed = explorer.trace(
+        TEXT, interventions=Interventions(replace_mask=mask, replacement=new)
+    )
+    expected = whole.hidden_states[:3].copy()
+    expected[2, 5] = 0.25
+    agree(changed.hidden_states[:3], expected, 0)
+    agree(changed.attention_probs[:2], whole.attention_probs[:2], 0)
+    assert_differs(changed.hidden_states[3, 0], whole.hidden_states[3, 0])
+    assert np.isfinite(changed.mlm_logits).all()

@@ -14,7 +14,6 @@ from bertviz_core.analysis.layer_norm import layer_norm_steps
 from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
-from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.embedding_positions import (
     chain_figure,
@@ -31,7 +30,6 @@ from bertviz_core.figures.layer_strip import (
     named_bars_figure,
     strip_figure,
 )
-from bertviz_core.figures.masked_panels import chain_figure as steps_figure
 from bertviz_core.figures.number_pictures import (
     NamedBars,
     NumberStrips,
@@ -113,16 +111,6 @@ def test_bars_carry_their_numbers_in_the_given_order():
     assert list(trace.x) == [3.25, -1.5]
     assert list(trace.text) == ["3.25", "-1.5"]
     assert list(figure.layout.yaxis.ticktext) == [label("$x$"), label("b")]
-
-
-def test_no_diamond_lies_on_a_bar_or_its_number():
-    size = np.linspace(-1, 1, 5)
-    figure = effect_bars_figure(
-        list("abcde"), size, size / 2, title="", measured_name="m", estimated_name="e"
-    )
-    bars, diamonds = figure.data
-    ends = np.array(bars.y) + bars.offset + bars.width
-    assert (np.array(diamonds.y) > ends).all()
 
 
 def test_lines_differ_by_dash_and_symbol_and_not_by_colour_alone():
@@ -332,20 +320,6 @@ def test_labels_lie_side_by_side_where_they_fit(names, angle):
     assert [shown(text) for text in axis["ticktext"]] == names
 
 
-def test_beside_others_a_map_has_a_third_of_the_room_for_its_names():
-    names = ["[CLS]", *"今天天气很好", "[SEP]"]
-    wide, narrow = columns_of(names), columns_of(names, top=1.0)
-    assert [shown(text) for text in wide["xaxis"]["ticktext"]] == names
-    assert shown(narrow["xaxis"]["ticktext"][0]) == "[<br>C<br>L<br>S<br>]"
-    assert columns_of(["word"] * 4, top=1.0)["xaxis"]["tickangle"] == -90
-
-
-@pytest.mark.parametrize(("title", "is_higher"), [("from", False), ("从", True)])
-def test_the_scale_above_a_map_leaves_room_for_a_chinese_title(title, is_higher):
-    spec = drawn(np.ones((1, 1)), ["one"], ["a"], row_title=title, top=1.0)
-    assert (spec["data"][0]["colorbar"]["y"] > 1) == is_higher
-
-
 NAMES = ("word", "<b>place</b>", "sum", "norm%{x}")
 
 
@@ -435,13 +409,6 @@ def test_every_distance_stands_in_its_place():
         head_likeness_figure(np.ones((2, 3)), ["a", "b"], title="", side_title="")
 
 
-def test_many_heads_have_fewer_labels_and_stay_small():
-    _, names, text = likeness(144)
-    ticks = json.loads(text)["layout"]["xaxis"]["tickvals"]
-    assert ticks == names[::4]
-    assert len(text) < 200_000
-
-
 LINES = {"一": np.arange(3.0)}
 
 
@@ -485,18 +452,6 @@ def test_each_of_two_storeys_has_its_title_above():
         "为正的样本比例": figure.layout.yaxis.domain[1],
         "它的梯度": figure.layout.yaxis2.domain[1],
     }
-
-
-def test_titles_of_two_scales_stand_on_their_sides_and_other_notes_stay():
-    steps, shares = np.arange(1, 5), np.full(4, 0.5)
-    names = {"x_title": "步", "changed": "改变的词", "entropy": "熵"}
-    figure = steps_figure(steps, shares, shares, 1, **names, burn_in_name="预热")
-    figure = upright(figure)
-    places = {note.text: (note.x, note.xanchor) for note in figure.layout.annotations}
-    assert places.pop("改变的词") == (0, "left")
-    assert places.pop("熵") == (1, "right")
-    assert list(places) == ["预热"]
-    assert not figure.layout.yaxis2.title.text
 
 
 @pytest.mark.parametrize(("title", "side"), [("数值", "top"), ("value", "right")])

@@ -250,14 +250,6 @@ def test_every_other_word_is_counted_in_a_square_behind_the_points():
     assert 10 ** figure.layout.xaxis.range[0] < np.exp(np.min(rest))
 
 
-def test_words_at_one_place_stand_on_different_sides_of_it():
-    a = np.log(np.array([0.1, 0.1, 0.1, 0.1, 0.1, 1e-6]))
-    points = sentences(list("uvwxyz"), a, a, range(6)).data[-1]
-    written = [i for i, text in enumerate(points.text) if text]
-    assert written == [0, 1, 2, 3, 5]
-    assert len({points.textposition[i] for i in range(4)}) == 4
-
-
 def test_a_pair_on_the_wrong_side_is_a_cross():
     probs = np.array([0.9, 0.5, 0.2])
     rows = [

@@ -23,7 +23,7 @@ from bertviz_core.tokenizer import BertTokenizer
 from tests.core import oracle
 from tests.core.brute_force import ALLOWED, written
 from tests.core.cause_models import explorer_named
-from tests.core.random_models import CONFIG, VOCABULARY, agree
+from tests.core.random_models import CONFIG, VOCABULARY
 from tests.core.traced_models import Traced
 
 HIDDEN = VOCABULARY.index("[MASK]")
@@ -294,19 +294,6 @@ def test_pairs_of_a_sure_mask_and_one_that_may_be_anything_have_a_bound(
     assert np.exp(found.bound_backward) == pytest.approx(1 / num_words)
 
 
-def test_the_words_of_a_mask_run_in_one_batch(explorer, monkeypatch):
-    shapes, forward = [], explorer.forward
-
-    def counting(inputs, outputs):
-        shapes.append(inputs["input_ids"].shape)
-        return forward(inputs, outputs)
-
-    monkeypatch.setattr(explorer, "forward", counting)
-    found = best_pairs(explorer, TWO, top_k=6, num_pairs=2)
-    tokens = found.tokenized.num_tokens
-    assert shapes[:3] == [(1, tokens), (6, tokens), (6, tokens)]
-
-
 @pytest.mark.parametrize(
     ("text", "run", "error", "said"),
     [
@@ -409,12 +396,6 @@ def test_the_best_words_alone_know_that_the_others_are_missing(explorer):
     assert found.best(999).bound == -np.inf
     narrow = find_whole_words(explorer, TWO_WORDS, 2, "pieces", beam=6)
     assert narrow.best(6).bound == narrow.bound
-
-
-def test_a_word_that_the_tokenizer_writes_otherwise_is_left_out(explorer):
-    merged = with_words(explorer, "a", "b", "##b", "ab", "the", "sat")
-    found = find_whole_words(merged, TWO_WORDS, 2, "pieces", beam=99)
-    assert sorted(found.words) == ["abb", "bb", "satb", "theb"]
 
 
 def test_what_the_tokenizer_writes_otherwise_takes_no_words_place(explorer):
@@ -528,14 +509,6 @@ def test_every_layer_equals_the_oracles_head(any_norm_model, any_norm_explorer, 
                 assert found == pytest.approx(log_probs[index], abs=1e-5)
                 rank = order.tolist().index(index) + 1
                 assert lens.word_ranks[row, layer, column] == rank
-
-
-def test_the_last_layer_is_the_models_own_answer(explorer):
-    everything = range(CONFIG.vocab_size)
-    lens = read_layers(explorer, ONE_MASK, word_ids=everything)
-    trace = explorer.trace(ONE_MASK, mlm_positions=lens.positions)
-    expected = [log_softmax(row.astype("float64")) for row in trace.mlm_logits]
-    agree(lens.word_log_probs[:, -1].T, expected)
 
 
 def test_only_the_asked_places_are_read(explorer):

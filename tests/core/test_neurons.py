@@ -1,10 +1,11 @@
-"""Neurons against the oracle, against switches, and against a forward pass without."""
+"""Neurons, their factors and the residual stream, against the oracle and by hand."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.nmf import factorise
 from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.neurons import (
@@ -13,6 +14,7 @@ from bertviz_core.experiments.neurons import (
     words_of_neuron,
     words_of_neuron_here,
 )
+from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
 from tests.core import oracle
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import (
@@ -169,3 +171,142 @@ def test_a_model_without_the_head_reads_by_weights_alone():
 def test_what_there_is_not_is_refused(case, name, call):
     with pytest.raises(ValueError, match=f"`{name}`"):
         call(case.explorer, case.trace)
+
+
+RNG = np.random.default_rng(8)
+# Three parts that share no row and no column: only one factorisation fits.
+BLOCKS = np.zeros((9, 14))
+BLOCKS[:2, :6], BLOCKS[2:5, 6:8], BLOCKS[5:, 8:] = 2.5, 3.0, 1.0
+NOISE = RNG.uniform(0, 1, (9, 14))
+
+
+def test_parts_that_share_nothing_are_found_again_largest_first():
+    # A start may lead to a worse end: one part twice, two parts as one.
+    starts = [factorise(BLOCKS, 3, seed, 400, tolerance=0) for seed in range(6)]
+    found = min(starts, key=lambda factorisation: factorisation.error)
+    assert found.error < 1e-6
+    product = found.weights @ found.factors
+    np.testing.assert_allclose(product, BLOCKS, atol=1e-5)
+    held = [np.flatnonzero(row > 1e-4).tolist() for row in found.factors]
+    assert held == [list(range(6)), list(range(6, 8)), list(range(8, 14))]
+    rows = [np.flatnonzero(column > 1e-4).tolist() for column in found.weights.T]
+    assert rows == [[0, 1], [2, 3, 4], [5, 6, 7, 8]]
+
+
+def test_one_factor_is_the_first_singular_pair():
+    found = factorise(NOISE, 1, seed=2, num_iterations=300, tolerance=0)
+    values = np.linalg.svd(NOISE, compute_uv=False)
+    least = np.sqrt(np.square(values[1:]).sum()) / np.linalg.norm(NOISE)
+    assert found.error == pytest.approx(least, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_error_never_rises_and_is_that_of_the_result(seed):
+    told = []
+    found, again, other = (
+        factorise(NOISE, 4, one, 60, 0, lambda done, _: told.append(done))
+        for one in (seed, seed, seed + 1)
+    )
+    assert told[:60] == sorted(told[:60])
+    np.testing.assert_array_equal(found.weights, again.weights)
+    np.testing.assert_array_equal(found.factors, again.factors)
+    assert other.errors[0] != found.errors[0]
+    assert found.num_iterations == 60
+    assert (np.diff(found.errors) <= 1e-12).all()
+    assert found.errors[-1] < 0.7 * found.errors[0]
+    left = np.linalg.norm(NOISE - found.weights @ found.factors)
+    assert found.error == pytest.approx(left / np.linalg.norm(NOISE), abs=1e-12)
+
+
+def test_every_error_on_the_way_is_that_of_a_run_that_stops_there():
+    runs = [factorise(NOISE, 3, 5, count, tolerance=0) for count in range(10)]
+    errors = [run.error for run in runs]
+    np.testing.assert_allclose(runs[-1].errors, errors, atol=1e-9)
+
+
+def test_nothing_is_negative_and_factors_have_length_1():
+    found = factorise(NOISE, 5, seed=0)
+    assert found.weights.min() >= 0
+    assert found.factors.min() >= 0
+    np.testing.assert_allclose(np.linalg.norm(found.factors, axis=1), 1)
+    sizes = np.linalg.norm(found.weights, axis=0)
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_it_stops_when_nothing_more_is_won():
+    found = factorise(NOISE, 2, seed=4, num_iterations=5000, tolerance=1e-4)
+    assert found.num_iterations < 5000
+    won = -np.diff(found.errors) / found.errors[:-1]
+    assert won[-1] < 1e-4
+    assert (won[:-1] >= 1e-4).all()
+
+
+@pytest.mark.parametrize(
+    "matrix", [NOISE - 0.5, NOISE[0], NOISE[:0], np.where(NOISE > 0.5, np.nan, NOISE)]
+)
+def test_what_has_no_parts_is_refused(matrix):
+    with pytest.raises(ValueError, match="matrix"):
+        factorise(matrix, 2, seed=0)
+    with pytest.raises(ValueError, match="num_factors"):
+        factorise(NOISE, 0, seed=0)
+    nothing = factorise(np.zeros((4, 6)), 2, seed=0)
+    assert nothing.error == 0
+    assert not (nothing.weights @ nothing.factors).any()
+
+
+SIX_WORDS = "the cats [MASK] on a mat"
+
+
+def test_every_number_is_that_of_the_oracles_vectors(any_norm_model, any_norm_explorer):
+    (model, weights), explorer = any_norm_model, any_norm_explorer
+    trace = explorer.trace(SIX_WORDS)
+    with pytest.raises(ValueError, match="hidden_states"):
+        residual_stream(explorer, trace.only(("nsp_logits",)))
+    found = residual_stream(explorer, trace)
+    num_layers, tokens = model.config.num_hidden_layers, trace.tokenized.tokens
+    assert found.residual_norms.shape == (num_layers, len(tokens))
+    assert (found.tokens, found.pre_norm) == (tokens, model.config.pre_norm)
+    case = Traced(model.config, weights, explorer, trace)
+
+    def lengths(x):
+        return np.sqrt((x * x).sum(axis=1))
+
+    def cosines(x, y):
+        return (x * y).sum(axis=1) / lengths(x) / lengths(y)
+
+    for layer in range(num_layers):
+        noted = case.steps(layer)
+        x, middle = noted["input"], noted["kept"]
+        attention, update = noted["attention.output"], noted["mlp.output"]
+        for name, expected in {
+            "residual_norms": lengths(x),
+            "attention_norms": lengths(attention),
+            "attention_cosines": cosines(attention, x),
+            "middle_norms": lengths(middle),
+            "feed_forward_norms": lengths(update),
+            "feed_forward_cosines": cosines(update, middle),
+            "output_norms": lengths(noted["output"]),
+        }.items():
+            shown = getattr(found, name)[layer]
+            np.testing.assert_allclose(shown, expected, 1e-6, 1e-6, err_msg=name)
+
+
+def test_an_update_of_nothing_has_no_direction():
+    model, _ = random_model(seed=5)
+    outer = model.blocks[1].feed_forward.output_projection
+    outer.kernel.assign(np.zeros(outer.kernel.shape))
+    outer.bias.assign(np.zeros(outer.bias.shape))
+    explorer = explorer_of(model)
+    found = residual_stream(explorer, explorer.trace(SIX_WORDS))
+    assert not found.feed_forward_norms[1].any()
+    assert np.isnan(found.feed_forward_cosines[1]).all()
+    assert np.isfinite(found.feed_forward_cosines[[0, 2]]).all()
+
+
+def test_the_similarity_of_layers_has_a_row_for_each(explorer):
+    found = layer_similarity(explorer.trace(SIX_WORDS))
+    assert found.shape == (4, 4)
+    np.testing.assert_allclose(np.diag(found), 1)
+    assert np.abs(
+        layer_similarity(explorer.trace("the cats", "a mat")) - found
+    ).max() > (1e-3)

@@ -73,28 +73,6 @@ def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(
     assert (found.num_pairs, found.num_cut) == (5, 0)
 
 
-@pytest.mark.parametrize(("knows", "accuracy"), [(True, 1.0), (False, 0.0)])
-def test_a_model_that_knows_all_neighbours_is_always_right(
-    explorer, monkeypatch, knows, accuracy
-):
-    """Class 0 of the head means "is next"; by a model that was told the answers."""
-    true = {tuple(explorer.tokenize(*pair).input_ids.tolist()) for pair in PAIRS}
-
-    def forward(inputs, outputs):
-        ids = inputs["input_ids"]
-        kept = inputs.get("attention_mask", np.ones_like(ids)).astype(bool)
-        rows = [tuple(row[mask].tolist()) for row, mask in zip(ids, kept, strict=True)]
-        is_next = [(row in true) == knows for row in rows]
-        return {"nsp_logits": np.where(np.array(is_next)[:, None], [2, -1], [-1, 2])}
-
-    monkeypatch.setattr(explorer, "forward", forward)
-    found = run_shuffled_test(explorer, PAIRS, seed=1)
-    assert (found.accuracy, found.num_right) == (accuracy, round(10 * accuracy))
-    sure = 1 / (1 + np.exp(-3))
-    np.testing.assert_allclose(found.probabilities, sure if knows else 1 - sure)
-    np.testing.assert_allclose(found.shuffled, 1 - sure if knows else sure)
-
-
 CHAIN = ("the cat", "sat on a mat", "on a", "cat . !")
 OVERLAPPING = {
     "two": PAIRS[:2],

@@ -1,13 +1,6 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from bertviz_core.figures.component_files import (
-    PARTS,
-    component_script,
-    component_style,
-)
 from bertviz_core.figures.point_map import (
     Colour,
     FirstChoice,
@@ -158,15 +151,3 @@ def test_a_choice_of_another_map_is_moved_inside(asked, sent):
 def test_what_does_not_fit_is_refused(make):
     with pytest.raises(ValueError, match=r"Received|need|below|finite"):
         make()
-
-
-def test_the_script_has_every_part_and_needs_no_network():
-    script = component_script("points")
-    assert "function showPoints" in script
-    folder = Path(__file__).parents[2] / "assets/components/points"
-    assert {file.stem for file in folder.glob("*.js")} <= set(PARTS["points"])
-    for text in (script, component_style("points")):
-        assert "import " not in text
-        assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
-    assert "eval(" not in script
-    assert "innerHTML" not in script

@@ -13,7 +13,6 @@ from bertviz_core.experiments.step_table import OPERATIONS, describe
 from bertviz_core.experiments.weight_pictures import weight_picture, weight_values
 from bertviz_core.figures.formula_sheet import (
     as_mathml,
-    chapter_of,
     formula_sheet,
     shape_of,
     sheet_chapters,
@@ -126,15 +125,3 @@ def test_the_sheet_leaves_out_what_a_model_has_not():
         *("embeddings", "layer", "words")
     }
     assert last.operations[-1] == "mlm_probs"
-
-
-def test_shapes_and_chapters_are_told_in_letters_and_numbers():
-    config = BertConfig(100, 12, 2, 3, 20)
-    assert shape_of("NQD", config) == "N × Q × D = 3 × Q × 4"
-    assert shape_of("C", config) == "C"
-    assert chapter_of("query") == "layer"
-    assert chapter_of("nsp_probs") == "pooled"
-
-
-def test_the_letters_of_a_word_stand_in_one_tag():
-    assert '<mi mathvariant="normal">pool</mi>' in as_mathml(r"W^{\mathrm{pool}}")

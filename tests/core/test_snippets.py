@@ -1,8 +1,6 @@
 import ast
 import inspect
-import re
 import string
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,15 +82,6 @@ def test_text_that_is_marked_is_written_as_text():
 def test_what_has_no_literal_is_refused(value):
     with pytest.raises(ValueError, match="literal"):
         literal(value)
-
-
-def test_every_program_stands_on_a_page():
-    folder = Path(__file__).parents[2] / "pages"
-    pages = "\n".join(path.read_text("utf-8") for path in folder.rglob("*.py"))
-    names = [name.rpartition(".")[2] for name in TEMPLATES]
-    # The pictures of attention take theirs by the name of the method.
-    used = r'\b{0}\b|"{1}":'
-    assert [n for n in names if not re.search(used.format(n, n.lower()), pages)] == []
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

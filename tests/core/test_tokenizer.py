@@ -1,17 +1,19 @@
-"""The tokenizer equals Hugging Face's; its offsets point into the text."""
+"""The tokenizer equals Hugging Face's, and reads its files and Google's."""
 
 import functools
 import itertools
+import json
 import pickle
 import unicodedata
 
 import numpy as np
 import pytest
 import transformers
+from tokenizers import AddedToken
 
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.errors import TextError
+from bertviz_core.errors import BertVizError, ConfigError, TextError, TokenizerError
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core.nasty_texts import NASTY_TEXTS, random_texts
@@ -163,3 +165,294 @@ def test_a_long_text_is_refused_with_both_numbers_unless_it_may_be_cut(cased):
     assert encoded.num_tokens == 128
     assert encoded.num_tokens_uncut == 10_002
     assert cased.encode(text, max_tokens=10_002).num_tokens == 10_002
+
+
+VOCABULARY = ("[UNK]", "a", "[MASK]", "##b", "[PAD]", "é", "e", "[SEP]", "[CLS]", "中")
+VOCAB = {token: index for index, token in enumerate(VOCABULARY)}
+LINES = "\n".join(VOCABULARY)
+TEXTS = ("a ab É A中a", "[MASK] A\u0301")
+
+
+def write_vocabulary(folder, content=LINES):
+    path = folder / "vocab.txt"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def write_json(folder, name, content):
+    (folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def tokenizer_json(**changes):
+    """As `tokenizers` writes it; a change names a part and its new keys."""
+    theirs = transformers.BertTokenizer(vocab=VOCAB, do_lower_case=False)
+    parts = json.loads(theirs.backend_tokenizer.to_str())
+    for name, part in changes.items():
+        parts[name] = parts[name] | part if isinstance(part, dict) else part
+    return parts
+
+
+@pytest.mark.parametrize("missing", SPECIAL_TOKENS)
+def test_a_vocabulary_without_a_special_token_is_refused(missing):
+    vocabulary = [token for token in (*SPECIAL_TOKENS, "a") if token != missing]
+    with pytest.raises(TokenizerError) as caught:
+        BertTokenizer(vocabulary)
+    assert f"5 entries without {missing}." in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "\n", "\n\n\n"])
+def test_line_ends_and_blank_lines_at_the_end_do_not_matter(tmp_path, end, last):
+    content = ("\n".join(VOCABULARY) + last).replace("\n", end)
+    path = write_vocabulary(tmp_path, content)
+    assert BertTokenizer.from_vocab_file(path).vocabulary == VOCABULARY
+
+
+@pytest.mark.parametrize("odd", ["\u2028", "\x85", "\x0b", "\x1c", " ", ""])
+def test_an_odd_line_in_the_middle_keeps_the_ids_after_it(tmp_path, odd):
+    """Some vocabularies hold a line separator as a token."""
+    tokens = (*VOCABULARY[:3], odd, *VOCABULARY[3:])
+    path = write_vocabulary(tmp_path, "\n".join(tokens))
+    tokenizer = BertTokenizer.from_vocab_file(path)
+    assert tokenizer.vocabulary == tokens
+    assert tokenizer.cls_token_id == 9
+
+
+def test_of_a_word_that_stands_twice_the_last_counts_as_at_hugging_face(tmp_path):
+    path = write_vocabulary(tmp_path, "\n".join((*VOCABULARY, "a")))
+    tokenizer = BertTokenizer.from_vocab_file(path)
+    theirs = transformers.BertTokenizer(str(path))
+    assert tokenizer.encode("a").input_ids.tolist() == theirs("a")["input_ids"]
+    assert tokenizer.vocab_size == 11
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[PAD]\n中".encode("gbk"), r"vocab\.txt cannot be read as UTF-8"),
+        (b"\x80\x04\x95", r"vocab\.txt cannot be read as UTF-8"),
+        ("\n\n", r"lacks special tokens.*\[CLS\], \[SEP\]"),
+        ("just\ntext\n", r"lacks special tokens.*\[CLS\], \[SEP\]"),
+    ],
+)
+def test_a_vocabulary_that_is_not_berts_is_refused(tmp_path, content, said):
+    path = write_vocabulary(tmp_path, content)
+    with pytest.raises(TokenizerError, match=said):
+        BertTokenizer.from_folder(tmp_path)
+    path.unlink()
+    with pytest.raises(TokenizerError, match=r"vocab\.txt cannot be read"):
+        BertTokenizer.from_vocab_file(path)
+    with pytest.raises(TokenizerError, match=r"The folder .* has no vocabulary"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("stated", "asked", "expected"),
+    [
+        ({}, None, True),
+        ({}, False, False),
+        ({"do_lower_case": False}, True, False),
+        ({"do_lower_case": True}, False, True),
+        ({"do_lower_case": None}, False, False),
+    ],
+)
+def test_the_folder_decides_the_casing_and_then_the_caller(
+    tmp_path, stated, asked, expected
+):
+    write_vocabulary(tmp_path)
+    write_json(tmp_path, "tokenizer_config.json", stated)
+    tokenizer = BertTokenizer.from_folder(tmp_path, lower_case=asked)
+    assert tokenizer.lower_case is expected
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("do_lower_case", 0), ("strip_accents", "yes"), ("tokenize_chinese_chars", [])],
+)
+def test_a_switch_that_is_neither_true_nor_false_is_refused(tmp_path, key, value):
+    write_vocabulary(tmp_path)
+    write_json(tmp_path, "tokenizer_config.json", {key: value})
+    with pytest.raises(TokenizerError, match=f"{key} in tokenizer_config.json must"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+def test_switches_that_are_not_json_are_refused(tmp_path):
+    write_vocabulary(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text("do_lower_case: true")
+    with pytest.raises(ConfigError, match=r"tokenizer_config\.json cannot be read"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lower_case", "strip_accents", "chinese"),
+    [
+        (True, None, False),
+        (True, False, True),
+        (False, None, True),
+        (False, True, True),
+    ],
+)
+def test_a_tokenizer_survives_saving_and_loads_at_hugging_face(
+    tmp_path, lower_case, strip_accents, chinese
+):
+    saved = BertTokenizer(VOCABULARY, lower_case, strip_accents, chinese)
+    saved.save(tmp_path)
+    ours = BertTokenizer.from_folder(tmp_path, lower_case=not lower_case)
+    theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
+    assert ours.vocabulary == VOCABULARY
+    for text in TEXTS:
+        ids = saved.encode(text).input_ids.tolist()
+        assert ours.encode(text).input_ids.tolist() == ids
+        assert theirs(text)["input_ids"] == ids
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_a_folder_of_hugging_face_without_a_vocabulary_file_is_read(
+    tmp_path, lower_case
+):
+    theirs = transformers.BertTokenizer(
+        vocab=VOCAB,
+        do_lower_case=lower_case,
+        strip_accents=not lower_case,
+        tokenize_chinese_chars=False,
+    )
+    theirs.save_pretrained(tmp_path)
+    assert not (tmp_path / "vocab.txt").exists()
+    ours = BertTokenizer.from_folder(tmp_path, lower_case=not lower_case)
+    assert ours.vocabulary == VOCABULARY
+    for text in TEXTS:
+        assert ours.encode(text).input_ids.tolist() == theirs(text)["input_ids"]
+
+
+ADDED_TEXTS = (
+    "a covid ab",
+    "acovidab COVID",
+    "[E1]a[E1] [e1] é É",
+    "[MASK] covid中covid",
+    "b dose doses",
+)
+
+
+def with_added_tokens(lower_case):
+    theirs = transformers.BertTokenizer(vocab=VOCAB, do_lower_case=lower_case)
+    added = ["covid", AddedToken("[E1]", special=True)]
+    theirs.add_tokens([*added, AddedToken("dose", single_word=True)])
+    theirs.add_tokens([AddedToken("é", normalized=False)])  # of the vocabulary already
+    return theirs
+
+
+def assert_split_alike(ours, theirs):
+    for text in (*TEXTS, *ADDED_TEXTS):
+        expected = theirs(text, return_offsets_mapping=True)
+        actual = ours.encode(text)
+        assert actual.input_ids.tolist() == expected["input_ids"], text
+        assert list(map(tuple, actual.offsets)) == expected["offset_mapping"], text
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_tokens_that_were_added_split_text_as_at_hugging_face_and_survive_saving(
+    tmp_path, lower_case
+):
+    theirs = with_added_tokens(lower_case)
+    theirs.save_pretrained(tmp_path / "theirs")
+    ours = BertTokenizer.from_folder(tmp_path / "theirs")
+    assert ours.vocabulary == (*VOCABULARY, "covid", "[E1]", "dose")
+    assert_split_alike(ours, theirs)
+    (tmp_path / "ours").mkdir()
+    ours.save(tmp_path / "ours")
+    saved = (tmp_path / "ours" / "vocab.txt").read_text("utf-8").split()
+    assert saved == list(VOCABULARY)
+    again = BertTokenizer.from_folder(tmp_path / "ours")
+    assert_split_alike(again, theirs)
+    assert_split_alike(
+        again, transformers.BertTokenizer.from_pretrained(tmp_path / "ours")
+    )
+
+
+def test_tokens_that_an_old_version_added_are_read(tmp_path):
+    write_vocabulary(tmp_path)
+    write_json(tmp_path, "added_tokens.json", {"covid": 10, "sars": 11})
+    encoded = BertTokenizer.from_folder(tmp_path).encode("a sarscovid")
+    assert encoded.tokens == ("[CLS]", "a", "sars", "covid", "[SEP]")
+    assert encoded.input_ids.tolist() == [8, 1, 11, 10, 7]
+
+
+@pytest.mark.parametrize(
+    "added",
+    [{"covid": 11}, {"covid": 1}, {"covid": -1}, {"a": 10}, {"covid": 10, "sars": 10}],
+    ids=str,
+)
+def test_added_tokens_that_leave_a_gap_or_take_a_place_are_refused(tmp_path, added):
+    write_vocabulary(tmp_path)
+    write_json(tmp_path, "added_tokens.json", added)
+    with pytest.raises(TokenizerError, match="where the vocabulary ends"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        7,
+        [7],
+        [{"content": "covid"}],
+        [{"content": "covid", "id": True}],
+        [{"content": "covid", "id": "10"}],
+        [{"content": "", "id": 10}],
+        [{"content": "co\nvid", "id": 10}],
+        [{"content": 7, "id": 10}],
+        [{"content": "covid", "id": 10, "special": "no"}],
+        {"ten": {"content": "covid"}},
+    ],
+    ids=str,
+)
+def test_added_tokens_that_cannot_be_understood_are_refused(tmp_path, added):
+    write_json(tmp_path, "tokenizer.json", tokenizer_json() | {"added_tokens": added})
+    with pytest.raises(TokenizerError, match="cannot be read"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+def test_keys_that_an_old_tokenizer_json_lacks_have_berts_values(tmp_path):
+    content = tokenizer_json() | {"model": {"vocab": VOCAB}}
+    del content["normalizer"]["clean_text"]
+    write_json(tmp_path, "tokenizer.json", content)
+    assert BertTokenizer.from_folder(tmp_path).vocabulary == VOCABULARY
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": {"type": "BPE"}},
+        {"model": {"vocab": [["a", 0.5]]}},
+        {"model": {"continuing_subword_prefix": "@@"}},
+        {"model": {"unk_token": "<unk>"}},
+        {"model": {"max_input_chars_per_word": 200}},
+        {"model": {"vocab": {"line\nbreak": 0}}},
+        {"model": {"vocab": {"half a pair \ud800": 0}}},
+        {"normalizer": {"type": "NFC"}},
+        {"normalizer": {"clean_text": False}},
+        {"normalizer": None},
+        {"pre_tokenizer": {"type": "ByteLevel"}},
+    ],
+    ids=str,
+)
+def test_another_kind_of_tokenizer_is_refused(tmp_path, changes):
+    write_json(tmp_path, "tokenizer.json", tokenizer_json(**changes))
+    with pytest.raises(TokenizerError, match="does not describe BERT's WordPiece"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "ids", [[0, 2], [0, 0], [0, -1], ["0", "1"], [0, None], [0, 1.5], [0, [1]]], ids=str
+)
+def test_ids_with_gaps_are_refused(tmp_path, ids):
+    vocab = dict(zip(("a", "b"), ids, strict=True))
+    write_json(tmp_path, "tokenizer.json", tokenizer_json(model={"vocab": vocab}))
+    with pytest.raises(TokenizerError, match="are not consecutive numbers from 0"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "\x00"])
+def test_any_broken_tokenizer_json_gives_a_sentence(tmp_path, content):
+    (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(BertVizError, match=r"tokenizer\.json"):
+        BertTokenizer.from_folder(tmp_path)

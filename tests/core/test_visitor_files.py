@@ -1,19 +1,28 @@
+"""Files that visitors bring and leave, and how they are written whole."""
+
+import contextlib
 import io
 import os
 import stat
+import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from bertviz_core import visitor_files
+from bertviz_core import visitor_files, whole_files
+from bertviz_core.cached_files import incoming_file
 from bertviz_core.engine import connect
 from bertviz_core.errors import DatasetError, EngineError, StorageError, TrainingError
 from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import Limits
 from bertviz_core.finetune.visitor_tables import forget_table, keep_table, table_path
+from bertviz_core.training.run_folder import read_json, write_json
 from bertviz_core.visitor_files import RUNS, TABLES, UPLOADS, place_of, run_folder
+from bertviz_core.whole_files import replace_folder, write_whole
 
 GONE = "no longer here"
 
@@ -273,3 +282,128 @@ def test_a_limit_that_is_no_number_is_said_at_the_start(monkeypatch, variable):
     monkeypatch.setenv(variable, "an hour")
     with pytest.raises(EngineError, match=f"{variable} .* an hour"):
         connect()
+
+
+def waiting(cache):
+    return list((cache / "incoming").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("bert-uncased.zip", "bert-uncased.zip"),
+        ("中文 模型.zip", "中文_模型.zip"),
+        ("../../etc/passwd", "_.._etc_passwd"),
+        ("..", "file"),
+        ("", "file"),
+        ("x" * 300 + ".zip", "x" * 56 + ".zip"),
+    ],
+)
+def test_a_name_is_kept_as_far_as_it_is_harmless(cache, name, kept):
+    with incoming_file(name) as path:
+        path.write_bytes(b"content")
+        assert path.name == kept
+        assert path.parent.parent == cache / "incoming"
+    assert waiting(cache) == []
+
+
+def test_two_files_of_one_name_do_not_meet():
+    with incoming_file("model.zip") as first, incoming_file("model.zip") as second:
+        assert first != second
+
+
+def test_nothing_stays_however_the_work_ends(cache):
+    with contextlib.suppress(KeyboardInterrupt), incoming_file("model.zip") as path:
+        path.write_bytes(b"content")
+        raise KeyboardInterrupt
+    assert waiting(cache) == []
+
+
+def test_what_a_stopped_server_left_is_removed_and_what_is_at_work_is_not(cache):
+    for name, hours in (("left", 25), ("at_work", 1)):
+        folder = cache / "incoming" / name
+        folder.mkdir(parents=True)
+        then = time.time() - hours * 3600
+        os.utime(folder, (then, then))
+    with incoming_file("model.zip"):
+        pass
+    assert [path.name for path in waiting(cache)] == ["at_work"]
+
+
+def test_many_writers_of_one_file_never_meet(tmp_path):
+    path, texts = tmp_path / "it.json", [str(i) * 5000 for i in range(4)]
+    write_json(path, texts[0])
+    found = []
+
+    def write(text):
+        for _ in range(100):
+            write_json(path, text)
+            found.append(read_json(path))
+
+    with ThreadPoolExecutor(len(texts)) as pool:
+        list(pool.map(write, texts))
+    assert len(found) == 400
+    assert set(found) <= set(texts)
+    assert [file.name for file in tmp_path.iterdir()] == ["it.json"]
+
+
+def test_a_file_that_cannot_be_written_stays_and_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "it.txt"
+    write_whole(path, "first\n")
+
+    def full(self, text, **_):
+        self.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, "second\n")
+    assert path.read_bytes() == b"first\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["it.txt"]
+
+
+def new_folder(parent, content):
+    folder = parent / "new"
+    folder.mkdir()
+    (folder / "word").write_text(content)
+    return folder
+
+
+@pytest.fixture(params=["in one go", "not on this system", "not on this disk"])
+def ways(request, monkeypatch):
+    if request.param == "not on this system":
+        monkeypatch.setattr(whole_files, "_exchange", lambda: None)
+    elif request.param == "not on this disk":
+        monkeypatch.setattr(whole_files, "_exchange", lambda: lambda one, other: False)
+
+
+@pytest.mark.usefixtures("ways")
+def test_a_folder_takes_the_place_of_another_or_that_one_stays(tmp_path):
+    folder = tmp_path / "model"
+    for content in ("first", "second", "third"):
+        replace_folder(new_folder(tmp_path, content), folder)
+        assert (folder / "word").read_text() == content
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    with pytest.raises(OSError, match="absent"):
+        replace_folder(tmp_path / "absent", folder)
+    assert (folder / "word").read_text() == "third"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(whole_files._exchange() is None, reason="needs Linux")
+def test_readers_always_find_a_whole_folder(tmp_path):
+    folder, is_over, missed = tmp_path / "model", threading.Event(), []
+    replace_folder(new_folder(tmp_path, "0"), folder)
+
+    def look():
+        while not is_over.is_set():
+            if not os.path.exists(folder):
+                missed.append(1)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for i in range(100):
+        replace_folder(new_folder(tmp_path, str(i)), folder)
+    is_over.set()
+    reader.join()
+    assert not missed

@@ -5,8 +5,6 @@ import pytest
 
 from bertviz_core.analysis.flows import follow_down
 from bertviz_core.analysis.sampling import softmax
-from bertviz_core.experiments.cause_results import Switches, Target
-from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.whole_model import (
     MOST_SHOWN,
     open_all,
@@ -148,17 +146,6 @@ def test_a_removed_token_is_cut_off_from_all_others_in_every_layer(asked):
         after, place = answer(edges), [*removed.tokens].index(token)
         agree(removed.moved[place], abs(after - before).sum() / 2, 1e-5)
         agree(removed.probs[place], after[before.argmax()], 1e-5)
-
-
-def test_with_everything_on_the_answer_is_the_plain_one(asked):
-    best = int(open_answer(asked.explorer, asked.trace, asked.focus).argmax())
-    target, text = Target("mlm", best, asked.focus), asked.trace.tokenized.text
-    found = switch_off(asked.explorer, text, target, Switches())
-    plain = softmax(asked.explorer.predict_masks(text).logits[0])
-    agree(found.answers.values[1], plain[found.answers.ids], 1e-6)
-    agree(
-        found.answers.values[1][0], asked.picture.guess_probs[-1, asked.focus, 0], 1e-6
-    )
 
 
 def test_opened_parts_show_what_the_layer_computes(asked):

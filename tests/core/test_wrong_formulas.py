@@ -1,4 +1,4 @@
-"""Wrong formulas in the real models, against the oracle with the same slip in it."""
+"""The bundled models with wrong formulas, padding and losses, against the oracle."""
 
 import dataclasses
 import math
@@ -6,9 +6,14 @@ import math
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.padding import in_batches, mask_arithmetic, padding_cost
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments import wrong_formulas
+from bertviz_core.experiments.norm_orders import spread_in_both_orders
+from bertviz_core.experiments.padding import WAYS, padded_pair, padding_costs
 from bertviz_core.experiments.scoring import score_sentence
+from bertviz_core.experiments.text_objective import objective_of
 from bertviz_core.experiments.wrong_formulas import (
     OPERATION,
     WRONG,
@@ -131,9 +136,9 @@ def softmax(logits):
     return powers / powers.sum()
 
 
-@pytest.fixture(scope="module", params=TEXTS)
-def bundled(request):
-    explorer = open_bundled(request.param)
+@pytest.fixture(scope="module")
+def bundled():
+    explorer = open_bundled("bert-mini-zh")
     return explorer, weights_in(explorer.loaded.model)
 
 
@@ -247,3 +252,194 @@ def test_only_what_a_model_has_can_be_wrong_in_it():
 def test_both_curves_are_those_of_the_steps():
     right, wrong = formulas_of("gelu_curve", CONFIG)
     assert {r"\Phi" in one for one in (right, wrong)} == {True, False}
+
+
+def test_both_orders_run_as_the_oracles_do():
+    explorer = open_bundled(DEFAULT_MODEL)
+    text, pair = TEXTS[DEFAULT_MODEL]
+    found = spread_in_both_orders(explorer, text, pair)
+    size, read = explorer.config.hidden_size, explorer.tokenize(text, pair)
+    weights = weights_in(explorer.loaded.model)
+    weights["final_norm"] = np.ones(size), np.zeros(size)
+    for order, spreads in found.items():
+        config = dataclasses.replace(explorer.config, pre_norm=order == "pre")
+        inputs = {name: np.asarray(array) for name, array in read.inputs.items()}
+        by_hand = oracle.forward(weights, config, inputs)
+        levels = *by_hand["hidden_states"][0], by_hand["sequence_output"][0]
+        np.testing.assert_allclose(spreads, [one.std() for one in levels], rtol=1e-4)
+    assert found["pre"][-2] > 1.5 * found["post"][-2]  # they do differ
+    own = explorer.trace(text, pair).hidden_states
+    np.testing.assert_allclose(found["post"][:-1], own.std(axis=(1, 2)), rtol=1e-4)
+
+
+OTHER = {"bert-mini-zh": "我们昨天一起去公园看花了。"}
+LANGUAGES = {"bert-mini-zh": "zh"}
+
+
+@pytest.fixture(scope="module")
+def padded_model():
+    return open_bundled("bert-mini-zh")
+
+
+def test_the_leak_is_the_oracles(padded_model):
+    """The oracle reads the padded row as text of its own, without any mask."""
+    short = TEXTS[padded_model.model_id][1]
+    long = OTHER.get(padded_model.model_id, "The old bridge was closed in March.")
+    found = padded_pair(padded_model, long, short)
+    ids = padded_model.tokenize(short).input_ids
+    size = padded_model.tokenize(long).num_tokens
+    assert size > len(ids) + 2
+    padded = np.append(
+        ids, np.full(size - len(ids), padded_model.tokenizer.pad_token_id)
+    )
+    weights, config = weights_in(padded_model.loaded.model), padded_model.config
+
+    def read(row, **more):
+        return oracle.forward(weights, config, {"input_ids": row[None]} | more)
+
+    alone, leaking = read(ids), read(padded)
+    states = alone["hidden_states"][0]
+    apart = np.abs(leaking["hidden_states"][0][:, : len(ids)] - states).max((1, 2))
+    np.testing.assert_allclose(found.unmasked_differences, apart, atol=3e-4)
+    given = leaking["attention_probs"][0][:, :, : len(ids), len(ids) :]
+    shares = given.sum(-1).mean((1, 2))
+    np.testing.assert_allclose(found.unmasked_shares, shares, atol=1e-5)
+    assert shares.min() > 0.01
+    assert apart[1:].min() > 0.05
+    np.testing.assert_allclose(found.masked_differences, 0, atol=1e-4)
+    assert not found.masked_shares.any()
+    assert found.tokens.count("[PAD]") == size - len(ids)
+    assert len(found.tokens) == len(found.other_tokens) == size
+    assert min(found.seconds) > 0
+
+
+def test_each_precision_rounds_a_mask_in_its_own_way():
+    found = {(one.precision, one.hiding): one for one in mask_arithmetic()}
+    assert len(found) == 6
+    assert not any(one.leak for one in found.values())
+    assert found["bfloat16", -1e4].stored == -9984
+    assert found["float16", -1e9].stored == -math.inf
+    kept = 1 / (1 + math.e), math.e / (1 + math.e)
+    for (precision, hiding), one in found.items():
+        if (precision, hiding) == ("float16", -1e9):
+            assert all(map(math.isnan, one.all_hidden))
+        else:
+            is_kept = (precision, hiding) == ("float32", -1e4)
+            expected = kept if is_kept else (0.5, 0.5)
+            assert one.all_hidden == pytest.approx(expected, abs=1e-4)
+
+
+def test_costs_are_counted_by_hand():
+    cost = padding_cost([[[2], [4]], [[1]]])
+    assert (cost.num_rows, cost.num_places) == (3, 9)
+    assert cost.padding_share == pytest.approx(2 / 9)
+    assert cost.pair_share == pytest.approx(1 - (4 + 16 + 1) / (16 + 16 + 1))
+    packed = padding_cost([[[2, 1], [4]]], width=4)
+    assert packed.padding_share == pytest.approx(1 / 8)
+    assert packed.pair_share == pytest.approx(1 - 21 / 32)
+    assert in_batches([[1], [2], [3]], 2) == [[[1], [2]], [[3]]]
+
+
+def test_buckets_and_packing_waste_less_than_one_length_for_all(padded_model):
+    language = LANGUAGES.get(padded_model.model_id, "en")
+    found = padding_costs(padded_model, language)
+    assert tuple(found) == WAYS
+    lengths = [
+        padded_model.tokenize(s.text, s.pair).num_tokens
+        for s in bundled_sentences(language)[:100]
+    ]
+    assert found["all"].num_places == 100 * max(lengths)
+    for cost in found.values():
+        real = cost.num_places * (1 - cost.padding_share)
+        assert real == pytest.approx(sum(lengths))
+    shares = [found[way].padding_share for way in ("all", "batch", "bucket")]
+    assert shares == sorted(shares, reverse=True)
+    assert found["packed"].padding_share < found["batch"].padding_share
+    assert found["packed"].num_rows < 30
+
+
+FATES = {"mask", "random", "kept"}
+
+
+@pytest.fixture(scope="module")
+def chinese():
+    return open_bundled("bert-mini-zh")
+
+
+def log_probs(logits):
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def test_the_losses_and_their_sum_are_the_oracles(chinese):
+    """Of the row as it is said to stand there, in NumPy from its first product on."""
+    weights, config = weights_in(chinese.loaded.model), chinese.config
+    text, pair = TEXTS[chinese.model_id]
+    read, rate, seen = chinese.tokenize(text, pair), 0.6, set()
+    for seed, is_next in ((3, True), (7, False)):
+        found = objective_of(chinese, text, pair, seed, rate, is_next)
+        ids, places = read.input_ids.copy(), found.positions
+        ids[places] = [chinese.vocabulary.index(piece) for piece in found.shown]
+        read_by_hand = oracle.forward(
+            weights,
+            config,
+            {
+                "input_ids": ids[None],
+                "token_type_ids": read.token_type_ids[None],
+                "mlm_positions": places,
+            },
+        )
+        words = log_probs(read_by_hand["mlm_logits"])
+        losses = -words[np.arange(len(places)), read.input_ids[places]]
+        np.testing.assert_allclose(found.losses, losses, atol=1e-4)
+        nsp = -log_probs(read_by_hand["nsp_logits"][0])[0 if is_next else 1]
+        assert found.nsp_loss == pytest.approx(nsp, abs=1e-4)
+        room = round((read.num_tokens - 2) * rate)
+        assert found.num_places == room
+        assert found.mlm_loss == pytest.approx(losses.sum() / room, abs=1e-4)
+        assert found.total == pytest.approx(losses.sum() / room + nsp, abs=1e-4)
+        seen |= set(found.fates)
+    assert len(seen) > 1
+
+
+def test_what_was_drawn_is_what_stands_there(chinese):
+    text, pair = TEXTS[chinese.model_id]
+    first = objective_of(chinese, text, pair, 0, 0.6)
+    assert objective_of(chinese, text, pair, 0, 0.6).positions.tolist() == (
+        first.positions.tolist()
+    )
+    seen, drawn = set(), set()
+    for seed in range(40):
+        found = objective_of(chinese, text, pair, seed, 0.6)
+        assert found.positions.tolist() == sorted(set(found.positions.tolist()))
+        drawn.add(tuple(found.positions.tolist()))
+        for place, shown, fate in zip(
+            found.positions, found.shown, found.fates, strict=True
+        ):
+            true = found.tokens[place]
+            assert true not in ("[CLS]", "[SEP]", "[MASK]")
+            is_right = {
+                "mask": shown == "[MASK]",
+                "kept": shown == true,
+                "random": shown not in ("[MASK]", true),
+            }
+            assert is_right[fate]
+            seen.add(fate)
+        if seen == FATES and len(drawn) > 1:
+            return
+    raise AssertionError(seen, drawn)
+
+
+def test_without_a_second_text_there_is_one_loss(chinese):
+    text, _ = TEXTS[chinese.model_id]
+    found = objective_of(chinese, text, None, 2)
+    assert found.nsp_loss is None
+    assert found.total == found.mlm_loss > 0
+    nothing = objective_of(chinese, "[MASK]")
+    assert nothing.positions.size == nothing.total == 0
+
+
+def test_a_model_without_the_heads_says_so_or_leaves_one_out():
+    with pytest.raises(CheckpointError, match="MLM"):
+        objective_of(explorer_of(random_model(heads=())[0]), "the cat sat")
+    words_only = explorer_of(random_model(heads=("mlm",))[0])
+    assert objective_of(words_only, "the cat", "sat on").nsp_loss is None
