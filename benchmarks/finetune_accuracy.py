@@ -125,7 +125,7 @@ def _trainer_accuracy(
         TrainingArguments,
     )
 
-    from bertviz_core.finetune.network import copy_to_train
+    from bertviz_core.finetune.learner import copy_to_train
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "start"

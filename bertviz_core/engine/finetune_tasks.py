@@ -11,7 +11,7 @@ from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS
 from bertviz_core.engine.training_tasks import RUNNING, leave_training
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import mending
+from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.checks import DataCheck, DataRow
 from bertviz_core.finetune.columns import ColumnChoice, TableView
 from bertviz_core.finetune.estimate import TrainingEstimate
@@ -74,8 +74,8 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
 
 @task()
 def rows_to_mend(
-    source: TableSource, columns: ColumnChoice, wanted: mending.Wanted
-) -> mending.RowPage:
+    source: TableSource, columns: ColumnChoice, wanted: visitor_tables.Wanted
+) -> visitor_tables.RowPage:
     """Shows rows of a table, also those that cannot be trained on.
 
     Args:
@@ -83,16 +83,16 @@ def rows_to_mend(
         columns: which column is what.
         wanted: which rows.
     """
-    return mending.rows_to_mend(table_store.table(source), columns, wanted)
+    return visitor_tables.rows_to_mend(table_store.table(source), columns, wanted)
 
 
 @task()
 def mend_table(
-    source: TableSource, column: str, changes: mending.Mending, owner: str
+    source: TableSource, column: str, changes: visitor_tables.Mending, owner: str
 ) -> TableSource:
-    """Makes a table of another: see `mending.mend_table`."""
+    """Makes a table of another: see `visitor_tables.mend_table`."""
     table = table_store.table(source)
-    return mending.mend_table(table, source, column, changes, owner)
+    return visitor_tables.mend_table(table, source, column, changes, owner)
 
 
 @task(ESTIMATE_RESOURCE, is_kept=False)

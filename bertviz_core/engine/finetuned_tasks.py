@@ -12,12 +12,14 @@ from bertviz_core.engine.jobs import Progress
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune import temperature
-from bertviz_core.finetune.layer_comparison import LayerComparison
-from bertviz_core.finetune.nearest_rows import NearTrainingRows
+from bertviz_core.finetune.after_training import (
+    LayerComparison,
+    NearTrainingRows,
+    WeightChange,
+)
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.row_prediction import TablePredictions
 from bertviz_core.finetune.temperature import Temperature
-from bertviz_core.finetune.weight_change import WeightChange
 from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
 from bertviz_core.trace import FrozenArrays, Texts
 from bertviz_core.visitor_files import RUN_PREFIX, own_run_folder, renew
@@ -49,11 +51,11 @@ def weight_change(run: str) -> WeightChange:
         CheckpointError: the model that it began with is gone.
         TrainingError: the run is gone, or has no model.
     """
-    from bertviz_core.finetune import weight_change as experiment
+    from bertviz_core.finetune import after_training
 
     return memory.ANSWERS.get(
         ("weight_change", _model(run)),
-        lambda: experiment.weight_change(
+        lambda: after_training.weight_change(
             memory.explorer(run_store.run_request(run).model).loaded.model,
             memory.explorer(_model(run)).loaded.model,
         ),
@@ -95,19 +97,19 @@ def nearest_training_rows(
     progress: Progress = untold,
 ) -> NearTrainingRows:
     """Finds the training rows that look most alike to the classifier."""
-    from bertviz_core.finetune import nearest_rows, row_prediction
+    from bertviz_core.finetune import after_training, row_prediction
 
     data = run_store.run_data(run)
     max_tokens = run_store.run_request(run).settings.max_tokens
     part, opened = data.train, memory.explorer(_model(run))
     vectors = memory.ANSWERS.get(
         ("row_vectors", _model(run)),
-        lambda: nearest_rows.row_vectors(
+        lambda: after_training.row_vectors(
             opened, part.texts, part.pairs, max_tokens, progress
         ),
     )
     read = row_prediction.read_text(opened, text, pair, max_tokens)
-    return nearest_rows.nearest_rows(opened, read, vectors, data, count)
+    return after_training.nearest_rows(opened, read, vectors, data, count)
 
 
 @task()
@@ -115,10 +117,10 @@ def compare_layers(
     run: str, reading: str, progress: Progress = untold
 ) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
-    from bertviz_core.finetune import layer_comparison
+    from bertviz_core.finetune import after_training
 
     request = run_store.run_request(run)
-    return layer_comparison.compare_layers(
+    return after_training.compare_layers(
         memory.explorer(request.model),
         memory.explorer(_model(run)),
         run_store.run_data(run),

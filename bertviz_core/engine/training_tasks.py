@@ -21,7 +21,7 @@ def train(run_id: str) -> None:
         BertVizError: the one that the run's folder tells.
     """
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.training_run import TrainingRun
+    from bertviz_core.finetune.run import TrainingRun
 
     folder = run_folder(run_id)
     alone = lock(folder / run_files.TRAINING)

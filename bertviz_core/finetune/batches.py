@@ -1,4 +1,8 @@
-"""Texts as padded batches of rows of nearly the same length."""
+"""Texts as padded batches of rows of nearly the same length, as the network takes them.
+
+These are tokens, or what frozen layers made of them: a frozen layer says the same of a
+row in every epoch, so it is asked once.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.finetune.dataset import Examples
+from bertviz_core.finetune.dataset import Examples, TrainingData
+from bertviz_core.training.events import Tell, TrainingEvent
 
 if TYPE_CHECKING:
+    from bertviz_core.finetune.learner import Learner
+    from bertviz_core.finetune.settings import FinetuneSettings
     from bertviz_core.tokenizer import BertTokenizer
 
 Arrays = dict[str, np.ndarray]
@@ -19,7 +26,7 @@ Arrays = dict[str, np.ndarray]
 # while the order of an epoch stays one of chance.
 _WINDOW_BATCHES = 32
 # Padded lengths are multiples of this where the backend compiles for a shape, so that
-# there are fewer; TensorFlow does not, see `open_shapes`.
+# there are fewer; TensorFlow does not, see `OpenShapes`.
 _LENGTH_STEP = 8
 _ORDER = 1  # stream of random numbers; 0 draws the head
 
@@ -164,3 +171,146 @@ def padded(rows: list[np.ndarray], value: int, max_tokens: int) -> np.ndarray:
     for index, row in enumerate(rows):
         batch[index, : len(row)] = row
     return batch
+
+
+# Hidden states that are kept, float32; where they are more, frozen layers run in
+# every epoch anew.
+MAX_KEPT_BYTES = 500_000_000
+
+
+@dataclass(frozen=True)
+class RowInputs:
+    """Rows of one kind.
+
+    Args:
+        batch: from int `[B]`, which rows, to the inputs of `Network`.
+        lengths: int `[R]`, what makes a row long.
+        targets: int32 or float32 `[R]`, as the network learns them.
+    """
+
+    batch: Callable[[np.ndarray], Arrays]
+    lengths: np.ndarray
+    targets: np.ndarray
+
+
+def tokenize_parts(
+    tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings, tell: Tell
+) -> list[TokenRows]:
+    """Splits the rows to learn from, then those to judge by.
+
+    Args:
+        tokenizer: of the model.
+        data: texts.
+        settings: reads `max_tokens`.
+        tell: told how far it is; may raise to cancel.
+    """
+    parts = (data.train, data.validation)
+    total = sum(map(len, parts))
+    rows, done = [], 0
+    for part in parts:
+
+        def told(fraction: float, done: int = done, size: int = len(part)) -> None:
+            tell(TrainingEvent("tokenize", fraction=(done + fraction * size) / total))
+
+        rows.append(tokenize(tokenizer, part, settings.max_tokens, told))
+        done += len(part)
+    return rows
+
+
+def prepare_inputs(
+    learner: Learner,
+    rows: list[TokenRows],
+    data: TrainingData,
+    tell: Tell,
+) -> tuple[RowInputs, RowInputs]:
+    """Gives the rows to learn from and those to judge by.
+
+    Args:
+        learner: asked for the output of its frozen layers.
+        rows: to learn from and to judge by, as the learner's network reads them.
+        data: reads the targets.
+        tell: told how far it is; may raise to cancel.
+    """
+    targets = [learner.centred(part.targets) for part in (data.train, data.validation)]
+    if learner.settings.level == "head":
+        made = [_head_inputs(learner, part, tell) for part in rows]
+    elif kept_bytes(learner, sum(int(part.lengths.sum()) for part in rows)):
+        made = [_upper_inputs(learner, part, tell) for part in rows]
+    else:
+        made = [(part.batch, part.lengths) for part in rows]
+    train, validation = (
+        RowInputs(batch, lengths, wanted)
+        for (batch, lengths), wanted in zip(made, targets, strict=True)
+    )
+    return train, validation
+
+
+def kept_bytes(learner: Learner, num_tokens: int) -> int:
+    """Bytes of hidden states that a run keeps, or 0 where it keeps none.
+
+    Args:
+        learner: reads how many blocks are frozen, and its settings.
+        num_tokens: of all rows, to learn from and to judge by, without padding.
+    """
+    # A single epoch and its judgement see each row once anyhow. At level "head"
+    # there is one vector a row, which is next to nothing.
+    settings = learner.settings
+    if settings.level == "head" or not learner.num_frozen or settings.epochs == 1:
+        return 0
+    size = learner.bert.config.hidden_size
+    num_bytes = num_tokens * size * np.dtype("float32").itemsize
+    return num_bytes if num_bytes <= MAX_KEPT_BYTES else 0
+
+
+# From int `[B]`, which rows, to the inputs of `Network`; and what makes a row long.
+_Kept = tuple[Callable[[np.ndarray], Arrays], np.ndarray]
+
+
+def _head_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
+    lengths = np.ones(len(rows.lengths), "int64")
+    if not learner.learns_pooler:
+        pooled = np.array(_frozen(learner, rows, tell, reads_pooled=True))  # [R, H]
+        return lambda chosen: {"pooled_output": pooled[chosen]}, lengths
+    # The pooler reads the first token alone; all tokens of all rows may be too many.
+    firsts = np.array(
+        _frozen(learner, rows, tell, reads_pooled=False, most_tokens=1)
+    )  # [R, 1, H]
+
+    def batch(chosen: np.ndarray) -> Arrays:
+        ones = np.ones((len(chosen), 1), "int32")
+        return {"states": firsts[chosen], "attention_mask": ones}
+
+    return batch, lengths
+
+
+def _upper_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
+    states = _frozen(learner, rows, tell, reads_pooled=False)
+
+    def batch(chosen: np.ndarray) -> Arrays:
+        picked = [states[row] for row in chosen]
+        return {
+            "states": padded(picked, 0, rows.max_tokens),
+            "attention_mask": rows.mask(chosen),
+        }
+
+    return batch, rows.lengths
+
+
+def _frozen(
+    learner: Learner,
+    rows: TokenRows,
+    tell: Tell,
+    reads_pooled: bool,
+    most_tokens: int | None = None,
+) -> list[np.ndarray]:
+    """float32 of each row: `[H]`, or `[T, H]` without padding, the first of them."""
+    groups = by_length(rows.lengths, 2 * learner.settings.batch_size)
+    batches = (rows.batch(chosen) for chosen in groups)
+    made = learner.frozen_outputs(batches, reads_pooled)
+    found: list[np.ndarray] = [np.empty(0)] * len(rows.lengths)
+    for index, (chosen, outputs) in enumerate(zip(groups, made, strict=True)):
+        for row, output in zip(chosen, outputs, strict=True):
+            kept = output if reads_pooled else output[: rows.lengths[row]][:most_tokens]
+            found[row] = np.array(kept)  # not the padded batch behind it
+        tell(TrainingEvent("cache", fraction=(index + 1) / len(groups)))
+    return found

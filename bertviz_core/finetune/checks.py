@@ -11,13 +11,13 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bertviz_core.finetune.baselines import is_unspaced
 from bertviz_core.finetune.dataset import Dataset, Examples, TrainingData
-from bertviz_core.finetune.metrics import wilson_interval
+from bertviz_core.finetune.evaluation import wilson_interval
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.split import (
     PreparedData,
@@ -29,6 +29,9 @@ from bertviz_core.finetune.split import (
 )
 from bertviz_core.numbers import number_text
 from bertviz_core.trace import FrozenArrays
+
+if TYPE_CHECKING:
+    from bertviz_core.tokenizer import BertTokenizer
 
 # Rows that a finding names.
 MAX_ROWS = 500
@@ -52,15 +55,6 @@ MAX_MEASURED = 20_000
 _BATCH_ROWS = 1_000
 # Lengths are padded to multiples of 8 in training, so that nothing is saved below.
 _STEP = 8
-
-
-class Pieces(Protocol):
-    """What is asked of a tokenizer."""
-
-    unk_token_id: int
-
-    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """Piece ids of many texts at once, without special tokens."""
 
 
 @dataclass(frozen=True)
@@ -272,13 +266,8 @@ def rows_of(
     )
 
 
-def measure_lengths(dataset: Dataset, tokenizer: Pieces) -> Lengths:
-    """Tokenizes every row once.
-
-    Args:
-        dataset: R rows.
-        tokenizer: a `BertTokenizer`.
-    """
+def measure_lengths(dataset: Dataset, tokenizer: BertTokenizer) -> Lengths:
+    """Tokenizes every row once."""
     sizes, unknown = _count(dataset.texts, tokenizer)
     num_special = 2
     if dataset.pairs is not None:
@@ -287,7 +276,9 @@ def measure_lengths(dataset: Dataset, tokenizer: Pieces) -> Lengths:
     return Lengths(sizes + num_special, unknown, num_special)
 
 
-def _count(texts: Sequence[str], tokenizer: Pieces) -> tuple[np.ndarray, np.ndarray]:
+def _count(
+    texts: Sequence[str], tokenizer: BertTokenizer
+) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.zeros(len(texts), "int32")
     unknown = np.zeros(len(texts), "int32")
     for start in range(0, len(texts), _BATCH_ROWS):
@@ -299,15 +290,9 @@ def _count(texts: Sequence[str], tokenizer: Pieces) -> tuple[np.ndarray, np.ndar
 
 
 def check_data(
-    prepared: PreparedData, tokenizer: Pieces, max_position_embeddings: int
+    prepared: PreparedData, tokenizer: BertTokenizer, max_position_embeddings: int
 ) -> DataCheck:
-    """Runs all checks.
-
-    Args:
-        prepared: the rows.
-        tokenizer: of the model.
-        max_position_embeddings: of the model.
-    """
+    """Runs all checks, for a model with this tokenizer and so many positions."""
     data, trained = prepared.data, _trained(prepared)
     rows = _in_use(prepared, trained)
     measured, notes = rows, prepared.notes

@@ -15,13 +15,13 @@ import numpy as np
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.labels import class_names
 from bertviz_core.finetune.notes import Note, note
-from bertviz_core.finetune.table import Table
-from bertviz_core.finetune.table_layout import (
+from bertviz_core.finetune.table import (
     FIRST_OF_PAIR_NAMES,
     LABEL_NAMES,
     OTHER_NAMES,
     PAIR_NAMES,
     TEXT_NAMES,
+    Table,
 )
 from bertviz_core.numbers import parse_number
 
@@ -312,10 +312,6 @@ def guess_kind(label: ColumnProfile, num_rows: int) -> KindGuess:
 
     Decimals are an amount, and so are numbers with more values than a rating has.
     Ratings, also by half stars, and codes are classes.
-
-    Args:
-        label: its column.
-        num_rows: of the table.
     """
     num_values, count = num_rows - label.num_absent, label.num_distinct
     if label.num_numbers < max(num_values, 1):

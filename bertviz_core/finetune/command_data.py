@@ -16,9 +16,8 @@ from bertviz_core.finetune.columns import (
 )
 from bertviz_core.finetune.notes import Note, note
 from bertviz_core.finetune.split import PreparedData, prepare
-from bertviz_core.finetune.table import Table, read_table
+from bertviz_core.finetune.table import SEPARATORS, Table, read_table
 from bertviz_core.finetune.table_encoding import ENCODINGS
-from bertviz_core.finetune.table_layout import SEPARATORS
 
 _LAYOUT = ("encoding", "separator", "has_header")
 # On a command line a tab is hard to write.
@@ -75,7 +74,7 @@ def read_named_table(
         path: of the file.
         names: of columns; `None` for those that were not named.
         encoding: of `table_encoding.ENCODINGS`; `None` guesses.
-        separator: of `table_layout.SEPARATORS`, or "tab"; `None` guesses.
+        separator: of `table.SEPARATORS`, or "tab"; `None` guesses.
         has_header: `None` guesses.
 
     Raises:

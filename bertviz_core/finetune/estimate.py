@@ -1,20 +1,25 @@
-"""Time and memory of a run before it starts, from two timed steps."""
+"""Time, memory and disk of a run before it starts: two timed steps, and arithmetic."""
 
 from __future__ import annotations
 
 import gc
+import math
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bertviz_core import visitor_files
+from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import seconds_of_counting
 from bertviz_core.finetune.batches import Arrays, epoch_order, tokenize, used_words
 from bertviz_core.finetune.dataset import TrainingData
-from bertviz_core.finetune.metrics import metric_name
+from bertviz_core.finetune.evaluation import metric_name
 from bertviz_core.finetune.settings import LEVELS, FinetuneSettings, count_steps
 from bertviz_core.finetune.split import num_rows_seen, oversampled
 from bertviz_core.free_memory import free_memory
@@ -142,20 +147,10 @@ class _Sample:
     tokenizing: float
 
 
-@dataclass(frozen=True)
-class _Timing:
-    """How long a kind of pass or step takes.
-
-    Args:
-        first: seconds that the first one took longer than another: it compiles.
-        both: seconds of those on the timed batches.
-    """
-
-    first: float
-    both: float
-
-
-_NO_TIME = _Timing(0.0, 0.0)
+# Seconds that the first pass or step takes longer than another, as it compiles; and
+# those of the ones on the timed batches.
+_Timing = tuple[float, float]
+_NO_TIME = (0.0, 0.0)
 
 
 def estimate_run(
@@ -168,16 +163,11 @@ def estimate_run(
     run compiles as well, and makes a copy: seconds of their own, which are most of a
     short run.
 
-    Args:
-        loaded: stays as it is.
-        data: rows of the run.
-        settings: of the run.
-
     Source:
         Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
         float32.
     """
-    from bertviz_core.finetune.inputs import kept_bytes
+    from bertviz_core.finetune.batches import kept_bytes
     from bertviz_core.finetune.learner import Learner
 
     counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
@@ -189,26 +179,24 @@ def estimate_run(
     beginning = time.perf_counter() - began_at
     targets = [learner.centred(part) for part in sample.targets]
     num_steps = count_steps(settings, len(data.train))
-    kept = kept_bytes(learner, settings, sample.num_tokens)
+    kept = kept_bytes(learner, sample.num_tokens)
+    is_head, inputs = settings.level == "head", sample.timed
     frozen = passes = _NO_TIME
-    if settings.level == "head":
-        # The frozen layers run once; steps on their outputs take next to nothing.
-        frozen = _time_frozen(learner, sample.timed, True)
-        steps = _time_head_steps(learner, sample.timed, targets)
-        seconds = steps.both / _NUM_TIMED * num_steps
-    else:
-        inputs = sample.timed
-        if kept:
-            frozen = _time_frozen(learner, sample.timed, False)
-            inputs = _states(learner, sample.timed)
+    if is_head or kept:
+        frozen = _time_frozen(learner, inputs, is_head)
+        inputs = (_head_inputs if is_head else _states)(learner, sample.timed)
+    if not is_head:
         passes = _time_passes(learner, inputs)
-        steps = _time_steps(learner, inputs, targets)
-        timed = steps.both * sample.places + passes.both * sample.seen
+    steps = _time_steps(learner, inputs, targets)
+    if is_head:  # on what is kept, steps take next to nothing, however long the rows
+        seconds = steps[1] / _NUM_TIMED * num_steps
+    else:
+        timed = steps[1] * sample.places + passes[1] * sample.seen
         seconds = timed * settings.epochs / _places(sample.timed)
     reading = _time_reading(loaded, sample.timed)
-    once = frozen.both * (sample.places + sample.seen) + reading.both * sample.read
+    once = frozen[1] * (sample.places + sample.seen) + reading[1] * sample.read
     once /= _places(sample.timed)
-    once += sum(timing.first for timing in (frozen, passes, steps, reading))
+    once += sum(first for first, _ in (frozen, passes, steps, reading))
     once += beginning + sample.tokenizing + counting
     moving, total = (
         sum(int(np.prod(weight.shape)) for weight in weights)
@@ -216,16 +204,16 @@ def estimate_run(
     )
     layers = len(learner.bert.blocks) - learner.num_frozen
     memory = _bytes(learner.bert.config, total, moving, sample.largest, layers) + kept
-    per_step = steps.both / _NUM_TIMED
+    per_step = steps[1] / _NUM_TIMED
     return RunEstimate(once + seconds, per_step, num_steps, memory, once)
 
 
 def _sample(
     tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings
 ) -> _Sample:
-    chosen = _spread(len(data.train))
+    chosen = data.train.spread(_MOST_ROWS)
     began_at = time.perf_counter()
-    read = tokenize(tokenizer, data.train.select(chosen), settings.max_tokens)
+    read = tokenize(tokenizer, chosen, settings.max_tokens)
     seconds = time.perf_counter() - began_at
     # Beside these, the rows with the most characters.
     chars = np.array([len(text) for text in data.train.joined])
@@ -236,7 +224,6 @@ def _sample(
     order = epoch_order(rows.lengths, settings.batch_size, settings.seed, 0)
     inputs = [rows.batch(batch) for batch in order]
     first = [index % len(inputs) for index in range(_NUM_TIMED)]
-    targets = data.train.targets[chosen]
     share = len(data.train) / len(chosen)
     places = _places(inputs) * share
     more, tested = (
@@ -249,7 +236,7 @@ def _sample(
     return _Sample(
         words=words,
         timed=[inputs[index] for index in first],
-        targets=[targets[order[index]] for index in first],
+        targets=[chosen.targets[order[index]] for index in first],
         places=places,
         seen=places * more,
         read=places * tested,
@@ -257,12 +244,6 @@ def _sample(
         largest=(min(settings.batch_size, len(data.train)), width),
         tokenizing=seconds * share * (1 + more + tested),
     )
-
-
-def _spread(num_rows: int) -> np.ndarray:
-    """Indices of rows from all of the table, as its beginning may be unlike it."""
-    count = min(num_rows, _MOST_ROWS)
-    return np.linspace(0, num_rows - 1, count).astype("int64")
 
 
 def _states(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
@@ -286,16 +267,30 @@ def _time_reading(loaded: LoadedModel, timed: list[Arrays]) -> _Timing:
     return _timing(lambda index: explorer.forward(timed[index], ("hidden_states",)))
 
 
-def _time_passes(learner: Learner, timed: list[Arrays]) -> _Timing:
+def _time_passes(learner: Learner, inputs: list[Arrays]) -> _Timing:
     """Passes that judge the network."""
-    return _timing(lambda index: learner.network.predict_on_batch(timed[index]))
+    return _timing(lambda index: learner.network.predict_on_batch(inputs[index]))
 
 
 def _time_steps(
-    learner: Learner, timed: list[Arrays], targets: list[np.ndarray]
+    learner: Learner, inputs: list[Arrays], targets: list[np.ndarray]
 ) -> _Timing:
     """Steps that learn nothing."""
-    return _timing(lambda index: learner.step(timed[index], targets[index], 0.0))
+    return _timing(lambda index: learner.step(inputs[index], targets[index], 0.0))
+
+
+def _head_inputs(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
+    """Nothing, as large as what the run keeps of the frozen layers."""
+    size = learner.bert.config.hidden_size
+    nothing = [
+        np.zeros((len(batch["input_ids"]), 1, size), "float32") for batch in timed
+    ]
+    if not learner.learns_pooler:
+        return [{"pooled_output": states[:, 0]} for states in nothing]
+    return [
+        {"states": states, "attention_mask": np.ones(states.shape[:2], "int32")}
+        for states in nothing
+    ]
 
 
 def _timing(work: Callable[[int], object]) -> _Timing:
@@ -305,22 +300,7 @@ def _timing(work: Callable[[int], object]) -> _Timing:
         work(index)
         ends.append(time.perf_counter())
     both = ends[-1] - ends[1]
-    return _Timing(max(ends[1] - ends[0] - both / _NUM_TIMED, 0.0), both)
-
-
-def _time_head_steps(
-    learner: Learner, timed: list[Arrays], targets: list[np.ndarray]
-) -> _Timing:
-    size, heads = learner.bert.config.hidden_size, []
-    for batch in timed:
-        rows = len(batch["input_ids"])
-        if learner.learns_pooler:
-            states = np.zeros((rows, 1, size), "float32")
-            ones = np.ones((rows, 1), "int32")
-            heads.append({"states": states, "attention_mask": ones})
-        else:
-            heads.append({"pooled_output": np.zeros((rows, size), "float32")})
-    return _time_steps(learner, heads, targets)
+    return max(ends[1] - ends[0] - both / _NUM_TIMED, 0.0), both
 
 
 def _bytes(
@@ -428,3 +408,51 @@ def memory_before(loaded: LoadedModel, settings: FinetuneSettings) -> int:
     batch, total = (settings.batch_size, tokens), loaded.model.count_params()
     # A pass without learning holds one layer's activations.
     return _bytes(config, total, moving, batch, layers + 1)
+
+
+# Predictions, curves and the vocabulary, and what others write meanwhile.
+_MARGIN_ON_DISK = 100_000_000
+
+
+def require_room(
+    folder: Path, loaded: LoadedModel, settings: FinetuneSettings, num_labels: int
+) -> None:
+    """Refuses a run for which the disk has no room.
+
+    As if every word of the vocabulary occurred, which is the most.
+
+    Args:
+        folder: where the run will keep its checkpoints; what lies there already
+            counts as its own. It need not exist.
+        loaded: the model to begin with; a pooler that it lacks is counted.
+        settings: reads the level.
+        num_labels: C.
+
+    Raises:
+        StorageError: its owner, or everybody, keeps too much already.
+        TrainingError: too little is free.
+    """
+    from bertviz_core.finetune.learner import num_learning
+    from bertviz_core.training.checkpoint import NUM_KEPT
+
+    size = loaded.model.config.hidden_size
+    whole = loaded.model.count_params() + (size + 1) * (size + num_labels)
+    # Each number that learns, Adam's two averages, and that of the best epoch.
+    checkpoint = 4 * num_learning(loaded.model, settings, num_labels)
+    # Beside those that are kept, another checkpoint is written; or the model and its
+    # zip file, which hardly compresses.
+    most = NUM_KEPT * checkpoint + max(checkpoint, 2 * whole)
+    needed = _MARGIN_ON_DISK + _FLOAT_BYTES * most
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    own = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if free + own < needed:
+        raise TrainingError(
+            "There is too little room on the disk for this training. Expected: "
+            "{needed} MB. Received: {free} MB free. Let fewer layers learn, choose a "
+            "smaller model, or try again when there is more room.",
+            needed=math.ceil(needed / 1_000_000),
+            free=free // 1_000_000,
+        )
+    for owner in visitor_files.owners_of(folder.parent):  # none on the command line
+        visitor_files.require_room(needed, owner, but=folder.parent)

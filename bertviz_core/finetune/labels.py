@@ -177,12 +177,7 @@ def _known_names(labels: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def spelled_otherwise(labels: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Where a label is not its name, which another row spells another way.
-
-    Args:
-        labels: R cells.
-        names: of the class of each.
-    """
+    """Where a label is not its name, which another row spells another way."""
     spellings: dict[str, set[str]] = {}
     for label, name in zip(labels, names, strict=True):
         spellings.setdefault(name, set()).add(label)

@@ -10,8 +10,7 @@ import numpy as np
 
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.dataset import TrainingData
-from bertviz_core.finetune.evaluation import Report, compare, judge
-from bertviz_core.finetune.metrics import Comparison
+from bertviz_core.finetune.evaluation import Comparison, Report, compare, judge
 
 
 @dataclass(frozen=True)

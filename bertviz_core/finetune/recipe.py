@@ -183,10 +183,6 @@ def with_recipe(
 def model_of(recipe: Recipe, model_id: str | None) -> str:
     """The model to begin with.
 
-    Args:
-        recipe: that is repeated.
-        model_id: that was given.
-
     Raises:
         TrainingError: none was given, and that of the recipe has no name by which
             it could be found.
@@ -219,13 +215,7 @@ def require_validation(recipe: Recipe, validation: Path | None) -> None:
 def differences(
     recipe: Recipe, loaded: LoadedModel, data: TrainingData
 ) -> tuple[str, ...]:
-    """Sentences on what is not as it was: the run goes on, with other results.
-
-    Args:
-        recipe: that is repeated.
-        loaded: the model to begin with.
-        data: the rows.
-    """
+    """Sentences on what is not as it was: the run goes on, with other results."""
     from bertviz_core.finetune.run import weights_hash
 
     found = []

@@ -25,7 +25,7 @@ class TableSource:
         table: one of `SAMPLES`, or what `Client.keep_table` returned. The request
             in a `TrainingStatus` names copies that live as long as the run.
         encoding: of `table_encoding.ENCODINGS`; `None` guesses.
-        separator: of `table_layout.SEPARATORS`; `None` guesses.
+        separator: of `table.SEPARATORS`; `None` guesses.
         has_header: `None` guesses.
     """
 
@@ -80,11 +80,7 @@ class TrainingRequest:
     asked_table: str = ""
 
     def is_of(self, table: str) -> bool:
-        """Whether this is what the run learns from, under either of its names.
-
-        Args:
-            table: a handle.
-        """
+        """Whether this is what the run learns from, under either of its names."""
         return table in (self.data.source.table, self.asked_table)
 
     def to_dict(self) -> dict[str, Any]:

@@ -421,7 +421,7 @@ def predict_table(
         table: the rows.
         columns: names of the column with texts, and of that with second texts, or
             `None`.
-        max_tokens: see `row_prediction.read_text`.
+        max_tokens: see `read_text`.
         path: of the CSV file; one that is there is replaced. Beside it, with the
             ending ".jsonl", lie the exact texts.
         progress: told the share of the work done; may raise to cancel.

@@ -1,31 +1,48 @@
-"""A whole fine-tuning run: from a loaded model and rows to a judged model."""
+"""A whole fine-tuning run: from a model and rows to a judged model in a folder."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from bertviz_core import visitor_files
 from bertviz_core.checkpoints.library import LoadedModel
+from bertviz_core.errors import BertVizError, CheckpointError, reason_of
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune import run_files
 from bertviz_core.finetune.baselines import Baseline, count_words, simplest
+from bertviz_core.finetune.bundle import pack_model, write_model_folder
 from bertviz_core.finetune.dataset import TrainingData
-from bertviz_core.finetune.disk_room import require_room
-from bertviz_core.finetune.evaluation import Report, judge
-from bertviz_core.finetune.metrics import EpochPoint, metric_name
-from bertviz_core.finetune.network import finished_copy
+from bertviz_core.finetune.estimate import require_room
+from bertviz_core.finetune.evaluation import (
+    ClassificationReport,
+    EpochPoint,
+    Report,
+    judge,
+    metric_name,
+)
+from bertviz_core.finetune.learner import finished_copy
 from bertviz_core.finetune.row_prediction import predict_rows
+from bertviz_core.finetune.run_history import said
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import TrainedModel, Trainer
 from bertviz_core.trace import LoadReport
-from bertviz_core.training.checkpoint import read_latest
-from bertviz_core.training.events import Tell, TrainingEvent
+from bertviz_core.training.checkpoint import keep_newest, read_latest
+from bertviz_core.training.events import Tell, TensorBoardLog, TrainingEvent
 from bertviz_core.training.settings import fingerprint_of
 from bertviz_core.weights import as_numpy
+from bertviz_core.whole_files import replace_folder
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
 
 
 @dataclass(frozen=True)
@@ -200,3 +217,216 @@ def _as_loaded(
         report,
         documents=loaded.documents,
     )
+
+
+# The file that pages read is written no more often than this.
+WRITE_SECONDS = 0.5
+# Beside these, the file is written when one of them is told.
+_TURNS = ("compared", "epoch", "unsaved", "ended", "resumed")
+
+
+class _StoppedEarlyError(Exception):
+    """Someone asked to stop before there was anything to keep."""
+
+
+class TrainingRun:
+    """Trains what a run's folder asks for and leaves everything in it.
+
+    A folder in which a run broke off goes on from its last epoch.
+
+    Args:
+        folder: see `run_files`.
+        clock: seconds, from any start.
+    """
+
+    def __init__(
+        self, folder: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.folder = folder
+        self.request = run_files.read_request(folder)
+        self._clock = clock
+        self._written_at = float("-inf")
+        self._logs: list[TensorBoardLog] = []
+        self.history = run_files.read_history(folder)
+        self._began_at = clock() - self.history.seconds
+        # The process died of it: once words are counted, there is a bar.
+        self._was_comparing = self.history.phase == "compare" and not self.history.bar
+        if self.history.log:
+            self.history.restart()
+        else:  # it has only waited
+            self.history.is_asked = False
+        self.history.num_epochs = self.request.settings.epochs
+
+    def run(
+        self,
+        open_model: Callable[[str], LoadedModel],
+        read_data: Callable[[], TrainingData],
+    ) -> None:
+        """Runs to the end, which the folder then tells.
+
+        Args:
+            open_model: gives the model to begin with; it stays as it is.
+            read_data: gives the rows.
+
+        Raises:
+            BertVizError: the one that the folder tells, too.
+        """
+        try:
+            self._run(open_model, read_data)
+        except _StoppedEarlyError:
+            self._tell_stop()
+            self.history.say(said("stopped_early"))
+            self._end("stopped")
+        except BertVizError as error:
+            self._end("failed", error)
+            raise
+        except OSError as error:
+            told = run_files.cannot_write(reason_of(error))
+            self._end("failed", told)
+            raise told from error
+        finally:
+            for log in self._logs:
+                log.close()
+
+    def _run(
+        self,
+        open_model: Callable[[str], LoadedModel],
+        read_data: Callable[[], TrainingData],
+    ) -> None:
+        self.history.language = _language_of(self.request.model)
+        self._write()
+        if (self.folder / run_files.KEPT).exists():  # it broke off after that
+            self._end_well(self.history.ending)
+            return
+        loaded = open_model(self.request.model)
+        data = read_data()
+        if not self.history.log:
+            rows = {"train": len(data.train), "test": len(data.test)}
+            if len(data.validation):
+                told = said("begins", validation=len(data.validation), **rows)
+            else:
+                told = said("begins_without_validation", **rows)
+            self.history.say(told)
+        if self.request.tensorboard:
+            self._logs.append(TensorBoardLog(self.folder / run_files.LOG_FOLDER))
+        result = finetune(
+            loaded,
+            data,
+            self.request.settings,
+            self._take,
+            self._should_stop,
+            self.folder / run_files.WORK,
+            counts_words=not self._was_comparing,  # the same might kill it again
+        )
+        self._keep(result)
+        self._end_well(result.ending)
+
+    def _take(self, event: TrainingEvent) -> None:
+        self.history.seconds = self._clock() - self._began_at
+        if event.ending == "asked":
+            self._tell_stop()
+        self.history.take(event)
+        for log in self._logs:
+            log.take(event)
+        is_before = event.kind in ("compare", "tokenize", "cache")
+        # After an accident there may be an epoch to keep, which the trainer takes up.
+        if is_before and self._should_stop() and not run_files.has_epoch(self.folder):
+            raise _StoppedEarlyError
+        is_due = self._clock() - self._written_at >= WRITE_SECONDS
+        # Of the last ones a process that goes on has to know.
+        is_turn = event.kind in _TURNS
+        if is_due or is_turn or (event.kind == "compare" and not event.fraction):
+            self._write()
+
+    def _should_stop(self) -> bool:
+        return run_files.reason_to_stop(self.folder) is not None
+
+    def _tell_stop(self) -> None:
+        reason = run_files.reason_to_stop(self.folder)
+        if reason == run_files.ABANDONED:
+            minutes = round(visitor_files.lease_seconds() / 60)
+            self.history.say(said("lease", minutes=minutes))
+        elif reason == run_files.TIME_UP:
+            minutes = round(visitor_files.max_training_seconds() / 60)
+            self.history.say(said("time_up", minutes=minutes))
+
+    def _keep(self, result: FinetuneResult) -> None:
+        """Writes what the run leaves; the model appears last."""
+        self.history.enter("pack")
+        self._write()
+        outputs = self.folder / f"new.{run_files.OUTPUTS}"
+        bundle = self.folder / f"new.{run_files.BUNDLE}"
+        np.savez(outputs, **cast("dict[str, Any]", outputs_of(result)))
+        scratch = self.folder / "model.new"
+        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            write_model_folder(result, scratch, self.request.title)
+        except CheckpointError as error:  # whose advice is for a command
+            reason = str(error.details.get("reason", error))
+            raise run_files.cannot_write(reason) from error
+        pack_model(scratch, bundle)
+        # What an earlier stop has left stays until all is there.
+        outputs.replace(self.folder / run_files.OUTPUTS)
+        bundle.replace(self.folder / run_files.BUNDLE)
+        replace_folder(scratch, self.folder / visitor_files.MODEL)
+        (self.folder / run_files.KEPT).touch()
+
+    def _end_well(self, ending: str) -> None:
+        """Packs the log and removes what only a run that goes on needs."""
+        while self._logs:
+            self._logs.pop().close()
+        run_files.pack_log_of(self.folder)
+        if ending == "asked":
+            keep_newest(self.folder / run_files.WORK / "checkpoints")
+        else:
+            for name in (run_files.LOG_FOLDER, run_files.WORK):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+        self._end("stopped" if ending == "asked" else "done")
+        (self.folder / run_files.KEPT).unlink(missing_ok=True)
+
+    def _end(self, state: str, error: BertVizError | None = None) -> None:
+        self.history.seconds = self._clock() - self._began_at
+        self.history.phase, self.history.seconds_left = "", None
+        # Where the disk is full, this fails too, and the engine tells the error.
+        with contextlib.suppress(OSError):
+            run_files.write_progress(self.folder, self.history, state, error)
+            visitor_files.renew(self.folder)
+
+    def _write(self) -> None:
+        self._written_at = self._clock()
+        self.history.seconds = self._written_at - self._began_at
+        try:
+            run_files.write_progress(self.folder, self.history)
+        except OSError:
+            # A full disk ends nothing: the next word may find room. Where the owner
+            # has removed the run, there is nobody left to train for.
+            if not (self.folder / visitor_files.REQUEST).is_file():
+                raise
+
+
+def _language_of(model: str) -> str:
+    """Of the model that a run begins with, which may be that of another run."""
+    from bertviz_core.checkpoints.catalogue import language_of
+
+    if not model.startswith(visitor_files.RUN_PREFIX):
+        return language_of(model)
+    before = visitor_files.run_folder(model.removeprefix(visitor_files.RUN_PREFIX))
+    return run_files.read_history(before).language
+
+
+def outputs_of(result: FinetuneResult) -> dict[str, np.ndarray]:
+    """What was said of the test rows, by this model and by simple methods.
+
+    Returns:
+        float `[R, C]` probabilities or `[R]` numbers: "model", and the name of
+        each baseline.
+    """
+    reports: dict[str, Report] = {"model": result.report}
+    reports |= {baseline.name: baseline.report for baseline in result.baselines}
+    return {name: _said(report) for name, report in reports.items()}
+
+
+def _said(report: Report) -> np.ndarray:
+    if isinstance(report, ClassificationReport):
+        return report.probabilities
+    return report.predicted

@@ -91,10 +91,6 @@ def cannot_write(reason: str) -> TrainingError:
 def lend_tables(request: TrainingRequest, folder: Path) -> TrainingRequest:
     """Gives a run tables of its own.
 
-    Args:
-        request: what was asked for.
-        folder: of the run.
-
     Returns:
         The request with the names of these tables.
 

@@ -192,12 +192,7 @@ def steps_per_epoch(num_rows: int, batch_size: int) -> int:
 
 
 def count_steps(settings: FinetuneSettings, num_rows: int) -> int:
-    """Optimiser steps of all epochs.
-
-    Args:
-        settings: epochs and batch size.
-        num_rows: to learn from.
-    """
+    """Optimiser steps of all epochs."""
     return settings.epochs * steps_per_epoch(num_rows, settings.batch_size)
 
 

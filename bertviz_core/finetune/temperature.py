@@ -74,11 +74,6 @@ def keep_temperature(folder: Path, data: TrainingData, found: Temperature) -> No
 
     Its predictions, metrics, recipe and cards are written anew with it.
 
-    Args:
-        folder: of the run.
-        data: its rows.
-        found: fitted on its validation rows.
-
     Raises:
         TrainingError: it has a temperature already; or the disk takes no more.
     """
@@ -132,8 +127,7 @@ def _write_texts(
     recipe: dict[str, object],
     found: Temperature,
 ) -> None:
-    from bertviz_core.finetune.bundle import as_json, write_predictions
-    from bertviz_core.finetune.card import CARDS
+    from bertviz_core.finetune.bundle import CARDS, as_json, write_predictions
     from bertviz_core.whole_files import write_whole
 
     report = judge(data, probabilities)

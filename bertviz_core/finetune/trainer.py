@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.batches import Arrays, epoch_order, used_words
+from bertviz_core.finetune.batches import (
+    Arrays,
+    RowInputs,
+    epoch_order,
+    prepare_inputs,
+    tokenize_parts,
+    used_words,
+)
 from bertviz_core.finetune.dataset import TrainingData
-from bertviz_core.finetune.inputs import RowInputs, prepare_inputs, tokenize_parts
-from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.metrics import EpochPoint, metric_name, metric_of
-from bertviz_core.finetune.network import with_all_words
+from bertviz_core.finetune.evaluation import EpochPoint, metric_name, metric_of
+from bertviz_core.finetune.learner import Learner, with_all_words
 from bertviz_core.finetune.settings import (
     FinetuneSettings,
     count_steps,
@@ -125,7 +130,7 @@ class Trainer:
                 checkpoint in the work folder is damaged or of another run.
         """
         train, validation = prepare_inputs(
-            self.learner, self._rows, self.data, self.settings, self.tell
+            self.learner, self._rows, self.data, self.tell
         )
         self._go_on()
         ending = self._epochs(train, validation)
@@ -161,7 +166,9 @@ class Trainer:
             # A stop keeps the best epoch; where none has ended, what there is.
             if was_stopped and self.best_epoch:
                 return "asked"
-            outputs = self._look_at(validation)
+            # Where there is an epoch to keep, a stop need not wait for the judgement.
+            ask = self.should_stop if self.best_epoch else lambda: False
+            outputs = self.learner.outputs(validation, ask)
             if outputs is None:
                 self._save()
                 return "asked"
@@ -198,12 +205,6 @@ class Trainer:
             if self.should_stop():
                 return True
         return False
-
-    def _look_at(self, validation: RowInputs) -> np.ndarray | None:
-        """What is said of the rows; `None` where a stop leaves an earlier epoch."""
-        if not self.best_epoch:
-            return self.learner.outputs(validation)
-        return self.learner.outputs(validation, self.should_stop)
 
     def _judge(self, outputs: np.ndarray, targets: np.ndarray, began_at: float) -> None:
         """Keeps the weights where they are better than before."""

@@ -9,8 +9,11 @@ import streamlit as st
 
 from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
-from bertviz_core.finetune.metrics import Comparison
+from bertviz_core.finetune.evaluation import (
+    ClassificationReport,
+    Comparison,
+    RegressionReport,
+)
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.run_history import chosen_text
 from pages.fine_tune.widgets import interval_text

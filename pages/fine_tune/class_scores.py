@@ -19,9 +19,9 @@ from bertviz_core.figures.evaluation_scores import (
 from bertviz_core.finetune.evaluation import (
     NUM_BINS,
     ClassificationReport,
+    coverage_at,
     evaluate_classes,
 )
-from bertviz_core.finetune.metrics import coverage_at
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.temperature import with_temperature
 from pages.fine_tune.widgets import interval_text, is_of_another, share_text, show_rows

@@ -14,16 +14,16 @@ from bertviz_core.engine.finetune_tasks import mend_table, report_rows, rows_to_
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.checks import DataRow, Finding
 from bertviz_core.finetune.evaluation import RegressionReport, Report
-from bertviz_core.finetune.mending import (
+from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.request import DataChoice, TableSource
+from bertviz_core.finetune.visitor_tables import (
     PAGE_ROWS,
     Mending,
     RowPage,
     Wanted,
+    table_path,
     tables_before,
 )
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.request import DataChoice, TableSource
-from bertviz_core.finetune.visitor_tables import table_path
 from bertviz_core.numbers import number_text
 from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember
 from pages.fine_tune.table_files import table_name

@@ -32,8 +32,8 @@ from bertviz_core.finetune.request import (
 )
 from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
 from bertviz_core.finetune.split import REMEDIES
+from bertviz_core.finetune.table import SEPARATORS
 from bertviz_core.finetune.table_encoding import ENCODINGS
-from bertviz_core.finetune.table_layout import SEPARATORS
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, follow_default, put_into_address
 from pages.shared.engine import client

@@ -19,8 +19,8 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.finetune.after_training import NearTrainingRows
 from bertviz_core.finetune.columns import TableView
-from bertviz_core.finetune.nearest_rows import NearTrainingRows
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.row_prediction import ReadText, TablePredictions, read_text

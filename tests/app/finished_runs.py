@@ -10,6 +10,11 @@ from bertviz_core.engine import JobStatus
 from bertviz_core.engine.finetuned_tasks import HeadChange
 from bertviz_core.errors import TrainingError
 from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.finetune.after_training import (
+    LayerComparison,
+    NearTrainingRows,
+    WeightChange,
+)
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.checks import DataRow
 from bertviz_core.finetune.columns import ColumnChoice, view_table
@@ -18,8 +23,6 @@ from bertviz_core.finetune.evaluation import (
     evaluate_classes,
     evaluate_numbers,
 )
-from bertviz_core.finetune.layer_comparison import LayerComparison
-from bertviz_core.finetune.nearest_rows import NearTrainingRows
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import (
     SAMPLES,
@@ -35,7 +38,6 @@ from bertviz_core.finetune.row_prediction import (
 )
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.weight_change import WeightChange
 from bertviz_core.trace import ModelEntry
 from tests.app.fake_client import CONFIG, FakeClient, FakeTrainings
 

@@ -17,7 +17,6 @@ from bertviz_core.figures.finetune_progress import MAX_POINTS
 from bertviz_core.finetune import visitor_tables
 from bertviz_core.finetune.checks import DataRow
 from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.mending import Mending
 from bertviz_core.finetune.notes import note
 from bertviz_core.finetune.request import (
     SAMPLES,
@@ -27,7 +26,7 @@ from bertviz_core.finetune.request import (
 )
 from bertviz_core.finetune.settings import FinetuneSettings, learning_rates
 from bertviz_core.finetune.table import DEFAULT_LIMITS, Limits
-from bertviz_core.finetune.visitor_tables import keep_table, table_path
+from bertviz_core.finetune.visitor_tables import Mending, keep_table, table_path
 from bertviz_core.visitor_files import (
     TABLES,
     place_of,

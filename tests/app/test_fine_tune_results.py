@@ -12,9 +12,9 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.checks import DataRow
 from bertviz_core.finetune.evaluation import compare, evaluate_classes
-from bertviz_core.finetune.mending import Mending
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.temperature import Temperature, with_temperature
+from bertviz_core.finetune.visitor_tables import Mending
 from bertviz_core.trace import TrainedInputs
 from pages.attention import difference
 from pages.fine_tune import mend_rows

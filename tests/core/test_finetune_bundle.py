@@ -33,8 +33,14 @@ from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.bundle import write_bundle, write_predictions
-from bertviz_core.finetune.card import CARDS, model_card, notice, script
+from bertviz_core.finetune.bundle import (
+    CARDS,
+    model_card,
+    notice,
+    script,
+    write_bundle,
+    write_predictions,
+)
 from bertviz_core.finetune.dataset import Examples
 from bertviz_core.finetune.recipe import base_name
 from bertviz_core.finetune.row_prediction import read_text

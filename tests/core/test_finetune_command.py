@@ -1,5 +1,6 @@
 """What the command line chooses, and what it refuses, before anything is trained."""
 
+import dataclasses
 import json
 import re
 import zipfile
@@ -86,7 +87,7 @@ def test_the_layout_of_a_table_to_test_on_is_chosen_and_kept(scores, tmp_path):
     options = OPTIONS | named | {"has_header": False} | chosen
     rows = training_rows(table, other, options)
     assert rows.data.test.texts == ("é", "é encore")
-    origin = rows.data.origin.to_dict()
+    origin = dataclasses.asdict(rows.data.origin)
     assert {name: origin[name] for name in chosen} == chosen
     again = training_rows(table, other, OPTIONS | options_of(rows.data.origin))
     assert again.data.fingerprint() == rows.data.fingerprint()
@@ -97,7 +98,7 @@ def test_a_recipe_that_does_not_say_how_the_other_table_lies_guesses_it():
         "table_sha256": "", "encoding": "utf-8", "separator": ",", "has_header": True,
         "text_column": "a", "label_column": "b", "validation_sha256": "ab",
     }  # fmt: skip
-    options = options_of(DataOrigin.from_dict(raw))
+    options = options_of(DataOrigin(**raw))
     assert options["validation_encoding"] is None
     assert options["validation_has_header"] is None
 
@@ -107,9 +108,9 @@ def test_a_recipe_of_before_there_was_a_test_part_chooses_its_rows(
     scores, tmp_path, is_file
 ):
     other = table_of(tmp_path / "other.csv", ["0.4", "1.0"]) if is_file else None
-    raw = training_rows(scores, other, OPTIONS).data.origin.to_dict()
+    raw = dataclasses.asdict(training_rows(scores, other, OPTIONS).data.origin)
     del raw["test_rate"]
-    options = OPTIONS | options_of(DataOrigin.from_dict(raw | {"validation_rate": 0.2}))
+    options = OPTIONS | options_of(DataOrigin(**raw | {"validation_rate": 0.2}))
     data = training_rows(scores, other, options).data
     assert data.validation is data.test
     assert len(data.train) + len(data.test) == 24

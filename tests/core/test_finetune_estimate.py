@@ -1,15 +1,37 @@
-"""What a run will need, told before it starts."""
+"""What a run will need of time, memory and disk, told before it starts."""
 
 import dataclasses
+import math
+import shutil
 import types
 
 import numpy as np
+import psutil
 import pytest
 
-from bertviz_core.finetune import baselines, estimate, inputs
-from bertviz_core.finetune.learner import Learner
+from bertviz_core import visitor_files
+from bertviz_core.errors import StorageError, TrainingError
+from bertviz_core.finetune import baselines, batches, estimate
+from bertviz_core.finetune.estimate import (
+    PATIENCE_SECONDS,
+    RunEstimate,
+    estimate_levels,
+    memory_before,
+    of_level,
+)
+from bertviz_core.finetune.learner import Learner, num_learning
+from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.settings import FinetuneSettings
-from tests.core.finetune_samples import random_data, shared_loaded, weights_of
+from bertviz_core.free_memory import free_memory
+from bertviz_core.training import checkpoint
+from tests.core.finetune_samples import (
+    SETTINGS,
+    random_data,
+    shared_loaded,
+    tiny_loaded,
+    weights_of,
+)
+from tests.core.random_models import CONFIG, explorer_of, random_model
 
 pytestmark = pytest.mark.tensorflow
 
@@ -70,7 +92,7 @@ def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
 
 def taking(seconds, first=0.0):
     """In place of what times passes or steps."""
-    return lambda *_: estimate._Timing(first, seconds)
+    return lambda *_: (first, seconds)
 
 
 @pytest.mark.parametrize("settings", [FULL, TOP], ids=["full", "top"])
@@ -94,7 +116,7 @@ def test_what_the_first_pass_takes_longer_is_for_compiling(monkeypatch):
     called = []
     found = estimate._timing(called.append)
     assert called == [0, 0, 1]
-    assert found == estimate._Timing(first=6.0, both=2.0)
+    assert found == (6.0, 2.0)
 
 
 def activations_of(config, tokens):
@@ -150,7 +172,7 @@ def timed(monkeypatch, nothing_around):
 
     def remember(learner, batches, *_):
         seen.append({name: array.shape for name, array in batches[0].items()})
-        return estimate._Timing(0.0, 1.0)
+        return (0.0, 1.0)
 
     for name in ("_time_steps", "_time_passes"):
         monkeypatch.setattr(estimate, name, remember)
@@ -180,7 +202,7 @@ def test_no_states_are_counted_where_a_run_keeps_none(timed, monkeypatch, why):
     size = loaded.model.config.hidden_size
     changes = {"one epoch": {"epochs": 1}, "nothing frozen": {"num_top_layers": 2}}
     if why == "too many":
-        monkeypatch.setattr(inputs, "MAX_KEPT_BYTES", 4 * size * sum(tokens) // 2)
+        monkeypatch.setattr(batches, "MAX_KEPT_BYTES", 4 * size * sum(tokens) // 2)
     timed.clear()
     found = estimated(dataclasses.replace(TOP, **changes.get(why, {})), data, loaded)
     assert all("input_ids" in names for names in timed)
@@ -200,19 +222,229 @@ def test_the_longest_row_of_all_decides_on_the_memory(timed, monkeypatch):
     train = dataclasses.replace(short.train, texts=tuple(texts))
     long = dataclasses.replace(short, train=train)
     less, more = (estimated(settings, d, loaded).memory_bytes for d in (short, long))
-    assert 101 not in estimate._spread(203)
+    assert texts[101] not in train.spread(10).texts
     config = loaded.model.config
     expected = activations_of(config, 19) - activations_of(config, 8)
     assert more - less == pytest.approx(expected, abs=1)
 
 
 def test_rows_of_all_the_table_are_looked_at():
-    assert estimate._spread(7).tolist() == list(range(7))
-    chosen = estimate._spread(50_000)
-    assert (len(chosen), chosen[0], chosen[-1]) == (1000, 0, 49_999)
-    assert np.diff(chosen).max() <= 51
+    few, many = random_data(7).train, random_data(5_000).train
+    assert few.spread(1000).rows.tolist() == few.rows.tolist()
+    chosen = many.spread(1000).rows
+    assert (len(chosen), chosen[0], chosen[-1]) == (1000, 2, 5_001)
+    assert np.diff(chosen).max() <= 6
 
 
 def estimated(settings=FULL, data=None, loaded=None):
     loaded, data = loaded or shared_loaded(2), data or random_data()
     return estimate.estimate_run(loaded, data, settings)
+
+
+ASKED = FinetuneSettings(
+    level="top", num_top_layers=2, epochs=7, batch_size=5, max_tokens=9
+)
+MANY_BYTES = 10**12
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Settings that were timed; a level takes as long as `seconds` says."""
+    seconds, seen = {"head": 10.0, "top": 20.0, "full": 30.0}, []
+
+    def timed(loaded, data, settings):
+        seen.append(settings)
+        return RunEstimate(seconds[settings.level], 0.5, 3, 1000)
+
+    monkeypatch.setattr(estimate, "estimate_run", timed)
+    return seconds, seen
+
+
+@pytest.fixture
+def tiny():
+    return shared_loaded(3)
+
+
+def estimated_levels(**options):
+    options = {"free_bytes": MANY_BYTES} | options
+    return estimate_levels(shared_loaded(3), random_data(), ASKED, **options)
+
+
+def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(asked):
+    _, seen = asked
+    told = []
+    found = estimated_levels(progress=lambda *said: told.append(said))
+    assert told == [(0.0, "head"), (1 / 3, "top"), (2 / 3, "full")]
+    assert [settings.level for settings in seen] == ["head", "top", "full"]
+    assert seen[1] == ASKED
+    for settings in (seen[0], seen[2]):
+        usual = FinetuneSettings.proposed(42, 23, level=settings.level, batch_size=5)
+        assert settings.epochs == usual.epochs
+        assert settings.learning_rate == usual.learning_rate
+        assert settings.batch_size == 5
+    assert [level.memory_bytes for level in found.levels] == [1000] * 3
+    assert found.level("full").run.seconds == 30.0
+    with pytest.raises(ValueError, match="level"):
+        found.level("none")
+
+
+def test_epochs_are_proposed_for_the_rows_that_an_epoch_sees(asked):
+    _, seen = asked
+    data = random_data()
+    settings = dataclasses.replace(ASKED, batch_size=2, oversample=True)
+    unequal = np.array([0] * (len(data.train) - 2) + [1, 2])
+    train = dataclasses.replace(data.train, targets=unequal)
+    data = dataclasses.replace(data, train=train)
+    estimate_levels(shared_loaded(3), data, settings, free_bytes=MANY_BYTES)
+    size, num_rows = shared_loaded(3).model.config.hidden_size, 3 * (len(unequal) - 2)
+    usual = FinetuneSettings.proposed(size, num_rows, level="full", batch_size=2)
+    assert seen[2].epochs == usual.epochs
+
+
+@pytest.mark.parametrize(
+    ("slow", "expected"),
+    [((), "full"), (("full",), "top"), (("full", "top"), "head"),
+     (("head", "top", "full"), "head"), (("top",), "full")],
+)  # fmt: skip
+def test_the_most_that_is_done_in_time_is_recommended(asked, slow, expected):
+    seconds, _ = asked
+    for level in slow:
+        seconds[level] = PATIENCE_SECONDS + 1
+    assert estimated_levels().recommended == expected
+
+
+def test_a_level_that_does_not_fit_is_not_tried(asked, tiny):
+    _, seen = asked
+    full = memory_before(tiny, of_level(ASKED, "full", 8, 5))
+    top = memory_before(tiny, ASKED)
+    free = estimate.MARGIN_BYTES + (full + top) // 2
+    found = estimated_levels(free_bytes=free)
+    assert [settings.level for settings in seen] == ["head", "top"]
+    last = found.level("full")
+    assert (last.run, last.fits, last.memory_bytes) == (None, False, full)
+    assert (found.recommended, found.free_bytes) == ("top", free)
+    nothing = estimated_levels(free_bytes=0)
+    assert nothing.recommended == "head"
+    assert not any(level.fits for level in nothing.levels)
+
+
+def test_memory_by_arithmetic_counts_the_weights_that_learn_seven_times(tiny):
+    weights = weights_of(tiny.model)
+    total = sum(array.size for array in weights.values())
+    block = next(name.split("/")[1] for name in weights if "query" in name)
+    layer = sum(a.size for name, a in weights.items() if name.split("/")[1] == block)
+    smallest = dataclasses.replace(ASKED, batch_size=1, max_tokens=3)
+    head, top, full = (
+        memory_before(tiny, of_level(smallest, level, 8, 5))
+        for level in ("head", "top", "full")
+    )
+    size = tiny.model.config.hidden_size
+    share = 34 + 5 * tiny.model.config.num_attention_heads * 3 / size
+    passing = 2 * 3 * size * share  # activations of one layer
+    output, pooler = 2 * size + 2, size * size + size
+    other = ("mlm", "nsp")  # heads that are left as they are
+    left = sum(a.size for name, a in weights.items() if name.split("/")[1] in other)
+    assert head == int(4 * (total + 6 * output) + passing)
+    assert top == int(4 * (total + 6 * (2 * layer + pooler + output)) + 3 * passing)
+    assert full == int(4 * (total + 6 * (total - left + output)) + (3 + 1) * passing)
+
+
+def test_free_memory_is_that_of_the_container_where_it_is_less(tmp_path):
+    available = psutil.virtual_memory().available
+    limit, used = tmp_path / "memory.max", tmp_path / "memory.current"
+    groups = ((str(limit), str(used)),)
+    held = tmp_path / "memory.stat"
+    held.write_text("anon 900\ninactive_file 0\n")
+    assert free_memory(groups) == pytest.approx(available, rel=0.5)
+    limit.write_text("5000\n")
+    used.write_text("1200\n")
+    assert free_memory(groups) == 3800
+    held.write_text("anon 900\ninactive_file 700\n")
+    assert free_memory(groups) == 4500  # files that were read are no load
+    held.write_text("inactive_file 4\ntotal_inactive_file 800\n")
+    assert free_memory(groups) == 4600
+    used.write_text("6000\n")
+    assert free_memory(groups) == 0
+    limit.write_text("max\n")
+    assert np.isfinite(free_memory(groups))
+    assert free_memory(groups) > 10**6
+
+
+C = 3
+LEVELS = ("full", "top", "head")
+
+
+def settings_of(level):
+    return dataclasses.replace(SETTINGS, level=level, num_top_layers=1)
+
+
+@pytest.mark.parametrize("heads", [("mlm",), ("pooler", "mlm", "nsp")])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_training_counts_the_same(level, heads):
+    settings, loaded = settings_of(level), tiny_loaded(heads)
+    network = Learner(loaded, random_data(), settings).network  # with all words
+    moving = sum(v.value.numpy().size for v in network.trainable_variables)
+    assert num_learning(loaded.model, settings, C) == moving
+
+
+def test_the_last_norm_of_a_pre_norm_model_learns_with_its_layers():
+    model, _ = random_model(dataclasses.replace(CONFIG, pre_norm=True))
+    settings, loaded = settings_of("top"), explorer_of(model).loaded
+    network = Learner(loaded, random_data(), settings).network
+    moving = sum(v.value.numpy().size for v in network.trainable_variables)
+    assert num_learning(model, settings, C) == moving
+
+
+def test_a_training_keeps_as_many_checkpoints_of_that_size(tmp_path, monkeypatch):
+    loaded, write, sizes = shared_loaded(), checkpoint._write, []
+
+    def measured(state, folder):
+        write(state, folder)
+        states = (tmp_path / "checkpoints").rglob("state.safetensors")
+        sizes.append([path.stat().st_size for path in states])
+
+    monkeypatch.setattr(checkpoint, "_write", measured)
+    finetune(loaded, random_data(), SETTINGS, work_folder=tmp_path)
+    most = max(sizes, key=len)
+    assert len(most) == checkpoint.NUM_KEPT + 1
+    moving = num_learning(loaded.model, SETTINGS, 3)
+    # Beside the numbers: their names, and the states of dropout and optimiser.
+    assert 0 <= most[0] - 4 * 4 * moving < 50_000
+
+
+def free(monkeypatch, num_bytes):
+    usage = shutil.disk_usage("/")._replace(free=num_bytes)
+    monkeypatch.setattr(estimate.shutil, "disk_usage", lambda _: usage)
+
+
+@pytest.mark.parametrize("level", ["full", "head"])
+def test_a_run_for_which_the_disk_has_no_room_is_refused(tmp_path, monkeypatch, level):
+    loaded, work = tiny_loaded(("mlm",)), tmp_path / "not" / "there"
+    asked = work, loaded, settings_of(level), C
+    sizes = {v.path: math.prod(v.shape) for v in loaded.model.trainable_variables}
+    size = loaded.model.config.hidden_size
+    encoder = sum(n for path, n in sizes.items() if "/mlm/" not in path)
+    drawn = size * size + size + C * size + C
+    # Three checkpoints for a moment, in each: weight, two averages, the best.
+    needed = 3 * 4 * 4 * (encoder + drawn)
+    if level == "head":  # the model and its zip, beside two checkpoints of a head
+        needed = 2 * 4 * (sum(sizes.values()) + drawn) + 2 * 4 * 4 * drawn
+    needed += 100_000_000
+    free(monkeypatch, needed - 9)
+    with pytest.raises(TrainingError, match="too little room"):
+        estimate.require_room(*asked)
+    # What lies there already counts.
+    (work / "checkpoints").mkdir(parents=True)
+    (work / "checkpoints" / "state").write_bytes(b"x" * 9)
+    estimate.require_room(*asked)
+
+
+def test_a_run_of_a_visitor_counts_in_their_share(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    run.mkdir()
+    asked = (run / "work", shared_loaded(), SETTINGS, 3)
+    monkeypatch.setenv("BERTVIZ_MAX_KEPT_MB", "300")
+    estimate.require_room(*asked)  # nobody's: a command
+    visitor_files.own(run, "ann")
+    with pytest.raises(StorageError, match="each visitor has 75 MB"):
+        estimate.require_room(*asked)

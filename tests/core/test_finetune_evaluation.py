@@ -1,27 +1,38 @@
-"""Metrics held against numbers computed by hand, and against scikit-learn's."""
+"""Metrics, intervals and chances, held against numbers by hand and loops."""
 
+import csv
+import io
+import itertools
 import json
 import math
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 from scipy.stats import binomtest
-from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 
-from bertviz_core.finetune import baselines
+from bertviz_core.analysis.attention_change import head_change
+from bertviz_core.finetune import baselines, evaluation
 from bertviz_core.finetune.baselines import count_words, simplest
 from bertviz_core.finetune.dataset import Examples, TrainingData
-from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
-from bertviz_core.finetune.metrics import (
+from bertviz_core.finetune.evaluation import (
     calibrate,
+    compare_errors,
+    compare_macro_f1,
+    compare_right,
+    coverage_at,
+    evaluate_classes,
+    evaluate_numbers,
     macro_f1,
+    macro_f1_interval,
+    mean_interval,
     r_squared,
     wilson_interval,
 )
+from bertviz_core.finetune.row_prediction import PredictedTable
 from tests.core.finetune_samples import number_data, random_data
 
 LABELS = ("ham", "spam", "news", "never")
@@ -50,6 +61,7 @@ def test_scores_by_hand():
     assert found.macro_f1 == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
     # A class that is never predicted: 2 and 2, all called 0.
     assert macro_f1(np.array([2, 2]), np.array([0, 0])) == 0.0
+    assert found.recall_intervals[3].tolist() == [0, 1]  # no row says nothing
     assert found.rows[found.cell(0, 0)].tolist() == [10, 11, 16]
     assert found.rows[found.cell(1, 0)].tolist() == [14]
     assert found.cell(2, 0).tolist() == []
@@ -62,22 +74,6 @@ def test_scores_by_hand():
     assert raw["confusion"][1] == [1, 1, 0, 0]
 
 
-def test_scores_are_those_of_scikit_learn():
-    rng = np.random.default_rng(5)
-    targets = rng.integers(0, 5, 83)
-    probabilities = softmax(rng.normal(size=(83, 5)), axis=1)
-    found = evaluate_classes(tuple("abcde"), targets, probabilities, np.arange(83))
-    predicted = probabilities.argmax(axis=1)
-    theirs = metrics.precision_recall_fscore_support(targets, predicted)[:3]
-    for scores, expected in zip(
-        (found.precision, found.recall, found.f1), theirs, strict=True
-    ):
-        np.testing.assert_allclose(scores, expected)
-    assert found.macro_f1 == pytest.approx(theirs[2].mean())
-    expected = metrics.confusion_matrix(targets, predicted)
-    assert found.confusion.tolist() == expected.tolist()
-
-
 @pytest.mark.parametrize(
     ("right", "total", "low", "high"),
     [
@@ -86,12 +82,14 @@ def test_scores_are_those_of_scikit_learn():
         (15, 148, 0.0624, 0.1605),
         (0, 20, 0.0, 0.1611),
         (1, 29, 0.0061, 0.1718),
+        (0, 0, 0.0, 1.0),
     ],
 )
 def test_intervals_are_those_of_the_literature(right, total, low, high):
     np.testing.assert_allclose(wilson_interval(right, total), [low, high], atol=5e-5)
-    theirs = binomtest(right, total).proportion_ci(method="wilson")
-    np.testing.assert_allclose(wilson_interval(right, total), theirs)
+    if total:
+        theirs = binomtest(right, total).proportion_ci(method="wilson")
+        np.testing.assert_allclose(wilson_interval(right, total), theirs)
 
 
 def test_a_text_that_stands_twice_counts_once_in_every_interval():
@@ -109,11 +107,6 @@ def test_a_text_that_stands_twice_counts_once_in_every_interval():
         np.testing.assert_allclose(getattr(twice, name), getattr(once, name))
     np.testing.assert_allclose(twice.macro_f1_interval, once.macro_f1_interval)
     assert twice.to_dict()["different_texts"] == 7
-
-
-def test_no_row_says_nothing():
-    assert wilson_interval(np.array([0, 3]), np.array([0, 3]))[0].tolist() == [0, 1]
-    assert report().recall_intervals[3].tolist() == [0, 1]
 
 
 def test_calibration_by_hand():
@@ -157,6 +150,8 @@ def test_the_majority_is_right_as_often_as_its_class_occurs_and_words_tell_all()
     assert mean.report.predicted[0] == pytest.approx(500 + 30 * 60 / 61)
     assert mean.report.r2 < 0.01
     assert tfidf.report.r2 > 0.8
+    assert tfidf.chosen["folds"] == 3
+    assert tfidf.chosen["alpha"] in baselines._PENALTIES
 
 
 def test_chinese_is_cut_into_characters():
@@ -196,7 +191,7 @@ def noisy(num_rows, seed, names=("a", "b", "c"), flip=0.2):
 
 @pytest.mark.parametrize("metric", ["accuracy", "macro_f1"])
 def test_word_counts_are_tuned_on_the_training_rows_alone(metric):
-    train, test = noisy(400, 1), noisy(300, 2)
+    train, test = noisy(200, 1), noisy(100, 2)
     data = TrainingData(train, noisy(50, 3), ("a", "b", "c"), test=test)
     found = count_words(data, metric)
     # The same search by scikit-learn's own hand.
@@ -212,23 +207,12 @@ def test_word_counts_are_tuned_on_the_training_rows_alone(metric):
     best = search.fit(vectors, train.targets).best_params_
     expected = {name.removeprefix("estimator__"): best[name] for name in best}
     assert found.chosen == expected | {"folds": 3}
-    assert len(found.report.targets) == 300
+    assert len(found.report.targets) == 100
     # Other rows to test on, or to choose by, change nothing about it.
     other = TrainingData(train, noisy(9, 4), ("a", "b", "c"), test=noisy(20, 5))
     again = count_words(other, metric)
     assert again.chosen == found.chosen
     assert count_words(data, metric).report.accuracy == found.report.accuracy
-
-
-def test_numbers_get_the_penalty_that_suits_them():
-    train = noisy(200, 1, flip=0.0)
-    numbers = (100 * train.targets).astype("float32")
-    part = Examples(train.texts, None, numbers, train.rows)
-    data = TrainingData(part, part, ("price",), is_regression=True)
-    found = count_words(data, "r2")
-    assert found.chosen["folds"] == 3
-    assert found.chosen["alpha"] in baselines._PENALTIES
-    assert found.report.r2 > 0.5
 
 
 def test_too_few_rows_for_folds_take_a_default():
@@ -281,3 +265,190 @@ def test_counting_that_fails_is_left_out(monkeypatch, kind):
 
 def counted(data):
     return count_words(data, "r2" if data.is_regression else "accuracy")
+
+
+NUM_CLASSES = 3
+NUM_DRAWS = 300  # enough to tell, and more than the ways to swap eight texts
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch):
+    monkeypatch.setattr(evaluation, "_NUM_DRAWS", NUM_DRAWS)
+
+
+def rows(count, seed, share_right=0.7):
+    rng = np.random.default_rng(seed)
+    targets = rng.choice(NUM_CLASSES, count, p=[0.7, 0.2, 0.1])
+    said = rng.integers(NUM_CLASSES, size=count)
+    return targets, np.where(rng.random(count) < share_right, targets, said)
+
+
+def interval(targets, said, texts=None):
+    texts = np.arange(len(targets)) if texts is None else texts
+    return macro_f1_interval(np.array(targets), np.array(said), NUM_CLASSES, texts)
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+def test_the_interval_of_macro_f1_is_that_of_texts_drawn_one_by_one(copies):
+    targets, said = (np.repeat(part, copies) for part in rows(400, 3))
+    texts = np.arange(len(targets)) // copies
+    rng = np.random.default_rng(9)
+    drawn = []
+    for _ in range(NUM_DRAWS):
+        chosen = rng.integers(400, size=400)
+        every = np.concatenate([chosen * copies + copy for copy in range(copies)])
+        drawn.append(f1_score(targets[every], said[every], average="macro"))
+    found = interval(targets, said, texts)
+    # The ends of 300 draws, each known to about two hundredths.
+    np.testing.assert_allclose(found, np.percentile(drawn, (2.5, 97.5)), atol=0.03)
+    if copies > 1:  # as if each copy were another text: half as wide
+        apart = np.diff(interval(targets, said))
+        assert apart == pytest.approx(np.diff(found) / 2, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("counts", "low"), [((4, 4), 0.8), ((95, 5), 0.87), ((1000, 800), 0.998)]
+)
+def test_rows_that_are_all_right_leave_as_much_doubt_as_there_are_rows(counts, low):
+    targets = np.repeat([0, 1], counts)
+    found = interval(targets, targets)
+    assert found[0] == pytest.approx(low, abs=0.03)
+    assert found[0] < found[1] == 1
+    one_wrong = targets.copy()
+    one_wrong[0] = 1
+    assert interval(targets, one_wrong)[0] < found[0]
+    # Of one class, it is what Wilson's interval says of its share.
+    ends = interval(np.zeros(9, int), np.zeros(9, int))
+    share = wilson_interval(9, 9)
+    np.testing.assert_allclose(ends, 2 * share / (1 + share))
+
+
+def test_the_same_rows_give_the_same_and_equals_are_equal_by_chance():
+    targets, said = rows(60, 6)
+    texts = np.arange(60)
+    assert compare_macro_f1(targets, said, said, texts).chance == 1
+    assert compare_errors(targets, targets, texts).chance == 1
+    first, second = (interval(targets, said) for _ in range(2))
+    assert first.tolist() == second.tolist()
+
+
+def test_the_interval_of_a_share_is_nearly_that_of_wilson():
+    is_right = np.arange(400) % 4 == 0
+    found = mean_interval(is_right.astype(float), np.arange(400))
+    np.testing.assert_allclose(found, wilson_interval(100, 400), atol=0.015)
+    copied = mean_interval(np.repeat(is_right, 3).astype(float), np.arange(1200) // 3)
+    np.testing.assert_allclose(copied, found, atol=0.015)
+
+
+def test_the_chance_is_that_of_all_ways_to_swap():
+    targets = np.array([0, 0, 1, 1, 2, 2, 0, 1])
+    first = np.array([0, 0, 1, 1, 2, 2, 1, 1])
+    second = np.array([0, 1, 1, 0, 2, 0, 0, 0])
+    found = macro_f1(targets, first) - macro_f1(targets, second)
+    for texts in (np.arange(8), np.array([0, 0, 1, 1, 2, 3, 4, 5])):
+        far = []
+        for swap in itertools.product((False, True), repeat=int(texts.max()) + 1):
+            swaps = np.array(swap)[texts]
+            one, other = np.where(swaps, second, first), np.where(swaps, first, second)
+            gap = macro_f1(targets, one) - macro_f1(targets, other)
+            far.append(abs(gap) >= abs(found) - 1e-12)
+        chance = compare_macro_f1(targets, first, second, texts).chance
+        assert chance == pytest.approx(np.mean(far), abs=1e-9)
+
+
+def test_a_large_difference_is_no_chance_in_either_direction():
+    targets, said = rows(100, 7, share_right=0.9)
+    always = np.zeros_like(targets)
+    for pair in ((said, always), (always, said)):
+        assert compare_macro_f1(targets, *pair, np.arange(100)).chance < 0.02
+
+
+def test_errors_that_are_smaller_row_by_row_are_no_chance():
+    rng = np.random.default_rng(8)
+    errors = rng.exponential(10, 40)
+    assert compare_errors(errors, errors + 1, np.arange(40)).chance < 0.02
+    # Two texts, each twenty times: no more than two that agree.
+    copied = compare_errors(errors, errors + 1, np.arange(40) // 20)
+    assert copied.chance == 0.5
+    gaps = np.array([3.0, -1.0, 2.0, 2.0, -0.5])
+    ways = np.array(list(itertools.product((-1, 1), repeat=5)))
+    exact = np.mean(np.abs((ways * gaps).mean(axis=1)) >= gaps.mean() - 1e-12)
+    found = compare_errors(gaps, np.zeros(5), np.arange(5))
+    assert found.chance == pytest.approx(exact, abs=1e-9)
+
+
+def right(only_first, only_second, both=3, neither=2, copies=1):
+    targets = np.zeros(only_first + only_second + both + neither, int)
+    first = np.ones_like(targets)
+    second = np.ones_like(targets)
+    first[: only_first + both] = 0
+    second[:both] = 0
+    second[only_first + both : only_first + both + only_second] = 0
+    texts = np.repeat(np.arange(len(targets)), copies)
+    parts = (np.repeat(part, copies) for part in (targets, first, second))
+    return compare_right(*parts, texts)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_rows_that_one_alone_got_right_are_counted(copies):
+    found = right(5, 1, copies=copies)
+    assert (found.only_first, found.only_second) == (5 * copies, copies)
+    # Two tails of six coins, (1 + 6) / 64 each: one for a text, not for a copy.
+    assert found.chance == pytest.approx(2 * 7 / 64)
+    assert right(0, 0).chance == right(4, 4).chance == 1
+
+
+CONFIDENCE = np.array([0.5, 0.9, 0.7, 0.9, 0.6])
+RIGHT = np.array([False, True, False, False, True])
+
+
+def test_a_threshold_answers_rows_that_are_at_least_so_sure():
+    thresholds = np.array([0.0, 0.5, 0.6, 0.7, 0.9, 0.95])
+    found = coverage_at(CONFIDENCE, RIGHT, thresholds, np.arange(5))
+    np.testing.assert_allclose(found.coverage, [1, 1, 4 / 5, 3 / 5, 2 / 5, 0])
+    np.testing.assert_allclose(
+        found.accuracy, [2 / 5, 2 / 5, 2 / 4, 1 / 3, 1 / 2, np.nan]
+    )
+    np.testing.assert_allclose(found.intervals[2], wilson_interval(2, 4))
+    np.testing.assert_allclose(found.intervals[5], [0, 1])
+    # Texts that stand three times count once.
+    texts = np.arange(15) // 3
+    copied = (np.repeat(part, 3) for part in (CONFIDENCE, RIGHT))
+    again = coverage_at(*copied, thresholds, texts)
+    np.testing.assert_allclose(again.coverage, found.coverage)
+    np.testing.assert_allclose(again.intervals, found.intervals)
+
+
+def written(*arguments):
+    file = io.StringIO(newline="")
+    PredictedTable(*arguments).write_csv(file)
+    return list(csv.reader(io.StringIO(file.getvalue(), newline="")))
+
+
+def test_a_prediction_file_keeps_the_table_and_adds_class_and_probabilities():
+    cells = np.array([["a,b", "x\ny"], ["红", "2"], ["", ""]], object)
+    outputs = np.array([[0.25, 0.75], [0.5, 0.5], [np.nan, np.nan]])
+    assert written(("text", "p(no)"), cells, ("no", "yes"), outputs, 0) == [
+        ["text", "p(no)", "predicted", "p(no) 2", "p(yes)"],
+        ["a,b", "x\ny", "yes", "0.250000", "0.750000"],
+        ["红", "2", "no", "0.500000", "0.500000"],
+        ["", "", "", "", ""],
+    ]
+
+
+def test_numbers_are_written_whole():
+    cells = np.array([["a"], ["b"], ["c"]], object)
+    outputs = np.array([[-2.5], [1234567], [0.1]], "float32")
+    found = written(("t",), cells, ("price",), outputs, True)
+    expected = [["t", "predicted"], ["a", "-2.5"], ["b", "1234567"], ["c", "0.1"]]
+    assert found == expected
+
+
+def test_attention_that_went_elsewhere_is_counted_by_head():
+    before = np.array([[[[1.0, 0.0], [0.5, 0.5]], [[0.2, 0.8], [0.0, 1.0]]]])
+    after = np.array([[[[0.0, 1.0], [0.5, 0.5]], [[0.4, 0.6], [0.0, 1.0]]]])
+    np.testing.assert_allclose(head_change(before, after), [[0.5, 0.1]])
+    eye = np.eye(3)[None, None]  # nothing in common is one
+    np.testing.assert_allclose(head_change(eye, np.roll(eye, 1, axis=-1)), [[1.0]])
+    with pytest.raises(ValueError, match="alike"):
+        head_change(eye, eye[..., :2, :])

@@ -10,16 +10,17 @@ from bertviz_core.engine import table_store
 from bertviz_core.engine.finetune_tasks import mend_table, rows_to_mend
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.mending import (
+from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.visitor_tables import (
     MAX_UNDO,
     PAGE_ROWS,
     Mending,
     Wanted,
+    keep_table,
+    table_path,
     tables_before,
 )
-from bertviz_core.finetune.request import TableSource
-from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.visitor_tables import keep_table, table_path
 
 COLUMNS = ColumnChoice("text", "label")
 TEXT = """# notes of a clerk

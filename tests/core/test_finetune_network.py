@@ -12,8 +12,7 @@ import pytest
 import tensorflow as tf
 
 from bertviz_core.finetune import trainer
-from bertviz_core.finetune.batches import TokenRows, tokenize, used_words
-from bertviz_core.finetune.inputs import RowInputs
+from bertviz_core.finetune.batches import RowInputs, TokenRows, tokenize, used_words
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import Trainer

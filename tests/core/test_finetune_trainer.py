@@ -10,10 +10,10 @@ from scipy.special import softmax
 from sklearn.metrics import r2_score
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import inputs, learner
+from bertviz_core.finetune import batches, learner
 from bertviz_core.finetune.batches import in_batches, tokenize
+from bertviz_core.finetune.evaluation import EpochPoint
 from bertviz_core.finetune.learner import Learner, class_weights
-from bertviz_core.finetune.metrics import EpochPoint
 from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.model.compiled import CompiledForward
 from tests.core.finetune_samples import (
@@ -167,23 +167,21 @@ def test_the_head_learns_the_same_with_and_without_kept_outputs(monkeypatch):
     )
     one = answers_of(trained(HEAD).run())
     monkeypatch.setattr(
-        inputs,
-        "_kept",
-        lambda learner, rows, *_: [(part.batch, part.lengths) for part in rows],
+        batches, "_head_inputs", lambda _, rows, *__: (rows.batch, rows.lengths)
     )
     other = answers_of(trained(HEAD).run())
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-4)
 
 
 def test_upper_layers_learn_the_same_with_and_without_kept_states(monkeypatch, top_run):
-    monkeypatch.setattr(inputs, "MAX_KEPT_BYTES", 0)
+    monkeypatch.setattr(batches, "MAX_KEPT_BYTES", 0)
     other = trained(TOP).run()
     one = answers_of(top_run.result)
     np.testing.assert_allclose(one, answers_of(other), rtol=0, atol=1e-4)
 
 
 def test_a_head_with_a_pooler_of_its_own_keeps_the_first_token_alone(monkeypatch):
-    frozen, kept = inputs._frozen, []
+    frozen, kept = batches._frozen, []
 
     def remember(*args, **options):
         found = frozen(*args, **options)
@@ -191,7 +189,7 @@ def test_a_head_with_a_pooler_of_its_own_keeps_the_first_token_alone(monkeypatch
         return found
 
     loaded = tiny_loaded(heads=("mlm",), num_layers=1)
-    monkeypatch.setattr(inputs, "_frozen", remember)
+    monkeypatch.setattr(batches, "_frozen", remember)
     result = trained(HEAD, loaded=loaded).run()
     size = loaded.model.config.hidden_size
     assert {states.shape for states in kept} == {(1, size)}
@@ -393,7 +391,7 @@ def test_the_state_of_another_run_is_refused(tmp_path):
     ("part", "broken"),
     [
         ("step", lambda *_: float("nan")),
-        ("outputs", lambda _: np.full((13, 3), np.nan)),
+        ("outputs", lambda *_: np.full((13, 3), np.nan)),
     ],
     ids=["loss", "answers"],
 )

@@ -7,15 +7,16 @@ import pytest
 
 from bertviz_core.analysis.geometry import are_alike
 from bertviz_core.analysis.separation import group_separation
-from bertviz_core.finetune import layer_comparison
-from bertviz_core.finetune.layer_comparison import (
+from bertviz_core.finetune import after_training
+from bertviz_core.finetune.after_training import (
+    PARTS,
     compare_layers,
     layer_states,
     probe_classes,
     probe_numbers,
+    weight_change,
 )
 from bertviz_core.finetune.row_prediction import token_rows
-from bertviz_core.finetune.weight_change import PARTS, weight_change
 from bertviz_core.weights import as_numpy
 from tests.core.finetune_samples import NAMES, number_data, random_data
 from tests.core.random_models import CONFIG, PRE_NORM, agree, random_model
@@ -108,8 +109,8 @@ def test_numbers_are_probed_by_r2_and_have_no_separation(two):
 
 
 def test_large_tables_are_sampled_alike_each_time(two, monkeypatch):
-    monkeypatch.setattr(layer_comparison, "MAX_FITTED", 9)
-    monkeypatch.setattr(layer_comparison, "MAX_JUDGED", 7)
+    monkeypatch.setattr(after_training, "MAX_FITTED", 9)
+    monkeypatch.setattr(after_training, "MAX_JUDGED", 7)
     first, second = (compare_layers(*two, random_data()) for _ in range(2))
     assert first.num_fitted == 9
     assert len(set(first.rows.tolist())) == 7

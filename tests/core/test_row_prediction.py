@@ -13,8 +13,8 @@ from bertviz_core.errors import CheckpointError, DatasetError, TextError, Traini
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.after_training import nearest_rows, row_vectors
 from bertviz_core.finetune.dataset import Examples, TrainingData
-from bertviz_core.finetune.nearest_rows import nearest_rows, row_vectors
 from bertviz_core.finetune.row_prediction import (
     NUM_FIRST,
     PredictedTable,

@@ -53,8 +53,7 @@ def run(tmp_path_factory):
     """The folder of a finished run, and its rows."""
     from bertviz_core.finetune import run_files
     from bertviz_core.finetune.bundle import pack_model, write_model_folder
-    from bertviz_core.finetune.run import finetune
-    from bertviz_core.finetune.training_run import outputs_of
+    from bertviz_core.finetune.run import finetune, outputs_of
     from tests.core.finetune_samples import HEAD, random_data, tiny_loaded
 
     folder, data = tmp_path_factory.mktemp("run"), random_data(60, 40, pairs=True)

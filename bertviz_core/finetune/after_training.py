@@ -1,26 +1,142 @@
-"""The same rows in a model before and after it was trained, layer by layer.
+"""What a training did to a model: to its weights, its layers, and what looks alike.
 
 Shapes: R rows, L layers, H hidden size, M rows that are judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import are_alike, is_rounding
+from bertviz_core.analysis.geometry import are_alike, cosine_matrix, is_rounding
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows
+from bertviz_core.finetune.checks import DataRow, rows_of
 from bertviz_core.finetune.dataset import Examples, TrainingData
-from bertviz_core.finetune.metrics import r_squared, wilson_interval
-from bertviz_core.finetune.row_prediction import by_tokens, token_rows
+from bertviz_core.finetune.evaluation import r_squared, wilson_interval
+from bertviz_core.finetune.row_prediction import ReadText, by_tokens, token_rows
 from bertviz_core.trace import FrozenArrays
+from bertviz_core.weights import as_numpy
+
+if TYPE_CHECKING:
+    from bertviz_core.model.bert import Bert
+
+PARTS = (
+    "words",
+    "positions",
+    "segments",
+    "query",
+    "key",
+    "value",
+    "attention_output",
+    "feed_forward",
+    "norms",
+    "pooler",
+)
+
+
+@dataclass(frozen=True)
+class WeightChange(FrozenArrays):
+    """How far the weights of a model have moved, as a share of what they were.
+
+    Args:
+        layers: names of the rows: "embeddings", "layer_0" to the last, and, where
+            both models have them, "final_norm" and "pooler".
+        parts: names of the columns, of `PARTS`.
+        shares: float64 `[rows, columns]`, Frobenius norm of the change over that
+            of the weights before; NaN where a layer has no such part.
+        totals: float64 `[rows]`, the same of a layer's weights taken together.
+    """
+
+    layers: tuple[str, ...]
+    parts: tuple[str, ...]
+    shares: np.ndarray
+    totals: np.ndarray
+
+
+def weight_change(before: Bert, after: Bert) -> WeightChange:
+    """Measures ‖after - before‖ / ‖before‖ (Frobenius) of layers and their parts.
+
+    Biases count with their matrices. A part whose weights were all zero has no
+    share. The pooler is left out where one of the models has none.
+
+    Args:
+        before: the model that training began with.
+        after: of the same config.
+
+    Raises:
+        ValueError: the models differ in shape.
+    """
+    old = dict(_layers(before))
+    new = {name: parts for name, parts in _layers(after) if name in old}
+    names = tuple(name for name in old if name in new)
+    shares = np.full((len(names), len(PARTS)), np.nan)
+    totals = np.full(len(names), np.nan)
+    for row, name in enumerate(names):
+        moved = lengths = 0.0
+        for part in old[name]:
+            change, size = _squares(old[name][part], new[name][part])
+            shares[row, PARTS.index(part)] = _share(change, size)
+            moved, lengths = moved + change, lengths + size
+        totals[row] = _share(moved, lengths)
+    return WeightChange(names, PARTS, shares, totals)
+
+
+def _layers(model: Bert) -> Iterator[tuple[str, dict[str, list[Any]]]]:
+    """The weights of each layer by part."""
+    table = model.embeddings
+    yield (
+        "embeddings",
+        {
+            "words": [table.word_embeddings],
+            "positions": [table.position_embeddings],
+            "segments": [table.token_type_embeddings],
+            "norms": table.layer_norm.weights,
+        },
+    )
+    for index, block in enumerate(model.blocks):
+        yield (
+            f"layer_{index}",
+            {
+                "query": block.attention.query.weights,
+                "key": block.attention.key.weights,
+                "value": block.attention.value.weights,
+                "attention_output": block.attention_output.weights,
+                "feed_forward": block.feed_forward.weights,
+                "norms": block.attention_norm.weights + block.output_norm.weights,
+            },
+        )
+    if model.final_norm is not None:
+        yield "final_norm", {"norms": model.final_norm.weights}
+    if model.pooler is not None:
+        yield "pooler", {"pooler": model.pooler.dense.weights}
+
+
+def _squares(old: list[Any], new: list[Any]) -> tuple[float, float]:
+    """Squared lengths of the change and of what was before."""
+    change = size = 0.0
+    for first, second in zip(old, new, strict=True):
+        was = as_numpy(first).astype(np.float64)
+        now = as_numpy(second).astype(np.float64)
+        if was.shape != now.shape:
+            raise ValueError(
+                f"Both models must have the same shapes. Received: {was.shape} and "
+                f"{now.shape} of {first.path}."
+            )
+        change += float(np.square(now - was).sum())
+        size += float(np.square(was).sum())
+    return change, size
+
+
+def _share(change: float, size: float) -> float:
+    return float(np.sqrt(change / size)) if size > 0 else float("nan")
+
 
 READINGS = ("cls", "mean")
 # Rows that probes learn from and are judged by; more would change little and take
@@ -288,3 +404,76 @@ def _standard(vectors: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, np.n
     mean, spread = wide.mean(axis=0), wide.std(axis=0)
     told = 1 / np.where(is_rounding(wide, spread), np.inf, spread)
     return (wide - mean) * told, (judged.astype(np.float64) - mean) * told
+
+
+_POOLED = "pooled_output"
+
+
+@dataclass(frozen=True)
+class NearTrainingRows(FrozenArrays):
+    """The training rows that look most alike to the classifier.
+
+    Args:
+        rows: the nearest first.
+        cosines: float64 `[M]`, between the vectors that the classifier reads.
+        num_searched: rows of the training part.
+    """
+
+    rows: tuple[DataRow, ...]
+    cosines: np.ndarray
+    num_searched: int
+
+
+def row_vectors(
+    explorer: Explorer,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None = None,
+    max_tokens: int = 0,
+    progress: Progress | None = None,
+) -> np.ndarray:
+    """The `pooled_output` of each row, which the classifier reads; float32 `[R, H]`.
+
+    Args:
+        explorer: of a model with a classifier.
+        texts: R texts.
+        pairs: R second texts.
+        max_tokens: see `row_prediction.read_text`.
+        progress: told the share of the work done; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no classifier.
+        TextError: no rows.
+    """
+    explorer.require_head("classifier")
+    rows = token_rows(explorer, texts, pairs, max_tokens, progress)
+    vectors = np.empty((len(texts), explorer.config.hidden_size), np.float32)
+    done = 0
+    for chosen in by_tokens(rows.lengths):
+        vectors[chosen] = explorer.forward(rows.batch(chosen), (_POOLED,))[_POOLED]
+        done += len(chosen)
+        if progress is not None:
+            progress(done / len(texts), "read rows")
+    return vectors
+
+
+def nearest_rows(
+    explorer: Explorer,
+    read: ReadText,
+    vectors: np.ndarray,
+    data: TrainingData,
+    count: int,
+) -> NearTrainingRows:
+    """Finds the training rows whose vectors point most the way of a text's vector.
+
+    Args:
+        explorer: of the model that made the vectors.
+        read: the text.
+        vectors: float `[R, H]` of the training rows, see `row_vectors`.
+        data: the rows.
+        count: how many at most; equals in the order of the rows.
+    """
+    own = explorer.forward(read.tokenized.inputs, (_POOLED,))[_POOLED]
+    cosines = cosine_matrix(own, vectors)[0]
+    order = np.argsort(-cosines, kind="stable")[:count]
+    rows = rows_of(data.train, data.labels, order.tolist())
+    return NearTrainingRows(rows, cosines[order], len(cosines))
