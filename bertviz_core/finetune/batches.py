@@ -58,7 +58,9 @@ class TokenRows:
             words: from `used_words`, of these rows among others.
         """
         return TokenRows(
-            tuple(_places(words, ids) for ids in self.input_ids),
+            tuple(
+                np.searchsorted(words, ids).astype(ids.dtype) for ids in self.input_ids
+            ),
             self.token_type_ids,
             int(np.searchsorted(words, self.pad_token_id)),
             self.max_tokens,
@@ -153,10 +155,6 @@ def in_batches(order: np.ndarray, batch_size: int) -> list[np.ndarray]:
     """Cuts row indices into batches; the last may have fewer."""
     starts = range(0, len(order), batch_size)
     return [order[start : start + batch_size] for start in starts]
-
-
-def _places(words: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    return np.searchsorted(words, ids).astype(ids.dtype)
 
 
 def padded(rows: list[np.ndarray], value: int, max_tokens: int) -> np.ndarray:

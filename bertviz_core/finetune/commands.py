@@ -191,23 +191,19 @@ def fine_tune(
     """
     from bertviz_core.finetune.command_data import training_rows
     from bertviz_core.finetune.notes import in_english
-    from bertviz_core.finetune.recipe import (
-        model_of,
-        read_recipe,
-        require_validation,
-        with_recipe,
-    )
+    from bertviz_core.finetune.recipe import read_recipe, with_recipe
     from bertviz_core.quiet import import_keras
     from bertviz_core.training.run_folder import held
 
     recipe = None if recipe_path is None else read_recipe(recipe_path)
     if recipe is not None:
-        given = _given(context, options)
-        options = with_recipe(recipe, options, given)
+        written = click.core.ParameterSource.COMMANDLINE
+        given = frozenset(
+            name for name in options if context.get_parameter_source(name) is written
+        )
+        options, model_id = with_recipe(recipe, options, given, model_id, validation)
         if "epochs" in given:
             recipe = dataclasses.replace(recipe, stopped_at=None)
-        require_validation(recipe, validation)
-        model_id = model_of(recipe, model_id)
     if options["split_seed"] is None:
         options["split_seed"] = options["seed"]
     rows = training_rows(table, validation, options)
@@ -287,14 +283,6 @@ def _summary_of_seeds(found: dict[str, Any]) -> str:
         told += "" if spread is None else f"  spread {spread:.4f}"
         lines.append(f"{name:>12}  {each}{told}")
     return "\n".join(lines)
-
-
-def _given(context: click.Context, options: dict[str, Any]) -> frozenset[str]:
-    """Names of the options that stand on the command line."""
-    written = click.core.ParameterSource.COMMANDLINE
-    return frozenset(
-        name for name in options if context.get_parameter_source(name) is written
-    )
 
 
 def _require_unfinished(out: Path, restart: bool) -> None:

@@ -161,55 +161,44 @@ def options_of(origin: DataOrigin) -> dict[str, Any]:
 
 
 def with_recipe(
-    recipe: Recipe, options: dict[str, Any], given: frozenset[str]
-) -> dict[str, Any]:
-    """The options of a recipe, those that the user gave before it.
+    recipe: Recipe,
+    options: dict[str, Any],
+    given: frozenset[str],
+    model_id: str | None,
+    validation: Path | None,
+) -> tuple[dict[str, Any], str]:
+    """The options of a recipe, and the model to begin with.
 
     Args:
         recipe: to be repeated.
-        options: with defaults for what was not given.
-        given: names of the options that were.
-    """
-    taken = recipe.settings.to_dict()
-    if recipe.origin is not None:
-        taken |= options_of(recipe.origin)
-    own = {name: options[name] for name in given}
-    if "class_weights" in given or "oversample" in given:
-        # One remedy at a time: the one that was given replaces the recipe's.
-        own = {"class_weights": False, "oversample": False} | own
-    return options | taken | own
-
-
-def model_of(recipe: Recipe, model_id: str | None) -> str:
-    """The model to begin with.
+        options: of the user, with defaults for what was not given.
+        given: names of the options that were, which count before the recipe.
+        model_id: that was given.
+        validation: table to test on that was given.
 
     Raises:
-        TrainingError: none was given, and that of the recipe has no name by which
-            it could be found.
+        TrainingError: the recipe tested on a table of its own, or began with a model
+            that has no name to be found by, and that was not given.
     """
-    if model_id:
-        return model_id
-    if UNNAMED in recipe.base_model:
+    origin, taken = recipe.origin, recipe.settings.to_dict()
+    if origin is not None:
+        if validation is None and origin.validation_sha256:
+            raise TrainingError(
+                "This recipe tested on a table of its own, which was not given. Give "
+                "it with --test."
+            )
+        taken |= options_of(origin)
+    if not model_id and UNNAMED in recipe.base_model:
         raise TrainingError(
             "This recipe began with an upload or an earlier training, which has no "
             "name to be found by. Received: {name}. Give the model with --model.",
             name=recipe.base_model[:120],
         )
-    return recipe.base_model
-
-
-def require_validation(recipe: Recipe, validation: Path | None) -> None:
-    """Refuses to set rows aside where the recipe tested on a file of its own.
-
-    Raises:
-        TrainingError: that file was not given.
-    """
-    origin = recipe.origin
-    if validation is None and origin is not None and origin.validation_sha256:
-        raise TrainingError(
-            "This recipe tested on a table of its own, which was not given. Give it "
-            "with --test."
-        )
+    own = {name: options[name] for name in given}
+    if "class_weights" in given or "oversample" in given:
+        # One remedy at a time: the one that was given replaces the recipe's.
+        own = {"class_weights": False, "oversample": False} | own
+    return options | taken | own, model_id or recipe.base_model
 
 
 def differences(

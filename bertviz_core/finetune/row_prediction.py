@@ -71,14 +71,12 @@ class RowPredictions(FrozenArrays):
     """What a trained model says of many texts.
 
     Args:
-        model_id: which model.
         labels: C class names, or the name of the number.
         outputs: float32 `[R, C]`: probabilities, rows sum to 1, or numbers.
         is_regression: whether `outputs` are numbers.
         num_cut: rows whose end was left out.
     """
 
-    model_id: str
     labels: tuple[str, ...]
     outputs: np.ndarray
     is_regression: bool
@@ -226,7 +224,6 @@ def predict_rows(
             progress(share, "predict")
     limit = _limit(explorer, max_tokens)
     return RowPredictions(
-        model_id=explorer.model_id,
         labels=explorer.loaded.labels,
         outputs=outputs,
         is_regression=outputs.shape[1] == 1,
@@ -470,24 +467,17 @@ def predict_table(
         num_empty=table.num_rows - len(asked),
         num_cut=found.num_cut,
         counts=np.bincount(found.outputs.argmax(axis=1), minlength=len(found.labels)),
-        first=tuple(_row(table, texts, found, outputs, r) for r in asked[:NUM_FIRST]),
+        first=tuple(
+            PredictedRow(
+                row=int(table.row_numbers[row]),
+                text=texts[row],
+                label="" if found.is_regression else found.labels[best],
+                value=float(outputs[row, best]),
+            )
+            for row in asked[:NUM_FIRST]
+            for best in [int(outputs[row].argmax())]
+        ),
         path=str(path),
-    )
-
-
-def _row(
-    table: Table,
-    texts: list[str],
-    found: RowPredictions,
-    outputs: np.ndarray,
-    row: int,
-) -> PredictedRow:
-    best = int(outputs[row].argmax())
-    return PredictedRow(
-        row=int(table.row_numbers[row]),
-        text=texts[row],
-        label="" if found.is_regression else found.labels[best],
-        value=float(outputs[row, best]),
     )
 
 

@@ -228,6 +228,10 @@ def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
     if name != folder.name:
         said = json.dumps(request.to_dict()).replace(folder.name, name)
         request = TrainingRequest.from_dict(json.loads(said) | {"asked_table": ""})
+    error = None
+    if failed := raw.get("error"):
+        kind = getattr(errors, failed["kind"], BertVizError)
+        error = kind(failed["template"], **failed["details"])
     told = raw.get("history", {}) | {"num_epochs": request.settings.epochs}
     if state != "running":
         told |= {"phase": "", "fraction": 0.0, "seconds_left": None}
@@ -236,7 +240,7 @@ def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
         state=state,
         request=request,
         place=place,
-        error=_to_error(raw.get("error")),
+        error=error,
         has_log=_has_log(folder, state),
         has_epoch=has_epoch(folder),
         can_go_on=name == folder.name and can_go_on(folder, state),
@@ -288,10 +292,3 @@ def _has_log(folder: Path, state: str) -> bool:
         return False
     log = folder / LOG_FOLDER
     return (folder / LOG_BUNDLE).is_file() or (log.is_dir() and any(log.iterdir()))
-
-
-def _to_error(raw: dict[str, Any] | None) -> BertVizError | None:
-    if raw is None:
-        return None
-    kind = getattr(errors, raw["kind"], BertVizError)
-    return kind(raw["template"], **raw["details"])

@@ -1,5 +1,6 @@
 """Tasks about a training, with its rows and models put in by hand."""
 
+import dataclasses
 import hashlib
 
 import numpy as np
@@ -21,6 +22,7 @@ from bertviz_core.finetune.request import (
     TrainingRequest,
 )
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.training.settings import build
 from tests.core.finetune_samples import NAMES, number_data, random_data
 
 RUN = "cd" * 16
@@ -128,7 +130,7 @@ def test_a_command_finds_the_rows_of_a_page_again():
     assert (origin.text_column, origin.label_column) == ("message", "topic")
     rates = (origin.validation_rate, origin.test_rate)
     assert (*rates, origin.split_seed) == (0.15, 0.3, 4)
-    assert DataOrigin.from_dict(origin.to_dict()) == origin
+    assert build(DataOrigin, dataclasses.asdict(origin), "data") == origin
     again = training_rows(path, None, options_of(origin)).data
     assert again.fingerprint() == data.fingerprint()
     assert again.origin == origin

@@ -404,9 +404,9 @@ MALFORMED = [
     ("600 columns in a row", with_row("x," * 600), "601"),
     ("a line of 2 million", with_row("x" * 2_000_000 + ",a"), "line 4"),
     ("a first line of 2 million", b"x" * 2_000_000, "line 1"),
-    ("a cell of 120,000", with_row("x" * 120_000 + ",a"), "row 4"),
-    ("a quoted cell of 300,000", with_row('"' + "x\n" * 150_000 + '",a'), "row 4"),
-    ("one class", labelled(*"aaaaaaaaa"), "all 9 rows"),
+    ("a cell of 100,001", with_row("x" * 100_001 + ",a"), "100001 characters in row 4"),
+    ("a quoted cell of 300,000", with_row('"' + "x\n" * 150_000 + '",a'),
+     "at least 131072 characters in row 4"),
     ("a class in every row", labelled(*"abcdefghijk"), "11 values"),
     ("EU and NA", labelled(*["EU", "NA"] * 10), "10 more are left out, as “NA”"),
     ("null and nan", labelled(*["yes", "null", "nan"] * 4),
@@ -415,8 +415,6 @@ MALFORMED = [
     ("too few for blanks", labelled(*"abab", "", "", "", "", ""),
      "lack a text or a label: 6, 7, 8, 9, 10; at least 8"),
     ("one number and blanks", labelled(*["2.3", ""] * 9), "9 more are left out"),
-    ("prices with a mark", labelled(*[f"{i},000" for i in range(1, 12)]),
-     "“1,000” in rows 2, 3, 4, 5, 6, …, 11 rows"),
     ("prices, some with a mark", labelled(*[f"{i}" for i in range(900, 911)], "1,500"),
      "“1,500” in rows 13, 1 rows"),
     ("millions", labelled(*[f"{i}.500.000" for i in range(1, 12)]), "“1.500.000”"),
@@ -427,11 +425,7 @@ MALFORMED = [
     ("no text anywhere", b"text,label\n" + b",a\n,b\n" * 6, "two columns"),
     ("300 classes",
      labelled(*[f"class {i % 300}" for i in range(900)]), "300"),
-    ("a class of 20,000 letters", labelled(*["no", "x" * 20_000] * 6),
-     "20000 characters; rows with such labels: 3, 5, 7, 9, 11, …, 6 in all"),
     ("one number everywhere", labelled(*["2.3"] * 9), "“2.3” in all 9 rows"),
-    ("a text and a comma number", b"text;score\n" + b"a;1,3\n" * 9, "same label"),
-    ("numbers in a cell of a class", labelled(*["3"] * 9), "all 9 rows"),
 ]  # fmt: skip
 
 
@@ -537,12 +531,6 @@ def test_a_line_of_200_megabytes_is_refused_without_being_read(tmp_path):
     assert traced(lambda: refused(path, words))[1] < 1_000_000
 
 
-def test_a_long_line_below_the_size_limit_is_not_read_to_its_end():
-    data = b"text,label\n" + b"x" * 50_000_000
-    chosen = {"separator": ",", "encoding": "utf-8"}
-    assert traced(lambda: refused(data, "line 2", **chosen))[1] < 120_000_000
-
-
 @pytest.mark.parametrize(("line", "quote"), [("", ""), (",", ""), ("\t", '"')])
 def test_empty_rows_without_end_are_not_read_to_their_end(line, quote):
     separator = line or ","
@@ -557,21 +545,13 @@ def test_empty_rows_without_end_are_not_read_to_their_end(line, quote):
     assert not [each for each in map(in_english, whole.warnings) if "empty" in each]
 
 
-@pytest.mark.parametrize(
-    ("start", "num_letters"),
-    [(b"text,label\n", 1_900_000), (b"text,label\r", 25_000_000)],
-)
-def test_a_long_line_in_an_unknown_encoding_is_not_looked_through(start, num_letters):
-    data = start + "x\xe9".encode("latin-1") * num_letters
+@pytest.mark.parametrize("end", [b"\n", b"\r"])
+@pytest.mark.parametrize("encoding", [None, "latin-1"])
+def test_a_long_line_is_not_read_to_its_end(end, encoding):
+    data = b"text,label" + end + "x\xe9".encode("latin-1") * 20_000_000
     words = "1000000 characters in line 2"
-    assert traced(lambda: refused(data, words))[1] < 25_000_000
-
-
-def test_a_file_of_the_old_mac_in_an_old_encoding_has_no_long_line():
-    rows = [(f"Le café est très bon, n° {i}", "ab"[i % 2]) for i in range(150_000)]
-    data = written(rows, end="\r").encode("cp1252")
-    assert len(data) > 4_000_000
-    assert read_table(data, limits=Limits(max_rows=100)).encoding == "cp1252"
+    read = traced(lambda: refused(data, words, encoding=encoding, separator=","))
+    assert read[1] < len(data)
 
 
 @pytest.mark.parametrize(
@@ -581,26 +561,17 @@ def test_a_file_of_the_old_mac_in_an_old_encoding_has_no_long_line():
         # Both need a mark.
         (b"text,label\na,b\n" * 20, "utf-16", "utf-16.*line 1"),
         (b"text,label\na,b\n" * 20, "utf-32", "utf-32.*line 1"),
+        ("文本,标签\n".encode("gb18030") + "楼道的灯一直不亮,报修\n".encode("gb18030")
+         * 50_000 + b"\xff", "gb18030", "in line 50002 "),
         # Behind a letter that two pieces share.
         (b"text,label\n" + b"x" * 999_987 + "好".encode() + b"\xff\nnext,a\n", "utf-8",
          "in line 2 "),
         (b"text,label\na,b\nc,d\na\x00text,a\n", "latin-1", "NUL.*line 4"),
     ],
-    ids=["other", "utf-16", "utf-32", "between pieces", "NUL"],
+    ids=["other", "utf-16", "utf-32", "deep", "between pieces", "NUL"],
 )  # fmt: skip
 def test_bytes_that_do_not_fit_a_chosen_encoding_are_named(data, encoding, words):
     refused(data, words, encoding=encoding)
-
-
-@pytest.mark.parametrize("codec", ["utf-8", "gb18030", "utf-16"])
-def test_a_broken_byte_deep_in_a_file_is_found_in_its_line(codec):
-    lines = ["文本,标签", *[f"第{i}条留言写得不长不短,好" for i in range(50_000)]]
-    data = "\n".join(lines).encode(codec)
-    assert len(data) > 1_300_000
-    bad = b"\xff" if codec != "utf-16" else b"\x00\xd8"
-    position = data.index("第48000条".encode(codec)[2 if codec == "utf-16" else 0 :])
-    broken = data[:position] + bad + data[position:]
-    refused(broken, "in line 48002 ", encoding=codec)
 
 
 def test_one_emoji_does_not_multiply_the_memory():
@@ -615,17 +586,6 @@ def test_rare_line_ends_are_part_of_a_text(mark):
     rows = [(f"one{mark}two, {i}", "ab"[i % 2]) for i in range(5)]
     table = read_table(written(rows).encode())
     assert (table.separator, cells(table)) == (",", rows)
-
-
-@pytest.mark.parametrize(
-    ("size", "words"), [(99_999, None), (100_001, "100001"), (140_000, "131072")]
-)
-def test_a_long_cell_in_quotes_is_called_long(size, words):
-    data = with_row('"' + "a " * (size // 2) + "b" * (size % 2) + '",a')
-    if words is None:
-        assert read_table(data).num_rows == 10
-    else:
-        refused(data, rf"at least {words} .* row 4")
 
 
 @pytest.mark.parametrize("seed", range(12))
