@@ -107,16 +107,11 @@ class Batches:
         self.corpus, self.kinds, self.settings = corpus, kinds, settings
         common, phases = settings.corpus, settings.phases
         self.weights = [
-            _document_weights(
-                corpus, common.weights if phase.weights is None else phase.weights
-            )
+            _document_weights(corpus, phase.own("weights", common.weights))
             for phase in phases
         ]
         asked = [
-            common.sentence_weights
-            if phase.sentence_weights is None
-            else phase.sentence_weights
-            for phase in phases
+            phase.own("sentence_weights", common.sentence_weights) for phase in phases
         ]
         self.sentence_weights: list[np.ndarray] = []
         for by_word, alike in itertools.groupby(asked):
@@ -172,9 +167,8 @@ class Batches:
         }
         nsp = {name: arrays.pop(name) for name in ("nsp_labels", "nsp_weights")}
         rng = self._rng(_MASKING, phase_index, step, part)
-        masking = settings.masking
-        if phase.masking_rate is not None:
-            masking = dataclasses.replace(masking, rate=phase.masking_rate)
+        rate = phase.own("masking_rate", settings.masking.rate)
+        masking = dataclasses.replace(settings.masking, rate=rate)
         positions, weights = choose_positions(
             arrays["input_ids"], self.kinds, masking, rng, self._draw_weights
         )
@@ -218,7 +212,7 @@ class Batches:
         return parts
 
     def _make_plan(self, phase_index: int, epoch: int) -> Plan:
-        phase = self.settings.phases[phase_index]
+        phase, asked = self.settings.phases[phase_index], self.settings.sequences
         rng = self._rng(_PLANNING, phase_index, epoch)
         weights = self.weights[phase_index]
         times = np.floor(weights + rng.random(len(weights))).astype("int64")
@@ -232,7 +226,11 @@ class Batches:
             self.corpus,
             times,
             phase.max_tokens,
-            dataclasses.replace(self.settings.sequences, **phase.rates),
+            dataclasses.replace(
+                asked,
+                short_rate=phase.own("short_rate", asked.short_rate),
+                sentence_rate=phase.own("sentence_rate", asked.sentence_rate),
+            ),
             rng,
             alone,
             self.settings.corpus.pair_rates,

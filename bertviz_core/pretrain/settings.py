@@ -183,20 +183,19 @@ class Phase(Checked):
         self.require("batch_tokens", fits, "≥ max_tokens")
         fits = self.num_tokens >= self.batch_tokens
         self.require("num_tokens", fits, "≥ batch_tokens")
-        for name, rate in self.rates.items():
-            self.require(name, 0 <= rate <= 1, "0 … 1")
+        for name in ("short_rate", "sentence_rate"):
+            self.require(name, 0 <= self.own(name, 0) <= 1, "0 … 1")
         share = self.masking_rate
         self.require("masking_rate", share is None or 0 < share < 1, "> 0, < 1")
-        require_weights(self, "weights", self.weights or {})
-        require_weights(self, "sentence_weights", self.sentence_weights or {})
+        for name in ("weights", "sentence_weights"):
+            require_weights(self, name, self.own(name, {}))
         peak = self.learning_rate
         self.require("learning_rate", peak is None or 0 < peak < math.inf, "> 0")
 
-    @property
-    def rates(self) -> dict[str, float]:
-        """What this phase has in place of `SequenceSettings`, by its name there."""
-        own = {"short_rate": self.short_rate, "sentence_rate": self.sentence_rate}
-        return {name: rate for name, rate in own.items() if rate is not None}
+    def own(self, name: str, common: Any) -> Any:
+        """A setting of this phase; `common` where it has none of its own."""
+        value = getattr(self, name)
+        return common if value is None else value
 
     @property
     def num_rows(self) -> int:
