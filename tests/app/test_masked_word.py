@@ -253,17 +253,16 @@ def test_before_and_after_stand_on_one_axis_with_the_numbers_of_the_core():
     bits = -sum(p * math.log2(p) for p in after if p > 0)
     assert app.metric[0].value == f"{bits:.2f} bits"
     assert app.metric[1].value == f"{2**bits:,.1f} words"
-
-
-def test_temperature_zero_leaves_one_word_and_says_it_without_nan():
-    app = open_page(masked_draws="9", masked_temperature="0.0")
+    app.button(key="masked_reset").click().run()
+    assert app.slider(key="masked_temperature").value == 1.0
+    assert app.metric[2].value == "16,384"
+    # Temperature 0 leaves one word, and says it without nan.
+    app.number_input(key="masked_draws").set_value(9)
+    app.slider(key="masked_temperature").set_value(0.0).run()
     assert app.metric[0].value == "0.00 bits"
     assert app.metric[2].value == "1"
     assert "nan" not in said(app).lower()
     assert bars(app, 1).tolist() == [1.0] + [0.0] * 10
-    app.button(key="masked_reset").click().run()
-    assert app.slider(key="masked_temperature").value == 1.0
-    assert app.metric[2].value == "16,384"
     # Words that are left are not called left out.
     app.slider(key="masked_temperature").set_value(0.05).run()
     left = int(app.metric[2].value.replace(",", ""))
