@@ -39,14 +39,10 @@ from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, statu
 from tests.core.test_finetune_table import MALFORMED
 
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
-
-
 UNEQUAL = "text,label\n" + "".join(
     f"word {row} of the rest,{'rare' if row % 10 == 3 else 'often'}\n"
     for row in range(60)
 )
-
-
 GB18030 = ("文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8).encode("gb18030")
 LONG = "text,label\n" + "".join(
     f"{'word ' * (row % 30 + 1)},{row % 2}\n" for row in range(90)
@@ -270,11 +266,7 @@ def test_another_table_takes_the_file_to_check_by_off_the_disk(open_step, tuner)
 
 # Those that are not even stored come first, beside a table that can be read.
 UNREADABLE = ("a zip renamed", "nothing", "noise", "NUL in a row", "a cell of 120,000")
-
-
 FILES = {name: data for name, data, _ in MALFORMED}
-
-
 HAN = re.compile("[\u4e00-\u9fff]")
 
 
@@ -548,21 +540,28 @@ def test_visitors_with_the_same_question_share_one_measurement(open_step, tuner)
     assert tuner.count("start") == 1
 
 
-def test_who_does_not_wait_for_a_measurement_stops_it_for_nobody_else(
-    open_step, tuner, monkeypatch
-):
+@pytest.fixture
+def end_measuring(tuner, monkeypatch):
+    """A measurement that is under way until the test ends it."""
+
+    def tell(status):
+        tuner.jobs["job-1"] = status
+        return "job-1"
+
     running = JobStatus("job-1", "running", 0.4)
-    monkeypatch.setattr(
-        tuner,
-        "start",
-        lambda *_, **__: tuner.jobs.update({"job-1": running}) or "job-1",
-    )
+    monkeypatch.setattr(tuner, "start", lambda *_, **__: tell(running))
+    return lambda: tell(JobStatus("job-1", "done", 1.0, result=ESTIMATE))
+
+
+def test_who_does_not_wait_for_a_measurement_stops_it_for_nobody_else(
+    open_step, tuner, end_measuring
+):
     app = open_step("train")
     app.button(key="job_ft_estimate_cancel").click().run()
     assert tuner.count("cancel") == 0
     app.button(key="job_ft_estimate_start").click().run()
     assert app.button(key="job_ft_estimate_cancel")
-    tuner.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
+    end_measuring()
     app.run()
     with pytest.raises(KeyError):
         app.button(key="job_ft_estimate_cancel")
@@ -650,18 +649,10 @@ def test_another_level_keeps_what_was_edited_and_proposes_the_rest(open_step, tu
     assert "(proposed:" not in said_in(app.caption)
 
 
-def test_a_level_that_is_looked_at_stays_when_the_timing_ends(
-    open_step, tuner, monkeypatch
-):
-    running = JobStatus("job-1", "running", 0.4)
-    monkeypatch.setattr(
-        tuner,
-        "start",
-        lambda *_, **__: tuner.jobs.update({"job-1": running}) or "job-1",
-    )
+def test_a_level_that_is_looked_at_stays_when_the_timing_ends(open_step, end_measuring):
     app = open_step("train", ft_options=["epochs:7"])
     assert app.button(key="ft_level_head").disabled
-    tuner.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
+    end_measuring()
     app.run()
     assert said_in(app.markdown).count("Recommended") == 1
     assert app.button(key="ft_level_head").disabled
@@ -790,24 +781,22 @@ def test_a_run_that_was_stopped_goes_on_when_asked(open_run, tuner):
     button.click().run()
     assert ("resume_training", RUN) in tuner.calls
     assert app.get_by_key("ft_stop")
-    app = open_run("stopped", model=MODEL, has_epoch=True, can_go_on=False)
-    assert app.success
-    assert "ft_resume" not in {button.key for button in app.button}
-
-
-def test_a_run_that_failed_after_a_stop_is_no_success(open_run):
-    app = open_run("failed", model=MODEL, has_epoch=True)
-    assert app.error
-    assert not app.success
 
 
 @pytest.mark.parametrize(
-    ("phase", "can_stop"),
-    [("compare", True), ("evaluate", False)],
+    ("state", "known", "keys"),
+    [
+        ("running", {"phase": "compare"}, {"ft_stop"}),
+        ("running", {"phase": "evaluate"}, set()),  # the steps are over
+        ("stopped", {"model": MODEL, "has_epoch": True, "can_go_on": False}, set()),
+        ("failed", {"model": MODEL, "has_epoch": True}, {"ft_resume"}),
+    ],
 )
-def test_nothing_can_be_stopped_when_the_steps_are_over(open_run, phase, can_stop):
-    app = open_run("running", phase=phase)
-    assert ("ft_stop" in {button.key for button in app.button}) is can_stop
+def test_what_can_still_be_changed_is_offered(open_run, state, known, keys):
+    app = open_run(state, **known)
+    assert {button.key for button in app.button} & {"ft_stop", "ft_resume"} == keys
+    assert bool(app.success) == (state == "stopped")
+    assert bool(app.error) == (state == "failed")
 
 
 def test_the_bar_to_beat_is_shown_and_no_epoch_where_nothing_chooses(
