@@ -9,16 +9,20 @@ from bertviz_core.errors import EngineError
 
 
 @pytest.mark.parametrize(
-    ("locale", "said"),
+    ("locale", "link", "said"),
     [
-        (None, "What you can explore"),
-        ("de-DE", "What you can explore"),
-        ("zh-TW", "可以探索什么"),
-        ("ZH-hans", "可以探索什么"),
+        (None, {}, "What you can explore"),
+        ("de-DE", {}, "What you can explore"),
+        ("zh-TW", {}, "可以探索什么"),
+        ("ZH-hans", {}, "可以探索什么"),
+        ("en-GB", {"lang": "中文"}, "可以探索什么"),
+        ("zh-CN", {"lang": "English"}, "What you can explore"),
     ],
 )
-def test_the_browser_decides_the_language(open_app, locale, said):
-    assert open_app(locale=locale).header[0].value == said
+def test_the_browser_decides_the_language_unless_the_address_does(
+    open_app, locale, link, said
+):
+    assert open_app(locale=locale, **link).header[0].value == said
 
 
 def test_the_language_can_be_switched_and_stays_on_the_next_page(open_app):
@@ -27,14 +31,6 @@ def test_the_language_can_be_switched_and_stays_on_the_next_page(open_app):
     assert app.header[0].value == "可以探索什么"
     app.switch_page("pages/models/models.py").run()
     assert app.title[0].value == "模型"
-
-
-def test_the_address_decides_the_language(open_app):
-    assert open_app(lang="中文").header[0].value == "可以探索什么"
-    assert (
-        open_app(locale="zh-CN", lang="English").header[0].value
-        == "What you can explore"
-    )
 
 
 def test_one_visitors_language_does_not_reach_another(open_app):
