@@ -217,6 +217,8 @@ def test_changing_language_and_head_never_runs_the_network_again():
     assert client().ask(forward_count)() == before
 
 
+# Pictures, and what is saved of them.
+
 OPEN_BOX = ("compare", {"attention_downloads": True})
 CAT = 6  # [CLS] the dog chase ##d the cat
 
@@ -540,6 +542,8 @@ def test_words_of_several_pieces_have_a_bar(drawn):
     assert (size > 1, others) == (True, [])
 
 
+# Comparisons.
+
 OTHER = TEXT.replace("dog", "horse")
 UPLOADED = {"uploaded_models": (ModelEntry(str(HF), "tiny", "upload"),)}
 
@@ -689,6 +693,9 @@ def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
     np.testing.assert_allclose(differences[-1].matrix, expected, rtol=1e-5)
 
 
+# Files of a comparison.
+
+
 @pytest.fixture
 def difference_files(monkeypatch, differences):
     """What a comparison offers, each file made as a click makes it."""
@@ -731,6 +738,9 @@ def test_every_view_of_a_difference_can_be_taken_away(difference_files):
     assert header["isDifference"]
     every = arrays["everyHead"].reshape(values.shape)
     np.testing.assert_allclose(every, values, atol=1e-6)
+
+
+# All heads put together.
 
 
 def test_all_ways_stand_beside_each_other_with_their_agreement():
@@ -777,6 +787,8 @@ def test_equal_colours_are_equal_numbers_in_all(monkeypatch, top):
     assert [one.shape for one in drawn_maps(app)] == [(40, 40)] * 3
     assert "first 40 tokens" in said(app)
 
+
+# No padding is ever shown.
 
 PADDED_TEXT, LONGER, PADDED = "ab cab", "ab cab [MASK] ab cab ba ab", 24
 

@@ -81,6 +81,9 @@ def likeliest(text: str = TEXT) -> Target:
     return Target("mlm", int(trace.mlm_logits[0].argmax()), position)
 
 
+# What the heads do.
+
+
 def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
     one = NamedHead(1, 2, "broad", 0.95, BROAD_THRESHOLD, 1.0, 9)
     monkeypatch.setattr(CorpusProfile, "names", lambda self: (one,) * 250)
@@ -112,6 +115,9 @@ def test_a_head_alone_is_like_no_other(monkeypatch):
     app = ask("profile")
     assert "Heads that look like 1·1" not in [one.value for one in app.subheader]
     assert "Groups of heads that look alike" not in [one.label for one in app.expander]
+
+
+# The pair of tokens.
 
 
 def locked(token: int, other: int | None) -> dict[str, object]:
@@ -163,6 +169,9 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
     text = said(ask("arithmetic", token="3", attention_to="5"))
     assert ("Without any rounding in this row" in text) == (apart > 1e-6)
     assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
+
+
+# Parts switched off, and sparse patterns.
 
 
 def test_parts_are_switched_off_as_the_page_says():
@@ -264,6 +273,9 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypat
     np.testing.assert_array_equal(edges[:4, :4], drawn_maps(app)[0])
 
 
+# Maps of causes.
+
+
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(spearmanr(first.ravel(), second.ravel()).statistic)
 
@@ -341,6 +353,9 @@ def test_the_head_that_is_pointed_out(monkeypatch, kind, deltas, expected):
     assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)
 
 
+# A model that says a number.
+
+
 def test_a_number_changes_in_its_own_unit(number_model):
     def ask_number(panel: str, **params: Any) -> AppTest:
         return ask(panel, model=number_model, text=NUMBER_TEXT, **params)
@@ -370,6 +385,9 @@ def test_a_number_changes_in_its_own_unit(number_model):
     assert "attention_contrast" not in [box.key for box in app.selectbox]
     recovered = drawn_maps(finished(app, "patch"))[0]
     assert recovered[-1, 0] == pytest.approx(1)
+
+
+# Patching.
 
 
 def patched(
@@ -430,6 +448,8 @@ def test_what_cannot_be_patched_or_compared_with_is_named():
     app = ask("patch", text=CLEAN, attention_other=CORRUPTED)
     assert "stands where your text has" not in said(app)
 
+
+# The answer that is watched.
 
 TINY = str(HF)
 CAPITAL = "The [MASK] is the capital of [MASK]."
@@ -521,6 +541,8 @@ def test_a_model_of_one_head_has_its_answers(tmp_path):
     shown_as_measured(app, model, text, target)
     assert app.selectbox(key="attention_head").options == ["1"]
 
+
+# Sentences that bring their grammar.
 
 ADDRESS = {"attention_profile_where": "grammar"}
 

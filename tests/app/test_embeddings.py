@@ -580,6 +580,8 @@ def test_a_sample_of_word_pieces_is_told():
     assert told in said(app)
 
 
+# A choice on a map stays with its point, or is given up.
+
 MAP, POINTS = "embeddings_map", "embeddings_points"
 
 
@@ -664,6 +666,8 @@ def test_a_chosen_sentence_is_kept_when_turned_and_given_up_when_edited():
     assert link_of(app, f"{POINTS}_selected") == ""
 
 
+# What a map is worth.
+
 FIVE = "\n".join(
     ["The cat sat.", "It rained.", "We ate soup.", "Birds sing.", "He ran home."]
 )
@@ -702,6 +706,8 @@ def test_points_that_are_one_have_no_quality():
         assert np.isfinite(curve[1:]).all()
     assert "All points are one at: input of layer 1" in said(app)
 
+
+# Similar contexts.
 
 LAYER = "embeddings_contexts_layer"
 
@@ -744,6 +750,8 @@ def test_a_chinese_model_searches_chinese_sentences_and_no_text_none():
     app.text_area(key="text").set_value(" ").run()
     assert "还没有文本" in said(checked(app))
 
+
+# Models of other kinds.
 
 WORDS = 700  # enough that drawing them takes longer than a click
 

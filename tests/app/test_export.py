@@ -110,6 +110,9 @@ def test_a_link_to_a_view_holds_every_value_of_a_choice():
     assert given == {"hidden": ["a b", "猫"]}
 
 
+# Pictures that are made by a click.
+
+
 def page_of_an_svg():
     """A page_of_an_svg with one button and what comes below it."""
     import streamlit as st

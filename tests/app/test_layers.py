@@ -48,6 +48,45 @@ def open_page(language: str = "en", **params) -> AppTest:
     return real_pages.open_page("layers", language, **(usual | params))
 
 
+def sent_to(app: AppTest, name: str):
+    """What a component of the page has got; fails where it is not there once."""
+    (found,) = (
+        one.proto
+        for one in app.get("bidi_component")
+        if one.proto.component_name.rpartition(".")[2] == name
+    )
+    return found
+
+
+def strip_data(app: AppTest) -> dict:
+    """What the strip of steps has got."""
+    return json.loads(sent_to(app, "bert_explorer_layers").json)
+
+
+def pictures_sent(app: AppTest) -> dict[str, np.ndarray]:
+    """The numbers of each step that the browser holds, `[rows, columns]`, in order."""
+    header, arrays = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    return {
+        name: arrays[name].reshape(len(picture["rows"]), -1)
+        for name, picture in header["pictures"].items()
+    }
+
+
+def step_picture(app: AppTest) -> dict:
+    """The picture of the chosen step; its `values` have a row for each of `rows`."""
+    header, _ = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    name = strip_data(app)["current"]
+    return {**header["pictures"][name], "values": pictures_sent(app)[name]}
+
+
+def walk(app: AppTest, by: int) -> AppTest:
+    """Goes so many steps on, as a click into the strip does."""
+    data = strip_data(app)
+    names = [step["name"] for part in data["parts"] for step in part["steps"]]
+    app.session_state["layers_step"] = names[names.index(data["current"]) + by]
+    return app.run()
+
+
 def strip(app: AppTest) -> np.ndarray:
     """The numbers of the chosen step, as its picture has got them."""
     return step_picture(app)["values"]
@@ -364,11 +403,6 @@ def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
     assert "%" not in "".join(shown)
 
 
-def test_a_word_outside_the_vocabulary_is_named():
-    word = {"layers_word": "qqqqqqq"}
-    assert "qqqqqqq" in said(open_page(layers_panel="neurons", state=word))
-
-
 def test_the_share_explained_is_that_of_the_groups():
     app = finished(open_page(layers_panel="factors"))
     found = answer(client().ask(neuron_factors).about(DEFAULT_MODEL, Texts(TEXT), 4, 0))
@@ -497,44 +531,7 @@ def test_what_the_norms_do_to_the_sums_is_measured():
     assert re.findall(r"\d+\.\d", told)[:4] == expected
 
 
-def sent_to(app: AppTest, name: str):
-    """What a component of the page has got; fails where it is not there once."""
-    (found,) = (
-        one.proto
-        for one in app.get("bidi_component")
-        if one.proto.component_name.rpartition(".")[2] == name
-    )
-    return found
-
-
-def strip_data(app: AppTest) -> dict:
-    """What the strip of steps has got."""
-    return json.loads(sent_to(app, "bert_explorer_layers").json)
-
-
-def pictures_sent(app: AppTest) -> dict[str, np.ndarray]:
-    """The numbers of each step that the browser holds, `[rows, columns]`, in order."""
-    header, arrays = unpacked(sent_to(app, "bert_explorer_step").bytes)
-    return {
-        name: arrays[name].reshape(len(picture["rows"]), -1)
-        for name, picture in header["pictures"].items()
-    }
-
-
-def step_picture(app: AppTest) -> dict:
-    """The picture of the chosen step; its `values` have a row for each of `rows`."""
-    header, _ = unpacked(sent_to(app, "bert_explorer_step").bytes)
-    name = strip_data(app)["current"]
-    return {**header["pictures"][name], "values": pictures_sent(app)[name]}
-
-
-def walk(app: AppTest, by: int) -> AppTest:
-    """Goes so many steps on, as a click into the strip does."""
-    data = strip_data(app)
-    names = [step["name"] for part in data["parts"] for step in part["steps"]]
-    app.session_state["layers_step"] = names[names.index(data["current"]) + by]
-    return app.run()
-
+# Models of other kinds.
 
 TINY_TEXT = "ab cab [MASK]"
 
@@ -634,6 +631,8 @@ def test_a_stream_that_keeps_its_length_is_not_said_to_grow(tmp_path, pre_norm):
     np.testing.assert_allclose(enters - enters[0], 0, atol=1e-6)
     assert "it can grow" in said(app)
 
+
+# A text that fills the 512 positions of a model.
 
 NUM_TOKENS, NUM_NEURONS = 512, 3072  # of BERT-base
 LAST = NUM_TOKENS - 1

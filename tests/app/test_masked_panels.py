@@ -104,6 +104,10 @@ def test_filling_shows_the_sentence_after_each_step_and_can_be_played():
     assert "Another order" not in said(app)
 
 
+def chain_of(app: AppTest):
+    return app.session_state["masked_chain"]
+
+
 def run_chain(app: AppTest) -> AppTest:
     app.button(key="masked_gibbs_go").click().run()
     return finished(checked(app))
@@ -197,6 +201,37 @@ def test_a_chain_rests_seldom_and_reports_stay_small():
         assert len(chunks) <= 3 + 1000 * seconds_a_step / 5
     assert next_chunk(3) == next_chunk(3, 100, 0.1) == 3
     assert next_chunk(1000, 20, 60.0) == 20
+
+
+def test_another_burn_in_keeps_the_chain_and_counts_other_steps():
+    app = open_page(masked_panel="gibbs", masked_gibbs_steps="30")
+    app.number_input(key="masked_gibbs_steps").set_value(21)  # with the click
+    app.button(key="masked_gibbs_go").click().run()
+    app.number_input(key="masked_gibbs_burn_in").set_value(4).run()  # while it runs
+    run = chain_of(finished(checked(app))).run
+    assert (run.num_steps, run.is_burn_in.sum()) == (21, 4)
+    app.number_input(key="masked_gibbs_burn_in").set_value(3).run()
+    shorter = chain_of(checked(app)).run
+    np.testing.assert_array_equal(shorter.new_ids, run.new_ids)
+    assert shorter.is_burn_in.sum() == 3
+    assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 3.5
+    app.number_input(key="masked_gibbs_steps").set_value(30).run()
+    run = chain_of(run_chain(app)).run
+    assert (run.num_steps, run.is_burn_in.sum()) == (30, 3)
+    assert run.end.settings.burn_in == 3
+
+
+def test_a_chain_of_masks_outlives_another_text_and_one_of_the_text_does_not():
+    app = open_page(
+        masked_panel="gibbs", masked_gibbs_steps="5", masked_gibbs_start="masks"
+    )
+    new_ids = run_chain(app).session_state["masked_chain"].run.new_ids
+    type_text(app, "Quite another [MASK].")
+    np.testing.assert_array_equal(chain_of(app).run.new_ids, new_ids)
+    app.get_by_key("masked_gibbs_start").set_value("sentence").run()
+    run_chain(app)
+    type_text(app, "One more [MASK].")
+    assert chain_of(app).run is None
 
 
 def test_the_file_of_word_scores_has_a_row_of_numbers_for_each_piece(monkeypatch):
@@ -394,40 +429,7 @@ def test_swapped_texts_change_places_with_their_numbers():
     assert "too few sentences" in said(app)
 
 
-def chain_of(app: AppTest):
-    return app.session_state["masked_chain"]
-
-
-def test_another_burn_in_keeps_the_chain_and_counts_other_steps():
-    app = open_page(masked_panel="gibbs", masked_gibbs_steps="30")
-    app.number_input(key="masked_gibbs_steps").set_value(21)  # with the click
-    app.button(key="masked_gibbs_go").click().run()
-    app.number_input(key="masked_gibbs_burn_in").set_value(4).run()  # while it runs
-    run = chain_of(finished(checked(app))).run
-    assert (run.num_steps, run.is_burn_in.sum()) == (21, 4)
-    app.number_input(key="masked_gibbs_burn_in").set_value(3).run()
-    shorter = chain_of(checked(app)).run
-    np.testing.assert_array_equal(shorter.new_ids, run.new_ids)
-    assert shorter.is_burn_in.sum() == 3
-    assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 3.5
-    app.number_input(key="masked_gibbs_steps").set_value(30).run()
-    run = chain_of(run_chain(app)).run
-    assert (run.num_steps, run.is_burn_in.sum()) == (30, 3)
-    assert run.end.settings.burn_in == 3
-
-
-def test_a_chain_of_masks_outlives_another_text_and_one_of_the_text_does_not():
-    app = open_page(
-        masked_panel="gibbs", masked_gibbs_steps="5", masked_gibbs_start="masks"
-    )
-    new_ids = run_chain(app).session_state["masked_chain"].run.new_ids
-    type_text(app, "Quite another [MASK].")
-    np.testing.assert_array_equal(chain_of(app).run.new_ids, new_ids)
-    app.get_by_key("masked_gibbs_start").set_value("sentence").run()
-    run_chain(app)
-    type_text(app, "One more [MASK].")
-    assert chain_of(app).run is None
-
+# What takes long waits for a button; one bad word spoils nothing.
 
 UNREADABLE = "龘"
 
@@ -468,6 +470,8 @@ def test_what_takes_a_little_longer_starts_without_a_button(monkeypatch):
     filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     assert list(table(app)["Word"]) == [step.token for step in filling.steps]
 
+
+# Questions that need no text, or no masked-word head.
 
 NEXT = {
     "masked_panel": "next", "masked_next_first": "ab", "masked_next_second": "ba",
@@ -593,6 +597,8 @@ def test_a_mask_has_no_rank_under_the_pointer():
     assert sum("no word to rank" in (hint or "") for hint in hints) == 1
     assert not any("rank 0" in (hint or "") for hint in hints)
 
+
+# Whole Chinese words.
 
 CHINESE_TEXT = "我喜欢吃苹果，他喝牛奶。"
 

@@ -426,6 +426,9 @@ def test_chinese_text_for_an_english_model_shows_unknown_words_and_why():
     assert ":red-badge[:material/question_mark: " in badges
 
 
+# Undo and earlier texts.
+
+
 def typing(app: AppTest, text: str) -> AppTest:
     """A text that the next click takes along."""
     app.text_area(key="text").set_value(text)
@@ -502,6 +505,8 @@ def test_a_saved_text_opens_with_its_hidden_words_and_second_text():
     assert text_of(app) == EXAMPLES["en"][0][0]
 
 
+# What an address has room for.
+
 LONG_WORD = "a" * 1400  # one unknown token
 MOST_BYTES = 8192  # of an address, for nginx
 
@@ -543,6 +548,9 @@ def test_a_link_brings_a_long_text_back():
     assert len(written) < len(text) / 10
     opened = real_pages.open_page("masked_word", may_fail=True, text=written)
     assert text_of(opened) == text
+
+
+# What is offered follows the model and the text.
 
 
 @pytest.fixture(scope="module")
@@ -654,6 +662,8 @@ def test_a_model_of_both_languages_follows_the_text_or_the_interface(mixed):
     intro = said_in("masked_panels.whole_characters_intro", "zh")
     assert intro in [element.value for element in switch_to(app, "zh").markdown]
 
+
+# A model that has more word embeddings than words.
 
 SPARE = [f"[row {index}]" for index in range(41, 61)]
 

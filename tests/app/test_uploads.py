@@ -207,6 +207,9 @@ def test_what_is_no_file_of_a_visitor_is_refused_and_leaves_nothing(
     assert not manager.file_storage
 
 
+# What a page has taken does not stay in its memory.
+
+
 @pytest.fixture
 def freed(monkeypatch):
     """The sizes of the files that Streamlit was told to forget."""
