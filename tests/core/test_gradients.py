@@ -29,7 +29,7 @@ from tests.core.checkpoint_copies import number_copy
 from tests.core.random_models import VOCABULARY, agree
 
 pytestmark = pytest.mark.tensorflow
-STEP = 1e-4  # of a head's mask
+STEP = 1e-4  # of a mask, or along a vector
 
 
 def differences(name, text, target, quantity):
