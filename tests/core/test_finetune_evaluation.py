@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 
 from bertviz_core.analysis.attention_change import head_change
-from bertviz_core.finetune import baselines, evaluation
+from bertviz_core.finetune import baselines
 from bertviz_core.finetune.baselines import count_words, simplest
 from bertviz_core.finetune.dataset import Examples, TrainingData
 from bertviz_core.finetune.evaluation import (
@@ -212,7 +212,6 @@ def test_word_counts_are_tuned_on_the_training_rows_alone(metric):
     other = TrainingData(train, noisy(9, 4), ("a", "b", "c"), test=noisy(20, 5))
     again = count_words(other, metric)
     assert again.chosen == found.chosen
-    assert count_words(data, metric).report.accuracy == found.report.accuracy
 
 
 def test_too_few_rows_for_folds_take_a_default():
@@ -268,12 +267,7 @@ def counted(data):
 
 
 NUM_CLASSES = 3
-NUM_DRAWS = 300  # enough to tell, and more than the ways to swap eight texts
-
-
-@pytest.fixture(autouse=True)
-def fewer_draws(monkeypatch):
-    monkeypatch.setattr(evaluation, "_NUM_DRAWS", NUM_DRAWS)
+NUM_DRAWS = 300
 
 
 def rows(count, seed, share_right=0.7):
@@ -299,7 +293,7 @@ def test_the_interval_of_macro_f1_is_that_of_texts_drawn_one_by_one(copies):
         every = np.concatenate([chosen * copies + copy for copy in range(copies)])
         drawn.append(f1_score(targets[every], said[every], average="macro"))
     found = interval(targets, said, texts)
-    # The ends of 300 draws, each known to about two hundredths.
+    # The ends of some hundred draws, each known to about two hundredths.
     np.testing.assert_allclose(found, np.percentile(drawn, (2.5, 97.5)), atol=0.03)
     if copies > 1:  # as if each copy were another text: half as wide
         apart = np.diff(interval(targets, said))
