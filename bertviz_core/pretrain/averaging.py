@@ -86,10 +86,14 @@ def average_models(
 
 
 def _require_same_kind(first: LoadedModel, other: LoadedModel) -> None:
+    words = [
+        (loaded.tokenizer.vocabulary, loaded.tokenizer.lower_case)
+        for loaded in (first, other)
+    ]
     what = (
         ("heads", first.model.heads != other.model.heads),
         ("labels", first.labels != other.labels),
-        ("words", _words(first) != _words(other)),
+        ("words", words[0] != words[1]),
     )
     differing = [
         *first.model.config.differing_fields(other.model.config),
@@ -104,7 +108,3 @@ def _require_same_kind(first: LoadedModel, other: LoadedModel) -> None:
             other=other.model_id[:80],
             differing=", ".join(differing),
         )
-
-
-def _words(loaded: LoadedModel) -> tuple[tuple[str, ...], bool]:
-    return loaded.tokenizer.vocabulary, loaded.tokenizer.lower_case

@@ -23,6 +23,7 @@ from bertviz_core.pretrain.corpus import INDEX_FILE
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.training.checkpoint import has_checkpoint, read_latest
+from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -111,17 +112,16 @@ def beginning_of(
         CheckpointError, ConfigError, TokenizerError: see `library.open_model`.
     """
     there = settings_of_run(out)
+    if settings.initial_model is None or (there and there.initial_model is None):
+        return settings, None, None
     if there is None:
         loaded = open_initial_model(settings, loaded)
-        return settings, loaded, None if loaded is None else loaded.tokenizer
-    if settings.initial_model is None or there.initial_model is None:
-        return settings, None, None
+        return settings, loaded, loaded.tokenizer
     words = None
     if settings.initial_model == there.initial_model:
         words = _words_of_run(out, corpus, cache)
     if words is None:
-        opened = open_initial_model(settings, loaded)
-        words = None if opened is None else opened.tokenizer
+        words = open_initial_model(settings, loaded).tokenizer
     kept = dataclasses.replace(settings, initial_model=there.initial_model)
     return kept, None, words
 
@@ -142,23 +142,18 @@ def _words_of_run(
 
 def open_initial_model(
     settings: PretrainSettings, loaded: LoadedModel | None = None
-) -> LoadedModel | None:
+) -> LoadedModel:
     """Opens the model that a run begins with.
 
     Args:
-        settings: of the run.
-        loaded: the model that they name, where it is open already.
-
-    Returns:
-        `None` if it begins with random weights.
+        settings: of the run, which name it.
+        loaded: the model, where it is open already.
 
     Raises:
         TrainingError: its sizes are not those of the settings.
         CheckpointError, ConfigError, TokenizerError: see `library.open_model`.
     """
-    if settings.initial_model is None:
-        return None
-    loaded = loaded or _open(settings.initial_model)
+    loaded = loaded or _open(str(settings.initial_model))
     there, asked = loaded.model.config, settings.model
     differing = {
         name: (getattr(asked, name), getattr(there, name))
@@ -189,8 +184,6 @@ def take_weights(bert: Bert, loaded: LoadedModel) -> int:
     Returns:
         How many variables were copied.
     """
-    from bertviz_core.weights import as_numpy
-
     there = {variable.path: variable for variable in loaded.model.trainable_variables}
     shared = [v for v in bert.trainable_variables if v.path in there]
     for variable in shared:

@@ -7,7 +7,6 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +38,6 @@ from bertviz_core.whole_files import replace_folder
 
 Arrays = dict[str, np.ndarray]
 _INITIALISING = 3  # stream of random numbers; 0 to 2 are those of `Batches`
-
-
-@dataclass(frozen=True)
-class StretchReport:
-    """What some steps in a row came to.
-
-    Args:
-        num_steps: optimiser steps that were run; fewer than asked after a stop.
-        means: "loss", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy".
-        seconds: from the call to the end of the last step.
-        waiting_seconds: of these, how long a batch was not ready in time.
-    """
-
-    num_steps: int
-    means: dict[str, float]
-    seconds: float
-    waiting_seconds: float
 
 
 class Trainer:
@@ -126,16 +108,11 @@ class Trainer:
             self.model.make_train_function(force=True)
             self._phase_index = phase_index
         data = StepBatches(batches, phase_index, first_step, num_steps)
-        watch = _Watch(data, should_stop)
+        report = StretchReport(data, should_stop)
         batches.prepare(phase_index, first_step)
         with running_on(self.num_devices):
-            history = self.model.fit(
-                data, epochs=1, shuffle=False, verbose=0, callbacks=[watch]
-            )
-        means = {name: float(values[-1]) for name, values in history.history.items()}
-        return StretchReport(
-            watch.num_steps, means, watch.seconds, watch.waiting_seconds
-        )
+            self.model.fit(data, epochs=1, shuffle=False, verbose=0, callbacks=[report])
+        return report
 
     def _continue_positions(self, phase_index: int) -> None:
         if self.settings.initial_model is not None:  # its positions are trained
@@ -207,10 +184,16 @@ class StepBatches(keras.utils.PyDataset):
         return batch
 
 
-class _Watch(keras.callbacks.Callback):
-    """Times steps from its making on, and ends the stretch when asked to.
+class StretchReport(keras.callbacks.Callback):
+    """What some steps in a row came to; ends the stretch when asked to.
 
     Planning an epoch and making the first batch are waiting like any other.
+
+    Attributes:
+        num_steps: optimiser steps that were run; fewer than asked after a stop.
+        means: "loss", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy".
+        seconds: from its making to the end of the last step.
+        waiting_seconds: of these, how long a batch was not ready in time.
     """
 
     def __init__(self, data: StepBatches, should_stop: Callable[[], bool]) -> None:
@@ -218,12 +201,16 @@ class _Watch(keras.callbacks.Callback):
         self.data = data
         self.should_stop = should_stop
         self.num_steps = 0
+        self.means: dict[str, float] = {}
         self.waiting_seconds = 0.0
         self.began_at = self.ended_at = time.perf_counter()
 
     @property
     def seconds(self) -> float:
         return self.ended_at - self.began_at
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
+        self.means = {name: float(mean) for name, mean in logs.items()}
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         # A batch that was ready only after the step before it had ended made the

@@ -1,12 +1,10 @@
 """Text files, sentences, vocabulary and the encoded corpus."""
 
+import contextlib
 import json
 import lzma
-import os
 import shutil
-import signal
 
-import click
 import filelock
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from click.testing import CliRunner
 
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain import commands
 from bertviz_core.pretrain import corpus as corpora
 from bertviz_core.pretrain.corpus import (
     Stopped,
@@ -300,27 +299,14 @@ def test_what_a_killed_process_left_is_cleared_away_and_no_other(tmp_path):
     assert left == {".corpus-living", ".corpus-living.lock", "c"}
 
 
-def test_encoding_alone_stops_by_a_signal_and_leaves_nothing(tmp_path, monkeypatch):
+def test_encoding_alone_stops_when_asked_and_leaves_nothing(tmp_path, monkeypatch):
     text = samples.write_text(tmp_path / "text.txt")
     (tmp_path / "settings.json").write_text(json.dumps(samples.settings().to_dict()))
-    unheard, echo = [], click.echo
-    before = signal.signal(signal.SIGTERM, lambda *_: unheard.append("SIGTERM"))
-
-    def echo_and_stop(text=None, **options):
-        echo(text, **options)
-        if str(text).startswith("Reading"):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(corpora, "train_vocabulary", lambda *_: samples.VOCABULARY)
-    monkeypatch.setattr(click, "echo", echo_and_stop)
+    stopping = contextlib.nullcontext(lambda: True)
+    monkeypatch.setattr(commands, "stop_on_signal", lambda: stopping)
     options = ["--config", f"{tmp_path}/settings.json", "--out", f"{tmp_path}/run"]
-    try:
-        result = CliRunner().invoke(
-            main, ["pretrain", "--prepare-only", "--corpus", str(text), *options]
-        )
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert unheard == []
+    options += ["--prepare-only", "--corpus", str(text)]
+    result = CliRunner().invoke(main, ["pretrain", *options])
     assert result.exit_code == 0, result.output
-    assert result.output.splitlines()[-1].startswith("Stopped while the text was being")
-    assert list((tmp_path / "run" / "corpus").iterdir()) == []
+    assert result.output.startswith("Stopped while the text was being encoded")
+    assert not (tmp_path / "run").exists()

@@ -74,56 +74,33 @@ def test_a_run_begins_with_the_weights_and_words_of_the_model(first, tmp_path):
     assert tuple(words.read_text().split()) == samples.VOCABULARY
 
 
-def test_trained_positions_stay_where_a_phase_is_longer(first, tmp_path):
-    """A run of its own would put a continuation in their place."""
-    folder, _, model = first
-    still = dataclasses.replace(samples.settings().optimizer, learning_rate=1e-12)
-    asked = continued(model, optimizer=still)
-    assert trained(asked, folder / "text.txt", tmp_path) is not None
-    state = read_latest(tmp_path / "checkpoints").state
-    (name,) = (n for n in state if "position" in n and n.startswith("weights/"))
-    before = as_numpy(open_model(str(model)).model.embeddings.position_embeddings)
-    np.testing.assert_allclose(state[name], before, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("fate", "is_encoded"),
-    [("gone", False), ("moved", False), ("gone", True)],
-)
 def test_a_stopped_run_goes_on_without_the_model_that_it_began_with(
-    first, whole, tmp_path, fate, is_encoded
+    first, whole, tmp_path
 ):
     folder, _, model = first
     copy, moved, out = tmp_path / "model", tmp_path / "moved", tmp_path / "parts"
     shutil.copytree(model, copy)
-    asked, text = continued(copy), folder / "text.txt"
-    if is_encoded:
-        words = open_model(str(copy)).tokenizer
-        text = prepare_corpus([text], asked, tmp_path / "cache", str, words=words)
-    stop_after_a_step(asked, text, out)
-    before = (out / "settings.json").read_text()
-    if fate == "moved":
-        copy.rename(moved)
-        asked = continued(moved)
-    else:
-        shutil.rmtree(copy)
-    said = []
-    trained(asked, text, out, said.append)
-    assert "Going on after step 1" in said
-    assert not any(line.startswith("Beginning with") for line in said)
-    samples.assert_same_states(whole, out)
-    # As a run of before this was possible would find it.
-    assert (out / "settings.json").read_text() == before
-    assert json.loads(before)["initial_model"] == str(copy)
-
-
-def stop_after_a_step(asked, text, out):
-    """Begins a run; what it says is gathered."""
-    said = []
+    asked, text, said = continued(copy), folder / "text.txt", []
     has_stepped = lambda: any(line.startswith("step 1/") for line in said)  # noqa: E731
     assert run.pretrain(asked, [text], out, said.append, has_stepped) is None
     assert said[-1] == "Stopped after step 1 of 2; saved"
-    return said
+    before = (out / "settings.json").read_text()
+    assert json.loads(before)["initial_model"] == str(copy)
+    copy.rename(moved)
+    (encoded,) = (out / "corpus").iterdir()
+    elsewhere = shutil.copytree(encoded, tmp_path / encoded.name)
+    goes = []
+    for settings, corpus, more in (
+        (continued(moved), text, {"stop_after_seconds": 0}),
+        (asked, elsewhere, {"stop_after_seconds": 0, "cache": tmp_path / "none"}),
+        (asked, text, {}),
+    ):
+        trained(settings, corpus, out, goes.append, **more)
+    assert goes.count("Going on after step 1") == 3
+    assert not any(line.startswith("Beginning with") for line in goes)
+    samples.assert_same_states(whole, out)
+    # As a run of before this was possible would find it.
+    assert (out / "settings.json").read_text() == before
 
 
 @pytest.fixture(scope="module")
@@ -306,6 +283,7 @@ def two_lengths(**changes):
         ({}, 0, True),
         ({}, 1, False),  # goes on within the phase
         ({"continue_positions": False}, 0, False),
+        ({"initial_model": "m"}, 0, False),  # whose positions are trained
     ],
 )
 def test_a_longer_phase_begins_with_continued_positions(
