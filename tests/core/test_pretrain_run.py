@@ -264,15 +264,6 @@ def test_a_run_with_other_settings_is_refused_by_their_names(world):
     assert trained(folder, quiet, "whole", str) is not None
 
 
-def test_a_run_with_other_text_is_refused(world):
-    folder, asked, _, _ = world
-    before = read_latest(folder / "whole" / "checkpoints")
-    samples.write_text(folder / "other.txt", seed=5)
-    with pytest.raises(TrainingError, match=r"step 13 belongs to other data.*--out"):
-        run.pretrain(asked, [folder / "other.txt"], folder / "whole", str)
-    assert read_latest(folder / "whole" / "checkpoints").step == before.step
-
-
 def test_a_run_whose_words_were_learnt_anew_is_refused(world, tmp_path):
     folder, _, _, _ = world
     sizes = {**samples.ONE_LAYER, "vocab_size": 64}
@@ -365,19 +356,6 @@ def test_damaged_checkpoints_are_refused_by_name_where_none_is_whole(tmp_path):
     names = "step-000000005, step-000000003, damaged"
     with pytest.raises(TrainingError, match=names):
         read_latest(tmp_path)
-
-
-def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(world, tmp_path):
-    folder, asked, _, _ = world
-    out = shutil.copytree(folder / "whole", tmp_path / "whole")
-    damage(out / "checkpoints" / "step-000000013")
-    said, cache = [], folder / "whole" / "corpus"
-    assert trained(folder, asked, out, said.append, cache=cache) == out / "model"
-    assert said[:2] == [
-        "The checkpoint step-000000013 is damaged; taking the one before",
-        "Going on after step 12",
-    ]
-    samples.assert_same_states(folder / "whole", out)
 
 
 def point(step, **more):
@@ -485,15 +463,6 @@ def test_a_refused_run_is_corrected_in_the_same_folder(begun, tmp_path):
     assert json.loads((folder / "settings.json").read_text())["seed"] == 5
     with pytest.raises(TrainingError, match="other values of phases, seed"):
         run.pretrain(asked, [text], folder, str)
-
-
-def test_settings_that_were_refused_settle_no_precision(tmp_path, monkeypatch):
-    asked = samples.settings(precision="auto")
-    monkeypatch.setattr(run, "chosen_precision", lambda _: "float32")
-    settled = run.with_precision(asked, tmp_path)
-    run.claim_folder(tmp_path, settled)
-    monkeypatch.setattr(run, "chosen_precision", lambda _: "bfloat16")
-    assert run.with_precision(asked, tmp_path).precision == "bfloat16"
 
 
 def test_a_later_phase_without_text_is_refused_before_the_first_step(begun, tmp_path):
