@@ -12,7 +12,6 @@ from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.explorer import Explorer
 from bertviz_core.pretrain.corpus import open_corpus, write_corpus
 from bertviz_core.pretrain.evaluate import (
     ClozeItem,
@@ -25,6 +24,7 @@ from bertviz_core.pretrain.evaluate import (
 from bertviz_core.pretrain.sequences import IS_NEXT, IS_RANDOM
 from bertviz_core.tokenizer import BertTokenizer
 from tests.core import pretrain_samples as samples
+from tests.core.bundled import open_bundled
 
 KINDS = samples.kinds()
 SIZE = len(samples.VOCABULARY)
@@ -215,7 +215,7 @@ CLOZE_FOLDER = Path(__file__).parents[1] / "data"
 def test_the_card_of_a_bundled_model_has_its_cloze_scores(language):
     model = f"bert-mini-{language}"
     card = (BUNDLED_FOLDER / model / "README.md").read_text("utf-8")
-    explorer, found = Explorer.open(model), []
+    explorer, found = open_bundled(model), []
     for name, count in (("", 100), ("_2", 60), ("_3", 60), ("_everyday", 200)):
         items = read_cloze(CLOZE_FOLDER / f"cloze_{language}{name}.json")
         assert len(items) == len({item.text for item in items}) == count
