@@ -15,6 +15,15 @@ from tests.core.test_wrong_formulas import TEXTS
 pytestmark = pytest.mark.tensorflow
 
 
+def room_of(*costs):
+    """Bytes that each took, where TensorFlow counts them: where oneDNN serves."""
+    found = [cost.num_bytes for cost in costs]
+    if None in found:
+        assert set(found) == {None}
+        pytest.skip("TensorFlow counts no memory on this processor")
+    return found
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_fewer_places_are_decoded_alike_in_less_room(name):
     explorer = Explorer.open(name)
@@ -25,17 +34,18 @@ def test_fewer_places_are_decoded_alike_in_less_room(name):
     assert found.num_places == round(0.15 * (found.num_tokens - 2))
     assert min(found.gathered.seconds, found.everywhere.seconds) > 0
     scores = 4 * found.num_rows * found.num_words * found.num_tokens
-    assert found.everywhere.num_bytes >= scores
-    assert found.gathered.num_bytes < found.everywhere.num_bytes / 2
+    gathered, everywhere = room_of(found.gathered, found.everywhere)
+    assert everywhere >= scores
+    assert gathered < everywhere / 2
 
 
 def test_blocks_anew_take_less_room_than_all_that_they_compute():
     told = []
     found = remat_costs(lambda fraction, _: told.append(fraction))
     assert list(found) == list(REMAT)
-    room = {name: cost.num_bytes for name, cost in found.items()}
-    assert room["each"] < room["root"] < room["kept"]
-    # What enters each of the blocks is kept in every way.
-    assert room["each"] > 16 * PASSED_BYTES
     assert min(cost.seconds for cost in found.values()) > 0
     np.testing.assert_allclose(told, [0, 1 / 3, 2 / 3])
+    each, root, kept = room_of(*(found[name] for name in ("each", "root", "kept")))
+    assert each < root < kept
+    # What enters each of the blocks is kept in every way.
+    assert each > 16 * PASSED_BYTES
