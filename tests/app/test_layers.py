@@ -516,7 +516,7 @@ def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
     np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)
 
 
-def test_what_the_norms_do_to_the_sums_is_measured():
+def test_what_the_norms_do_to_the_sums_and_what_is_added_most_is_measured():
     model = "bert-mini-en"
     explorer = Explorer.open(model)
     trace = explorer.trace(TEXT)
@@ -529,6 +529,13 @@ def test_what_the_norms_do_to_the_sums_is_measured():
         expected += [f"{np.min(rows):.1f}", f"{np.max(rows):.1f}"]
     told = said(finished(open_page(model=model, text=TEXT))).split("the sums have")[1]
     assert re.findall(r"\d+\.\d", told)[:4] == expected
+    enters, leaves = values[0]["input"][MASK], values[-1]["output"][MASK]
+    expected = [f"{np.linalg.norm(vector):.2f}" for vector in (enters, leaves)]
+    for name in ("attention.output", "mlp.output"):
+        added = [np.linalg.norm(one[name][MASK]) for one in values]
+        expected.append(str(np.argmax(added) + 1))
+    at_token = told.split("enters the first layer")[1]
+    assert re.findall(r"\d+(?:\.\d+)?", at_token)[:4] == expected
 
 
 # Models of other kinds.
