@@ -17,7 +17,7 @@ from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.neurons import strongest_neurons
-from bertviz_core.experiments.residual_stream import residual_stream
+from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
 from bertviz_core.experiments.step_table import OPERATIONS
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
@@ -536,6 +536,18 @@ def test_what_the_norms_do_to_the_sums_and_what_is_added_most_is_measured():
         expected.append(str(np.argmax(added) + 1))
     at_token = told.split("enters the first layer")[1]
     assert re.findall(r"\d+(?:\.\d+)?", at_token)[:4] == expected
+
+
+def test_the_neighbours_that_are_least_alike_are_named():
+    alike = client().ask(layer_similarity)(DEFAULT_MODEL, Texts(TEXT))
+    steps = [alike[layer, layer + 1] for layer in range(len(alike) - 1)]
+    place = min(range(len(steps)), key=steps.__getitem__)
+    layers = [said_in("layers.part_layer", "en", number=n + 1) for n in range(12)]
+    names = [said_in("layers.part_embeddings", "en"), *layers]
+    told = said(finished(open_page(layers_panel="similarity")), escaped=True)
+    expected = f"{names[place]} and {names[place + 1]} are least alike"
+    assert f"{expected}: {steps[place]:.3f}" in told
+    assert f"last layer: {alike[0, -1]:.3f}" in told
 
 
 # Models of other kinds.
