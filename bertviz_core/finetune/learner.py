@@ -90,7 +90,7 @@ class Network(OpenShapes):
 
     Args:
         bert: from `copy_to_train`. The pooler reads the first token alone, so in its
-            last block no other looks: what the rest would become is read by nobody.
+            last block no other looks: nothing reads what the rest would become.
         num_frozen: blocks that do not learn; 0 means that the embeddings learn
             too. All blocks frozen leaves the head, and the pooler where
             `learns_pooler`.

@@ -192,7 +192,7 @@ def split_dataset(
     seed: int = 0,
     test_rate: float = 0.2,
 ) -> Split:
-    """Draws the test rows, then those of validation, from each class its share.
+    """Draws the test rows, then the validation rows, in proportion to class size.
 
     Rows with the same text stay in one part, also where their labels differ. Of
     a class with two texts or more, the test part and the rest get at least one each.
