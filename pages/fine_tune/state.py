@@ -11,7 +11,6 @@ The engine holds tables, runs and models: the page keeps their names alone.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import math
 from collections.abc import Sequence
@@ -35,11 +34,11 @@ from bertviz_core.finetune.split import REMEDIES
 from bertviz_core.finetune.table import SEPARATORS
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, follow_default, put_into_address
+from pages.shared.choices import choose_linked, put_into_address
 from pages.shared.engine import client
 from pages.shared.errors import sentence
 from pages.shared.language import plain, t
-from pages.shared.navigation import is_way_back
+from pages.shared.navigation import is_page_new, is_way_back
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import button
 from pages.shared.visitor import hold
@@ -137,6 +136,8 @@ def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:
 
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
+# Key of the session: the `FineTuneState`. In one entry, see `choices`.
+STATE = "ft_state"
 # Key of the session and of the address.
 STEP = "ft_step"
 # Key of the session: what the new model is to be called.
@@ -276,24 +277,21 @@ _CHOSEN = tuple(
 
 def read_state(model: str) -> FineTuneState:
     """What this visitor has chosen, or what a link or the way back brings."""
-    for name in _CHOSEN:
-        default = getattr(_FRESH, name)
-        follow_default(_PREFIX + name, default, functools.partial(_read, name))
-    return replace(remember(), model=model)
+    if STATE not in st.session_state or is_page_new():
+        held = _FRESH if is_way_back() else chosen_state()
+        st.session_state[STATE] = replace(held, **_from_address())
+    return remember(model=model)
 
 
 def chosen_state() -> FineTuneState:
     """What this visitor has chosen so far."""
-    default = {name: getattr(_FRESH, name) for name in _CHOSEN}
-    held = st.session_state
-    return FineTuneState(**{k: held.get(_PREFIX + k, v) for k, v in default.items()})
+    state: FineTuneState = st.session_state.get(STATE, _FRESH)
+    return state
 
 
 def remember(**changes: Any) -> FineTuneState:
     """Changes what was chosen, in the session and in the address."""
-    for name, value in changes.items():
-        st.session_state[_PREFIX + name] = value
-    state = chosen_state()
+    state = st.session_state[STATE] = replace(chosen_state(), **changes)
     hold("fine_tune", [*state.tables, f"run:{state.run_id}" * bool(state.run_id)])
     written = {}
     for name in _CHOSEN:
@@ -309,6 +307,13 @@ def remember(**changes: Any) -> FineTuneState:
 def change(**changes: Any) -> None:
     """`remember` as a callback, which returns nothing."""
     remember(**changes)
+
+
+def _from_address() -> dict[str, Any]:
+    """The choices that an address makes, without those that cannot be."""
+    written = {name: st.query_params.get(_PREFIX + name) for name in _CHOSEN}
+    found = {k: _read(k, said) for k, said in written.items() if said is not None}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _read(name: str, said: str) -> Any:

@@ -19,6 +19,7 @@ from bertviz_core.finetune.visitor_tables import (
 )
 from pages.embeddings import figures as files
 from pages.embeddings.sentence_box import guess_roles, lines_of, read_file
+from pages.fine_tune.state import STATE, FineTuneState
 from tests.app.real_pages import finished, said
 from tests.app.test_embeddings import open_page
 
@@ -111,9 +112,9 @@ def test_the_table_of_the_fine_tuning_page_is_offered():
     app = open_page(embeddings_panel="sentences")
     assert f"{KEY}_trained_on" not in {button.key for button in app.button}
     own = keep_table("text;topic\nthé noir;a\ncafé;b\nun thé;a\n".encode("cp1252"))
-    chosen = {"table": own, "name": "mine.csv", "encoding": "cp1252"}
-    for name, value in chosen.items():
-        app.session_state[f"ft_{name}"] = value
+    app.session_state[STATE] = FineTuneState(
+        table=own, name="mine.csv", encoding="cp1252"
+    )
     app.run()
     button = app.button(key=f"{KEY}_trained_on")
     assert r"mine\.csv" in button.label  # as Markdown

@@ -211,7 +211,8 @@ def two_runs(client, monkeypatch):
 
 
 def look_at(app, run):
-    app.session_state["ft_run_id"] = run
+    state = app.session_state["ft_state"]
+    app.session_state["ft_state"] = dataclasses.replace(state, run_id=run)
     app.run()
     assert not app.exception
 
@@ -319,7 +320,8 @@ def test_a_corrected_label_leads_to_another_training(
     assert changed == changes
     table = "file:" + "cd" * 16
     now = {"run_id": "", "table": table, "text": "message", "label": "topic"}
-    assert {name: app.session_state[f"ft_{name}"] for name in now} == now
+    state = app.session_state["ft_state"]
+    assert {name: getattr(state, name) for name in now} == now
     assert app.session_state["ft_step"] == "train"
 
 
