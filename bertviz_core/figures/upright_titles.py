@@ -19,13 +19,14 @@ def set_titles_upright(figure: go.Figure) -> None:
             colour bars stand on top.
     """
     # All of the layout as a dictionary would be a copy of the template, too.
-    upright = [figure.layout[name] for name in figure.layout if name[:5] == "yaxis"]
-    axes = [axis for axis in upright if is_cjk(axis.title.text or "")]
+    layout = figure.layout
+    scales = [layout[name] for name in layout if name.startswith("yaxis")]
+    axes = [axis for axis in scales if is_cjk(axis.title.text or "")]
     if axes:
-        notes = [*figure.layout.annotations, *map(_above, axes)]
+        notes = [*layout.annotations, *map(_above, axes)]
         for axis in axes:
             axis.title.text = ""
-        figure.update_layout({"annotations": notes} | _with_room(figure.layout))
+        figure.update_layout({"annotations": notes} | _with_room(layout))
     for trace in figure.data:
         bar = trace.colorbar if "colorbar" in trace else None
         if bar is not None and is_cjk(bar.title.text or ""):

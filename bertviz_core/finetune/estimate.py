@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,13 @@ from bertviz_core import visitor_files
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import seconds_of_counting
-from bertviz_core.finetune.batches import Arrays, epoch_order, tokenize, used_words
+from bertviz_core.finetune.batches import (
+    Arrays,
+    epoch_order,
+    kept_bytes,
+    tokenize,
+    used_words,
+)
 from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.evaluation import metric_name
 from bertviz_core.finetune.settings import LEVELS, FinetuneSettings, count_steps
@@ -147,10 +153,16 @@ class _Sample:
     tokenizing: float
 
 
-# Seconds that the first pass or step takes longer than another, as it compiles; and
-# those of the ones on the timed batches.
-_Timing = tuple[float, float]
-_NO_TIME = (0.0, 0.0)
+class _Timing(NamedTuple):
+    """Seconds of a kind of pass or step.
+
+    Args:
+        first: that the first one takes longer than another, as it compiles.
+        both: of those on the timed batches.
+    """
+
+    first: float = 0.0
+    both: float = 0.0
 
 
 def estimate_run(
@@ -167,7 +179,6 @@ def estimate_run(
         Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
         float32.
     """
-    from bertviz_core.finetune.batches import kept_bytes
     from bertviz_core.finetune.learner import Learner
 
     counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
@@ -181,22 +192,23 @@ def estimate_run(
     num_steps = count_steps(settings, len(data.train))
     kept = kept_bytes(learner, sample.num_tokens)
     is_head, inputs = settings.level == "head", sample.timed
-    frozen = passes = _NO_TIME
+    frozen = passes = _Timing()
     if is_head or kept:
         frozen = _time_frozen(learner, inputs, is_head)
-        inputs = (_head_inputs if is_head else _states)(learner, sample.timed)
+        made = _head_inputs if is_head else _states
+        inputs = made(learner, inputs)
     if not is_head:
         passes = _time_passes(learner, inputs)
     steps = _time_steps(learner, inputs, targets)
     if is_head:  # on what is kept, steps take next to nothing, however long the rows
-        seconds = steps[1] / _NUM_TIMED * num_steps
+        seconds = steps.both / _NUM_TIMED * num_steps
     else:
-        timed = steps[1] * sample.places + passes[1] * sample.seen
+        timed = steps.both * sample.places + passes.both * sample.seen
         seconds = timed * settings.epochs / _places(sample.timed)
     reading = _time_reading(loaded, sample.timed)
-    once = frozen[1] * (sample.places + sample.seen) + reading[1] * sample.read
+    once = frozen.both * (sample.places + sample.seen) + reading.both * sample.read
     once /= _places(sample.timed)
-    once += sum(first for first, _ in (frozen, passes, steps, reading))
+    once += sum(timing.first for timing in (frozen, passes, steps, reading))
     once += beginning + sample.tokenizing + counting
     moving, total = (
         sum(int(np.prod(weight.shape)) for weight in weights)
@@ -204,7 +216,7 @@ def estimate_run(
     )
     layers = len(learner.bert.blocks) - learner.num_frozen
     memory = _bytes(learner.bert.config, total, moving, sample.largest, layers) + kept
-    per_step = steps[1] / _NUM_TIMED
+    per_step = steps.both / _NUM_TIMED
     return RunEstimate(once + seconds, per_step, num_steps, memory, once)
 
 
@@ -300,7 +312,7 @@ def _timing(work: Callable[[int], object]) -> _Timing:
         work(index)
         ends.append(time.perf_counter())
     both = ends[-1] - ends[1]
-    return max(ends[1] - ends[0] - both / _NUM_TIMED, 0.0), both
+    return _Timing(max(ends[1] - ends[0] - both / _NUM_TIMED, 0.0), both)
 
 
 def _bytes(

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from bertviz_core.finetune.batches import Arrays, by_length
+from bertviz_core.finetune.batches import Arrays, RowInputs, by_length
 from bertviz_core.finetune.dataset import TrainingData
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.model.bert import HEADS, Bert, with_pattern
@@ -28,8 +28,6 @@ from bertviz_core.weights import as_numpy, truncated_normal
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
-    from bertviz_core.finetune.batches import RowInputs
-    from bertviz_core.model.bert import Bert
 
 
 class OpenShapes(keras.Model):

@@ -455,6 +455,7 @@ def predict_table(
     shape = (table.num_rows, found.outputs.shape[1])
     outputs = np.full(shape, np.nan, np.float32)
     outputs[asked] = found.outputs
+    likeliest = found.outputs.argmax(axis=1)
     predicted = PredictedTable(
         table.columns, table.cells, found.labels, outputs, found.is_regression
     )
@@ -466,7 +467,7 @@ def predict_table(
         num_rows=table.num_rows,
         num_empty=table.num_rows - len(asked),
         num_cut=found.num_cut,
-        counts=np.bincount(found.outputs.argmax(axis=1), minlength=len(found.labels)),
+        counts=np.bincount(likeliest, minlength=len(found.labels)),
         first=tuple(
             PredictedRow(
                 row=int(table.row_numbers[row]),
@@ -474,8 +475,7 @@ def predict_table(
                 label="" if found.is_regression else found.labels[best],
                 value=float(outputs[row, best]),
             )
-            for row in asked[:NUM_FIRST]
-            for best in [int(outputs[row].argmax())]
+            for row, best in zip(asked[:NUM_FIRST], likeliest.tolist(), strict=False)
         ),
         path=str(path),
     )

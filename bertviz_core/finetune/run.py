@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -40,9 +40,6 @@ from bertviz_core.training.events import Tell, TensorBoardLog, TrainingEvent
 from bertviz_core.training.settings import fingerprint_of
 from bertviz_core.weights import as_numpy
 from bertviz_core.whole_files import replace_folder
-
-if TYPE_CHECKING:
-    from bertviz_core.checkpoints.library import LoadedModel
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def clock(tick):
 @pytest.fixture
 def nothing_around(monkeypatch):
     """What comes before and after the epochs takes no time."""
-    monkeypatch.setattr(estimate, "_time_reading", lambda *_: estimate._NO_TIME)
+    monkeypatch.setattr(estimate, "_time_reading", lambda *_: estimate._Timing())
     monkeypatch.setattr(estimate, "seconds_of_counting", lambda *_: 0.0)
     monkeypatch.setattr(estimate, "time", clock(lambda: 0.0))
 
@@ -92,7 +92,7 @@ def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
 
 def taking(seconds, first=0.0):
     """In place of what times passes or steps."""
-    return lambda *_: (first, seconds)
+    return lambda *_: estimate._Timing(first, seconds)
 
 
 @pytest.mark.parametrize("settings", [FULL, TOP], ids=["full", "top"])
@@ -116,7 +116,7 @@ def test_what_the_first_pass_takes_longer_is_for_compiling(monkeypatch):
     called = []
     found = estimate._timing(called.append)
     assert called == [0, 0, 1]
-    assert found == (6.0, 2.0)
+    assert found == estimate._Timing(first=6.0, both=2.0)
 
 
 def activations_of(config, tokens):
@@ -172,7 +172,7 @@ def timed(monkeypatch, nothing_around):
 
     def remember(learner, batches, *_):
         seen.append({name: array.shape for name, array in batches[0].items()})
-        return (0.0, 1.0)
+        return estimate._Timing(0.0, 1.0)
 
     for name in ("_time_steps", "_time_passes"):
         monkeypatch.setattr(estimate, name, remember)
