@@ -12,26 +12,28 @@ from pages.attention.switch_off import explore_patterns, explore_switches
 from pages.attention.target import choose_target
 from pages.attention.texts import own_words
 from pages.shared.choices import choose_named
-from pages.shared.errors import shown_to_user
 from pages.shared.language import t
 from pages.shared.models import model_picker
 from pages.shared.own_text import read_by, type_sentence
+from pages.shared.panel import panel
 
 QUESTIONS = (
     *("profile", "combine", "arithmetic"),
     *("switch", "maps", "patch", "sparse", "compare"),
 )
 
-model = model_picker()
 
-texts = type_sentence(model)
-tokenized = own_words(read_by(model, texts))
+@panel
+def show_attention(model: str) -> None:
+    """Draws the sentence, what its heads look at, and the question that is asked."""
+    texts = type_sentence(model)
+    tokenized = own_words(read_by(model, texts))
 
-view = choose_and_show(model, texts, tokenized)
-follow_lock(tokenized)
+    view = choose_and_show(model, texts, tokenized)
+    follow_lock(tokenized)
 
-st.header(t("attention.questions_title"), anchor=False)
-with shown_to_user():  # only the question that is asked is computed
+    st.header(t("attention.questions_title"), anchor=False)
+    # Only the question that is asked is computed.
     question = choose_named(
         "attention.panel", QUESTIONS, "panel", key="attention_panel", widget=st.pills
     )
@@ -53,3 +55,6 @@ with shown_to_user():  # only the question that is asked is computed
         explore_patches(model, texts, watched)
     else:
         explore_patterns(model, texts, watched, tokenized)
+
+
+show_attention(model_picker())

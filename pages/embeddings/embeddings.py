@@ -15,6 +15,7 @@ from pages.embeddings.widgets import choose
 from pages.embeddings.words import explore_words
 from pages.shared.models import model_picker
 from pages.shared.own_text import sentence_of_visit
+from pages.shared.panel import panel
 
 PARTS: dict[str, Callable[[str], None]] = {
     "input": explore_input,
@@ -27,9 +28,13 @@ PARTS: dict[str, Callable[[str], None]] = {
     "geometry": explore_geometry,
 }
 
-model = model_picker()
-sentence_of_visit(model)  # a link brings it, whatever part is open
 
-# Only the part that is looked at is computed.
-part = choose("panel", list(PARTS), st.pills, label_visibility="collapsed")
-PARTS[part](model)
+@panel
+def show_embeddings(model: str) -> None:
+    """Draws the part that is looked at, which alone is computed."""
+    sentence_of_visit(model)  # a link brings it, whatever part is open
+    part = choose("panel", list(PARTS), st.pills, label_visibility="collapsed")
+    PARTS[part](model)
+
+
+show_embeddings(model_picker())

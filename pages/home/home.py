@@ -5,24 +5,29 @@ import streamlit as st
 from bertviz_core.explorer import Explorer
 from pages.home.whole_model import draw_whole_model
 from pages.shared.answers import ask
-from pages.shared.errors import shown_to_user
 from pages.shared.language import t
 from pages.shared.models import default_model, model_picker
 from pages.shared.navigation import FIRST, ICONS
 from pages.shared.own_text import piece_in_focus, read_by, type_sentence
+from pages.shared.panel import panel
 
 CARDS_IN_ROW = 3
 
-model = model_picker()
-texts = type_sentence(model)
-if "mlm" not in ask(Explorer.info)(model).heads:
-    st.info(t("home.no_head", model=model, default=default_model()))
-if texts.text.strip():
-    read = read_by(model, texts)
-    with shown_to_user(stop=False):
+
+@panel
+def show_sentence(model: str) -> None:
+    """Draws the boxes of the sentence, and the whole model at work on it."""
+    texts = type_sentence(model)
+    if "mlm" not in ask(Explorer.info)(model).heads:
+        st.info(t("home.no_head", model=model, default=default_model()))
+    if texts.text.strip():
+        read = read_by(model, texts)
         draw_whole_model(model, texts, read, piece_in_focus(read))
-else:
-    st.info(t("app.no_text"), icon=":material/edit:")
+    else:
+        st.info(t("app.no_text"), icon=":material/edit:")
+
+
+show_sentence(model_picker())
 
 st.header(t("home.explore"), anchor=False)
 others = [name for name in ICONS if name != FIRST]

@@ -13,46 +13,53 @@ from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
 from pages.shared.models import model_picker
+from pages.shared.panel import panel
 
-model = model_picker()
 
-# Side by side, so that a laptop shows the text, its pieces and the picture at once.
-text_side, picture_side = st.columns(2, gap="medium")
-with text_side:
-    masked = edit_text(model)
-if not masked.text.strip():
-    picture_side.info(t("masked_word.empty"), icon=":material/edit:")
-    ask_without_text(model)
-    st.stop()
-if "mlm" not in ask(Explorer.info)(model).heads:
-    picture_side.info(t("masked_word.no_head", model=model), icon=":material/block:")
-    ask_without_text(model)
-    st.stop()
-
-with shown_to_user(offer=lambda: ask_without_text(model)):
+@panel
+def show_masked_word(model: str) -> None:
+    """Draws the text, its pieces and the picture, and the question asked further."""
+    # Side by side, so that a laptop shows all three at once.
+    text_side, picture_side = st.columns(2, gap="medium")
     with text_side:
-        tokenized, predictions = show_reading(model, masked.text), None
-    if tokenized is not None and len(tokenized.mask_positions):
-        predictions = ask(Explorer.predict_masks)(
-            model, masked.text, cut=tokenized.was_cut
-        )
+        masked = edit_text(model)
+    if not masked.text.strip():
+        picture_side.info(t("masked_word.empty"), icon=":material/edit:")
+        ask_without_text(model)
+        return
+    if "mlm" not in ask(Explorer.info)(model).heads:
+        said = t("masked_word.no_head", model=model)
+        picture_side.info(said, icon=":material/block:")
+        ask_without_text(model)
+        return
 
-if tokenized is None:
-    ask_without_text(model)
-    st.stop()
-if predictions is None:
-    is_unread = bool(masked.originals)  # a mask in what was cut off
-    why = "mask_unread" if is_unread else "no_mask"
-    picture_side.info(t(f"masked_word.{why}"), icon=":material/touch_app:")
-    ask_further(model, tokenized, None)
-    st.stop()
-if tokenized.num_tokens == len(tokenized.mask_positions) + 2:
-    picture_side.info(t("masked_word.only_masks"), icon=":material/info:")
+    with shown_to_user(offer=lambda: ask_without_text(model)):
+        with text_side:
+            tokenized, predictions = show_reading(model, masked.text), None
+        if tokenized is not None and len(tokenized.mask_positions):
+            predictions = ask(Explorer.predict_masks)(
+                model, masked.text, cut=tokenized.was_cut
+            )
 
-with picture_side, shown_to_user():
-    mask = choose_mask(predictions, ask(vocabulary)(model))
-    compare_with_hidden(model, masked, mask)
-    reading = {"model": model, "text": masked.text, "cut": tokenized.was_cut}
-    explore_choices(masked, mask, reading)
+    if tokenized is None:
+        ask_without_text(model)
+        return
+    if predictions is None:
+        is_unread = bool(masked.originals)  # a mask in what was cut off
+        why = "mask_unread" if is_unread else "no_mask"
+        picture_side.info(t(f"masked_word.{why}"), icon=":material/touch_app:")
+        ask_further(model, tokenized, None)
+        return
+    if tokenized.num_tokens == len(tokenized.mask_positions) + 2:
+        picture_side.info(t("masked_word.only_masks"), icon=":material/info:")
 
-ask_further(model, tokenized, mask)
+    with picture_side, shown_to_user():
+        mask = choose_mask(predictions, ask(vocabulary)(model))
+        compare_with_hidden(model, masked, mask)
+        reading = {"model": model, "text": masked.text, "cut": tokenized.was_cut}
+        explore_choices(masked, mask, reading)
+
+    ask_further(model, tokenized, mask)
+
+
+show_masked_word(model_picker())

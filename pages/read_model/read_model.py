@@ -12,6 +12,30 @@ from pages.shared.choices import choose_named
 from pages.shared.language import t
 from pages.shared.models import model_picker
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
+from pages.shared.panel import panel
+
+
+@panel
+def show_pass(model: str) -> None:
+    """Draws the sentence, its way through the model, and what is asked further."""
+    texts = type_sentence(model)
+    tokenized = read_by(model, texts)
+    token = choose_piece_in_focus(tokenized)
+    depth = choose_depth()
+    read_chapters(model, texts, tokenized, token, depth)
+
+    st.header(t("read_model.further_title"), anchor=False)
+    further = {  # only what is asked is computed
+        "orders": lambda: read_both_orders(model, texts),
+        "wrong": lambda: try_wrong_formulas(model, texts, tokenized, token),
+        "padding": lambda: see_padding(model, texts),
+        "sheet": lambda: offer_sheet(model),
+    }
+    asked = choose_named(
+        "read_model.panel", list(further), "panel", key="read_panel", widget=st.pills
+    )
+    further[asked]()
+
 
 model = model_picker()
 
@@ -20,21 +44,4 @@ keras_primer_told()
 
 st.header(t("read_model.pass_title"), anchor=False)
 st.markdown(t("read_model.pass_intro"))
-texts = type_sentence(model)
-tokenized = read_by(model, texts)
-token = choose_piece_in_focus(tokenized)
-depth = choose_depth()
-read_chapters(model, texts, tokenized, token, depth)
-
-st.header(t("read_model.further_title"), anchor=False)
-further = {  # only what is asked is computed
-    "orders": lambda: read_both_orders(model, texts),
-    "wrong": lambda: try_wrong_formulas(model, texts, tokenized, token),
-    "padding": lambda: see_padding(model, texts),
-    "sheet": lambda: offer_sheet(model),
-}
-further[
-    choose_named(
-        "read_model.panel", list(further), "panel", key="read_panel", widget=st.pills
-    )
-]()
+show_pass(model)

@@ -1,4 +1,4 @@
-"""A panel: a question below a page's pictures, and its answer."""
+"""A panel: a part of a page that is drawn by itself, such as a question's answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ P = ParamSpec("P")
 def panel(draw: Callable[P, None]) -> Callable[P, None]:
     """Makes a function a panel: it runs alone, and its errors end in a sentence.
 
-    A widget inside draws the panel anew and leaves the rest of the page alone.
+    A widget inside draws the panel anew and leaves the rest of the page alone. All that
+    a page says of its sentence is one, too: another text need not draw the links and
+    the choice of a model anew.
     """
 
     @st.fragment
