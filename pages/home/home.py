@@ -27,7 +27,8 @@ def show_sentence(model: str) -> None:
         st.info(t("app.no_text"), icon=":material/edit:")
 
 
-show_sentence(model_picker())
+model = model_picker()
+sentence = st.container()
 
 st.header(t("home.explore"), anchor=False)
 others = [name for name in ICONS if name != FIRST]
@@ -39,3 +40,7 @@ for row in range(0, len(others), CARDS_IN_ROW):
             icon = f":material/{ICONS[name]}:"
             st.page_link(script, label=t(f"app.page_{name}"), icon=icon)
             st.markdown(t(f"home.card_{name}"))
+
+# The last, as a text that cannot be read ends the run; the doors above stay.
+with sentence:
+    show_sentence(model)
