@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
@@ -27,6 +28,10 @@ def without_keras_in_the_way():
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_clean_problem_modules", lambda: None)
+        # Each AppTest would read the metadata of all installed packages, which takes
+        # longer than most pages; a server does so once, at its start.
+        discover = BidiComponentManager.discover_and_register_components.__name__
+        patch.setattr(BidiComponentManager, discover, lambda *_, **__: None)
         gc.freeze()
         yield
         gc.unfreeze()
