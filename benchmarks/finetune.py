@@ -40,10 +40,10 @@ from benchmarks.trainers import (
     texts_of,
 )
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
-from bertviz_core.finetune.batches import tokenize
-from bertviz_core.finetune.dataset import Examples
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.tokenizer_files import read_vocabulary
+from bertviz_core.training.finetune.batches import tokenize
+from bertviz_core.training.finetune.dataset import Examples
 
 BATCH_SIZE = 16
 NUM_TOKENS = 128  # of rows of one length

@@ -28,8 +28,8 @@ from benchmarks.table import Table
 from benchmarks.trainers import encoded_rows, in_a_process, on_tensorflow
 from bertviz_core.checkpoints.export import save_huggingface
 from bertviz_core.checkpoints.library import LoadedModel, open_model
-from bertviz_core.finetune.dataset import TrainingData
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune.dataset import TrainingData
+from bertviz_core.training.finetune.settings import FinetuneSettings
 
 TARGET_POINTS = 1.0
 
@@ -77,7 +77,7 @@ def _compare(
     settings: FinetuneSettings,
     options: argparse.Namespace,
 ) -> Table:
-    from bertviz_core.finetune.run import finetune
+    from bertviz_core.training.finetune.run import finetune
 
     ours, theirs = [], []
     for seed in range(1, options.seeds + 1):
@@ -125,7 +125,7 @@ def _trainer_accuracy(
         TrainingArguments,
     )
 
-    from bertviz_core.finetune.learner import copy_to_train
+    from bertviz_core.training.finetune.learner import copy_to_train
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "start"

@@ -31,13 +31,13 @@ from benchmarks.table import Table
 from benchmarks.trainers import on_tensorflow
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import table_store
-from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.request import SAMPLES, DataChoice, TableSource
-from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.request import SAMPLES, DataChoice, TableSource
+from bertviz_core.training.finetune.settings import LEVELS, FinetuneSettings
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
-    from bertviz_core.finetune.dataset import TrainingData
+    from bertviz_core.training.finetune.dataset import TrainingData
 
 _COLUMNS = ColumnChoice("message", "topic")
 _SAMPLE_SECONDS = 0.01
@@ -145,7 +145,7 @@ def _settings(loaded: LoadedModel, data: TrainingData, level: str) -> FinetuneSe
 def _estimate(model: str, num_rows: int) -> list[tuple[float, int]]:
     """Seconds and bytes of each level."""
     on_tensorflow()
-    from bertviz_core.finetune.estimate import MARGIN_BYTES, estimate_levels
+    from bertviz_core.training.finetune.estimate import MARGIN_BYTES, estimate_levels
 
     loaded, data = _opened(model, num_rows)
     found = estimate_levels(loaded, data, _settings(loaded, data, "full"))
@@ -161,8 +161,8 @@ def _estimate(model: str, num_rows: int) -> list[tuple[float, int]]:
 def _train(model: str, num_rows: int, level: str) -> tuple[float, int, int]:
     """Seconds, bytes at most beyond those before, and optimiser steps."""
     on_tensorflow()
-    from bertviz_core.finetune.run import finetune
-    from bertviz_core.finetune.settings import count_steps
+    from bertviz_core.training.finetune.run import finetune
+    from bertviz_core.training.finetune.settings import count_steps
 
     loaded, data = _opened(model, num_rows)
     settings = _settings(loaded, data, level)

@@ -20,8 +20,8 @@ from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
 from benchmarks.trainers import on_tensorflow
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.finetune.dataset import Examples, TrainingData
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune.dataset import Examples, TrainingData
+from bertviz_core.training.finetune.settings import FinetuneSettings
 
 NUM_ROWS = 1000
 NUM_CORES = 2
@@ -89,7 +89,7 @@ def sample_rows(num_rows: int) -> TrainingData:
 def _train(num_rows: int) -> tuple[float, int, int]:
     on_tensorflow()
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.run import finetune
+    from bertviz_core.training.finetune.run import finetune
 
     loaded, data = open_model(DEFAULT_MODEL), sample_rows(num_rows)
     began_at = time.perf_counter()

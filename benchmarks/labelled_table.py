@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.finetune.dataset import Examples, TrainingData
-from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.visitor_tables import table_path
+from bertviz_core.training.finetune.dataset import Examples, TrainingData
+from bertviz_core.training.finetune.request import SAMPLES
+from bertviz_core.training.finetune.visitor_tables import table_path
 
 SAMPLE = table_path(SAMPLES["en"])
 SAMPLE_ARGUMENTS = (str(SAMPLE), "--text-column", "message", "--label-column", "topic")

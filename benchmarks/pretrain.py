@@ -13,7 +13,6 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,14 +25,14 @@ from benchmarks.trainers import (
     on_tensorflow,
     speeds_in_turns,
 )
-from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import encode_sentences
-from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.settings import Phase, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
+from bertviz_core.training.pretrain.batches import Batches
+from bertviz_core.training.pretrain.corpus import encode_sentences
+from bertviz_core.training.pretrain.masking import TokenKinds
+from bertviz_core.training.pretrain.settings import BUNDLED, Phase, PretrainSettings
 
-SETTINGS = Path(__file__).parents[1] / "bertviz_core/pretrain/configs/bert-mini-en.json"
+SETTINGS = BUNDLED["bert-mini-en"]
 BATCH_TOKENS = 8192
 LENGTHS = (128, 512)  # tokens of a row
 STEPS = 4  # of a turn
@@ -156,7 +155,7 @@ def _making_rate(length: int, tokens_per_second: float) -> str:
 def waiting_rate(length: int) -> float:
     """Share of the time of a stretch of training that it waits for batches."""
     on_tensorflow()
-    from bertviz_core.pretrain.trainer import Trainer
+    from bertviz_core.training.pretrain.trainer import Trainer
 
     settings = settings_of(length)
     trainer = Trainer(settings, settings.model.vocab_size)
@@ -168,7 +167,7 @@ def waiting_rate(length: int) -> float:
 
 def _ours(turns: Turns, settings: PretrainSettings) -> None:
     on_tensorflow()
-    from bertviz_core.pretrain.trainer import Trainer
+    from bertviz_core.training.pretrain.trainer import Trainer
 
     trainer = Trainer(settings, settings.model.vocab_size)
     batches = batches_of(settings)

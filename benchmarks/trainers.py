@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import OtherWork, wait_until_quiet
-from bertviz_core.finetune.dataset import Examples
 from bertviz_core.quiet import import_keras
+from bertviz_core.training.finetune.dataset import Examples
 
 OURS, TRAINER, TRAINER_BF16 = "ours", "Trainer", "Trainer, bf16=True"
 NAMES = (OURS, TRAINER, TRAINER_BF16)
@@ -209,9 +209,9 @@ def _serve(train: Callable[..., None], args: tuple[Any, ...], pipe: Connection) 
 def _ours(turns: Turns, task: Task) -> None:
     on_tensorflow()
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.dataset import TrainingData
-    from bertviz_core.finetune.settings import FinetuneSettings
-    from bertviz_core.finetune.trainer import Trainer
+    from bertviz_core.training.finetune.dataset import TrainingData
+    from bertviz_core.training.finetune.settings import FinetuneSettings
+    from bertviz_core.training.finetune.trainer import Trainer
 
     loaded = open_model(str(task.folder))
     few = task.rows.select(np.arange(len(task.labels)))

@@ -20,8 +20,12 @@ from bertviz_core.command_texts import answer_text, open_explorer
 from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.commands import map_vocabulary
 from bertviz_core.experiments.word_commands import fill, sample, score
-from bertviz_core.finetune.commands import classify, fine_tune
-from bertviz_core.pretrain.commands import average_models, evaluate_mlm, pretrain
+from bertviz_core.training.finetune.commands import classify, fine_tune
+from bertviz_core.training.pretrain.commands import (
+    average_models,
+    evaluate_mlm,
+    pretrain,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from bertviz_core.analysis.wordlists import name_of_empty
 from bertviz_core.environment import precision
 from bertviz_core.errors import CheckpointError, TextError, require_characters
 from bertviz_core.interventions import Interventions
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
 
 # Four times those of BERT-large on 512 tokens; 1.6 GB.
@@ -52,9 +52,7 @@ class Explorer:
             self.num_forward_passes += 1
 
     @classmethod
-    def open(
-        cls, model_id: str, progress: Callable[[float, str], None] | None = None
-    ) -> Explorer:
+    def open(cls, model_id: str, progress: Progress | None = None) -> Explorer:
         """Loads a model.
 
         Args:

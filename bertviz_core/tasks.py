@@ -17,6 +17,8 @@ DOWNLOAD_RESOURCE, UPLOAD_RESOURCE = "download", "upload"
 PREDICT_RESOURCE = "predict"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+# Is told which share of the work is done, 0 to 1, and what is going on, in English.
+Progress = Callable[[float, str], None]
 
 
 def untold(fraction: float, message: str, so_far: Any = None) -> None:

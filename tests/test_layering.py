@@ -177,7 +177,7 @@ def rooms_of_the_core():
 
 def test_rooms_of_the_core_do_not_import_each_other():
     rooms = rooms_of_the_core()
-    assert len(rooms) > 8
+    assert len(rooms) > 7
     both_ways = {
         frozenset((one, other))
         for one, others in rooms.items()
@@ -186,4 +186,9 @@ def test_rooms_of_the_core_do_not_import_each_other():
     }
     assert not both_ways
     for room in ("analysis", "checkpoints", "figures", "model"):
-        assert not rooms[room] & {"finetune", "pretrain", "engine"}
+        assert not rooms[room] & {"training", "engine"}
+    tasks = {f"{CORE}.training.finetune", f"{CORE}.training.pretrain"}
+    for path in (ROOT / CORE / "training").rglob("*.py"):
+        of_others = {task for task in tasks if task.split(".")[-1] != path.parent.name}
+        called = {".".join(name.split(".")[:3]) for name in imports_of(path)}
+        assert not called & of_others, path

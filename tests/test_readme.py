@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviz_core.pretrain.settings import (
+from bertviz_core.training.pretrain.settings import (
     MAY_CHANGE,
     CorpusSettings,
     MaskingSettings,

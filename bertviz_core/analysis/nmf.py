@@ -5,11 +5,11 @@ NumPy in and out, float64. R rows, C columns, F factors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.tasks import Progress
 from bertviz_core.trace import FrozenArrays
 
 # Keeps a division by 0 away; small against any number that is worth showing.
@@ -50,7 +50,7 @@ def factorise(
     seed: int,
     num_iterations: int = 200,
     tolerance: float = 1e-5,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Factorisation:
     """Takes a matrix apart by multiplicative updates from a random start.
 

@@ -7,7 +7,7 @@ heads. Nothing is built before it, so a config of absurd sizes costs nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,12 @@ from bertviz_core.checkpoints.names import (
 from bertviz_core.checkpoints.stored import Checkpoint, Note, damaged, note
 from bertviz_core.errors import CheckpointError
 from bertviz_core.free_memory import free_memory
+from bertviz_core.tasks import Progress
 from bertviz_core.trace import LoadReport
 
 if TYPE_CHECKING:
     from bertviz_core.model.bert import Bert
 
-Progress = Callable[[float, str], None]
 
 # Numbers in one model, 4 bytes each in memory. BERT-large has 0.34e9.
 # The weights as they are read, and as they are packed for the processor.

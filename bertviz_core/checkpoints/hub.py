@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +32,7 @@ from bertviz_core.checkpoints.google import DATA_FILE
 from bertviz_core.checkpoints.hub_errors import hub_errors
 from bertviz_core.checkpoints.huggingface import INDEX_FILE, SINGLE_FILE
 from bertviz_core.errors import BertVizError, CheckpointError
-
-Progress = Callable[[float, str], None]
+from bertviz_core.tasks import Progress
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?", re.ASCII)
 _REVISION = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)

@@ -17,7 +17,6 @@ import contextlib
 import functools
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import CheckpointError
+from bertviz_core.tasks import Progress
 from bertviz_core.trace import LoadReport, ModelEntry, TrainedInputs
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 # Told how far a load or download is: one of `STEPS`, and the fraction 0..1 of that
 # step which is done. It may raise to cancel.
-Progress = Callable[[float, str], None]
 STEPS = ("download", "unpack", "read")
 
 _UPLOAD_ID = re.compile(r"upload:(?P<digest>[0-9a-f]{16,64})")

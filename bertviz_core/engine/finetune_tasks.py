@@ -11,14 +11,14 @@ from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS
 from bertviz_core.engine.training_tasks import RUNNING, leave_training
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import visitor_tables
-from bertviz_core.finetune.checks import DataCheck, DataRow
-from bertviz_core.finetune.columns import ColumnChoice, TableView
-from bertviz_core.finetune.estimate import TrainingEstimate
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.request import DataChoice, TableSource
-from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
+from bertviz_core.training.finetune import visitor_tables
+from bertviz_core.training.finetune.checks import DataCheck, DataRow
+from bertviz_core.training.finetune.columns import ColumnChoice, TableView
+from bertviz_core.training.finetune.estimate import TrainingEstimate
+from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import DataChoice, TableSource
+from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.visitor_files import RUN_PREFIX
 
 
@@ -32,7 +32,7 @@ def read_table(source: TableSource) -> TableView:
     Raises:
         DatasetError: it is gone, or no table; the sentence says where.
     """
-    from bertviz_core.finetune.columns import view_table
+    from bertviz_core.training.finetune.columns import view_table
 
     return view_table(table_store.table(source))
 
@@ -50,7 +50,7 @@ def check_data(explorer: Explorer, data: DataChoice) -> DataCheck:
         DatasetError: these columns cannot be trained on; the sentence says
             why and where.
     """
-    from bertviz_core.finetune import checks
+    from bertviz_core.training.finetune import checks
 
     positions = explorer.config.max_position_embeddings
     return checks.check_data(table_store.prepared(data), explorer.tokenizer, positions)
@@ -64,7 +64,7 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
         data: the rows.
         rows: row numbers of the file; one that was left out is passed over.
     """
-    from bertviz_core.finetune.checks import rows_of
+    from bertviz_core.training.finetune.checks import rows_of
 
     dataset = table_store.prepared(data).dataset
     places = {int(row): index for index, row in enumerate(dataset.rows)}
@@ -104,7 +104,7 @@ def estimate_training(
 ) -> TrainingEstimate:
     """Times two steps of each level; runs where trainings run."""
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.estimate import estimate_levels
+    from bertviz_core.training.finetune.estimate import estimate_levels
 
     prepared = table_store.prepared(data)
     # Not kept: this process has more use for the memory.
@@ -144,7 +144,7 @@ def report_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
     Raises:
         TrainingError: no such training, or it was removed.
     """
-    from bertviz_core.finetune.checks import rows_of
+    from bertviz_core.training.finetune.checks import rows_of
 
     data = run_store.run_data(run_id)
     return rows_of(data.test, data.labels, indices)

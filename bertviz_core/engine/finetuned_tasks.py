@@ -11,17 +11,17 @@ from bertviz_core.engine import memory, run_store
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import temperature
-from bertviz_core.finetune.after_training import (
+from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
+from bertviz_core.trace import FrozenArrays, Texts
+from bertviz_core.training.finetune import temperature
+from bertviz_core.training.finetune.after_training import (
     LayerComparison,
     NearTrainingRows,
     WeightChange,
 )
-from bertviz_core.finetune.request import SAMPLES, TableSource
-from bertviz_core.finetune.row_prediction import TablePredictions
-from bertviz_core.finetune.temperature import Temperature
-from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
-from bertviz_core.trace import FrozenArrays, Texts
+from bertviz_core.training.finetune.request import SAMPLES, TableSource
+from bertviz_core.training.finetune.row_prediction import TablePredictions
+from bertviz_core.training.finetune.temperature import Temperature
 from bertviz_core.visitor_files import RUN_PREFIX, own_run_folder, renew
 
 
@@ -51,7 +51,7 @@ def weight_change(run: str) -> WeightChange:
         CheckpointError: the model that it began with is gone.
         TrainingError: the run is gone, or has no model.
     """
-    from bertviz_core.finetune import after_training
+    from bertviz_core.training.finetune import after_training
 
     return memory.ANSWERS.get(
         ("weight_change", _model(run)),
@@ -97,7 +97,7 @@ def nearest_training_rows(
     progress: Progress = untold,
 ) -> NearTrainingRows:
     """Finds the training rows that look most alike to the classifier."""
-    from bertviz_core.finetune import after_training, row_prediction
+    from bertviz_core.training.finetune import after_training, row_prediction
 
     data = run_store.run_data(run)
     max_tokens = run_store.run_request(run).settings.max_tokens
@@ -117,7 +117,7 @@ def compare_layers(
     run: str, reading: str, progress: Progress = untold
 ) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
-    from bertviz_core.finetune import after_training
+    from bertviz_core.training.finetune import after_training
 
     request = run_store.run_request(run)
     return after_training.compare_layers(
@@ -137,7 +137,7 @@ def fit_temperature(run: str, progress: Progress = untold) -> Temperature:
     Raises:
         TrainingError: it has no model, or no validation rows.
     """
-    from bertviz_core.finetune import row_prediction
+    from bertviz_core.training.finetune import row_prediction
 
     part = run_store.run_data(run).validation
     if not len(part):
@@ -181,9 +181,9 @@ def predict_table(
     """
     if source.table in SAMPLES.values():
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
-    from bertviz_core.finetune import row_prediction
-    from bertviz_core.finetune.table import read_table
-    from bertviz_core.finetune.visitor_tables import table_path
+    from bertviz_core.training.finetune import row_prediction
+    from bertviz_core.training.finetune.table import read_table
+    from bertviz_core.training.finetune.visitor_tables import table_path
 
     path = table_path(source.table)
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from bertviz_core import visitor_files
 from bertviz_core.engine import table_store
-from bertviz_core.finetune import run_files
-from bertviz_core.finetune.dataset import TrainingData
-from bertviz_core.finetune.outcome import RunOutcome, outcome_of
-from bertviz_core.finetune.request import TrainingRequest
+from bertviz_core.training.finetune import run_files
+from bertviz_core.training.finetune.dataset import TrainingData
+from bertviz_core.training.finetune.outcome import RunOutcome, outcome_of
+from bertviz_core.training.finetune.request import TrainingRequest
 
 
 def run_request(run_id: str) -> TrainingRequest:

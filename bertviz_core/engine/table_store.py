@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from bertviz_core.engine.cache import BoundedCache
 from bertviz_core.errors import DatasetError, ValidationFileError
-from bertviz_core.finetune.request import DataChoice, TableSource
-from bertviz_core.finetune.split import PreparedData, prepare
-from bertviz_core.finetune.table import Table
-from bertviz_core.finetune.table import read_table as parse
-from bertviz_core.finetune.visitor_tables import table_path
+from bertviz_core.training.finetune.request import DataChoice, TableSource
+from bertviz_core.training.finetune.split import PreparedData, prepare
+from bertviz_core.training.finetune.table import Table
+from bertviz_core.training.finetune.table import read_table as parse
+from bertviz_core.training.finetune.visitor_tables import table_path
 
 # Cells of all tables that are kept, and as much again for the rows made of them.
 # A cell takes a pointer, and a string object unless it is empty or repeated.

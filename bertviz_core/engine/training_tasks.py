@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bertviz_core.engine import table_store
 from bertviz_core.engine.memory import give_memory_back
-from bertviz_core.finetune import run_files
 from bertviz_core.tasks import TRAIN_RESOURCE, task
+from bertviz_core.training.finetune import run_files
 from bertviz_core.training.run_folder import lock
 from bertviz_core.visitor_files import REQUEST, remove, run_folder
 
@@ -21,7 +21,7 @@ def train(run_id: str) -> None:
         BertVizError: the one that the run's folder tells.
     """
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.run import TrainingRun
+    from bertviz_core.training.finetune.run import TrainingRun
 
     folder = run_folder(run_id)
     alone = lock(folder / run_files.TRAINING)

@@ -19,9 +19,13 @@ from bertviz_core import visitor_files
 from bertviz_core.engine.jobs import Job, JobBoard
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError, TrainingError, reason_of
-from bertviz_core.finetune import run_files
-from bertviz_core.finetune.request import RESUMABLE, TrainingRequest, TrainingStatus
 from bertviz_core.tasks import TRAIN_RESOURCE
+from bertviz_core.training.finetune import run_files
+from bertviz_core.training.finetune.request import (
+    RESUMABLE,
+    TrainingRequest,
+    TrainingStatus,
+)
 from bertviz_core.training.run_folder import lock
 from bertviz_core.visitor_files import RUNS, TABLES, own_run_folder, run_folder
 

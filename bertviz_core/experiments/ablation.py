@@ -12,10 +12,9 @@ from bertviz_core.experiments.cause_results import (
     Prediction,
     Target,
 )
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 
 
 @task()

@@ -13,10 +13,10 @@ from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import slopes
 from bertviz_core.experiments.layer_results import Attribution
-from bertviz_core.experiments.masked_rows import Progress, Row, head_logits
+from bertviz_core.experiments.masked_rows import Row, head_logits
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, task
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task
 from bertviz_core.weights import as_numpy
 
 METHODS = (

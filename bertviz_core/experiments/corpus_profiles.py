@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add
 
@@ -15,7 +15,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import Sentence, bundled_sentences
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
 
 # Tokens of one pass. Attention of 1024 tokens in texts of 64 is 38 MB for BERT-base.
@@ -27,7 +27,7 @@ def corpus_profile(
     explorer: Explorer,
     language: str = "en",
     sentences: Sequence[Sentence] | None = None,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> CorpusProfile:
     """Measures heads on many texts; each row of each text counts alike.
 

@@ -13,7 +13,6 @@ from bertviz_core.analysis.logit_rows import (
     top_words,
 )
 from bertviz_core.experiments.masked_rows import (
-    Progress,
     Row,
     logits_at,
     piece_names,
@@ -21,7 +20,7 @@ from bertviz_core.experiments.masked_rows import (
 )
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
 
 # Rows of logits that are read at once; more only takes memory.

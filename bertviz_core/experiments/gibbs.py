@@ -23,9 +23,9 @@ from bertviz_core.experiments.chain_results import (
     GibbsSettings,
     GibbsState,
 )
-from bertviz_core.experiments.masked_rows import Progress, is_word_allowed
+from bertviz_core.experiments.masked_rows import is_word_allowed
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task, untold
+from bertviz_core.tasks import Progress, task, untold
 
 # About as often a chain shows its steps so far: more often than anybody looks.
 LOOK_SECONDS = 0.25

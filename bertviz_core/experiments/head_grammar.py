@@ -12,9 +12,8 @@ from bertviz_core.analysis.treebank import (
     read_treebank,
     word_tokens,
 )
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task, untold
+from bertviz_core.tasks import Progress, task, untold
 
 
 @task()

@@ -9,7 +9,6 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import log_softmax, top_words
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import (
-    Progress,
     Row,
     is_word_allowed,
     logits_at,
@@ -21,7 +20,7 @@ from bertviz_core.experiments.word_results import (
     PairFilling,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
 
 MODES = ("independent", "left_to_right", "most_confident_first")

@@ -13,9 +13,9 @@ from bertviz_core.analysis.logit_rows import (
     top_words,
 )
 from bertviz_core.experiments.layer_results import LogitLens
-from bertviz_core.experiments.masked_rows import Progress, piece_names
+from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 
 
 @task()

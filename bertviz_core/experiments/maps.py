@@ -11,8 +11,8 @@ from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.analysis.map_quality import MapQuality, map_quality
 from bertviz_core.experiments.embedding_results import DrawnMap
 from bertviz_core.experiments.map_results import NEIGHBOURHOODS
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.quiet import not_found
+from bertviz_core.tasks import Progress
 
 # The library begins each call with 250 slow steps, which are exaggerated in the first
 # stage, and tells the divergence only after a later one.

@@ -5,16 +5,15 @@ R is the number of rows (variants), T tokens, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bertviz_core.errors import require_positions
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import Progress
 from bertviz_core.trace import LOGITS, SPECIAL_TOKENS, TokenizedText
-
-Progress = Callable[[float, str], None]
 
 # Rows times tokens of one pass: 64 texts of 64 tokens. More only takes memory.
 TOKENS_A_PASS = 4096

@@ -13,11 +13,10 @@ import numpy as np
 from bertviz_core.experiments.ablation import switch_in_layers
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import slopes
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.neuron_results import NeuronEffects
 from bertviz_core.experiments.targets import ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, task
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task
 
 
 @task(GRADIENT_RESOURCE)

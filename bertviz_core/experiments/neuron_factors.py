@@ -5,7 +5,7 @@ T tokens, I intermediate size, F factors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from bertviz_core.analysis.nmf import factorise
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.step_results import NeuronFactors
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import Trace
 
 
@@ -27,7 +27,7 @@ def neuron_factors(
     layers: Sequence[int] | None = None,
     top_k: int = 10,
     num_iterations: int = 200,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> NeuronFactors:
     """Finds groups of neurons that fire together over a text.
 

@@ -89,7 +89,7 @@ def padding_costs(explorer: Explorer, language: str) -> dict[str, PaddingCost]:
         explorer: whose tokenizer is asked.
         language: of the sentences, "en" or "zh".
     """
-    from bertviz_core.pretrain.sequences import pack_rows
+    from bertviz_core.training.pretrain.sequences import pack_rows
 
     sentences = bundled_sentences(language)[:NUM_SENTENCES]
     lengths = [explorer.tokenize(s.text, s.pair).num_tokens for s in sentences]

@@ -7,10 +7,9 @@ import numpy as np
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.cause_results import PatchingMap, Target
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import LOGITS
 
 # A smaller difference between the texts, relative to a probability or to a logit

@@ -10,9 +10,8 @@ from bertviz_core.analysis.correlation import spearman
 from bertviz_core.experiments.attribution import AttributionSettings, attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import RandomWeightsCheck
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, task
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task
 from bertviz_core.weights import as_numpy
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from bertviz_core.analysis.layer_similarity import layer_similarities
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import Trace
 
 
@@ -18,7 +16,7 @@ from bertviz_core.trace import Trace
 def residual_stream(
     explorer: Explorer,
     trace: Trace,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> ResidualStream:
     """Measures the residual and both updates at every layer and token.
 

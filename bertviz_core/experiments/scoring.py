@@ -12,7 +12,6 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import log_softmax, ranks_of
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import (
-    Progress,
     Row,
     mask_position,
     word_logits,
@@ -23,7 +22,7 @@ from bertviz_core.experiments.word_results import (
     WordScore,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +20,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import DrawnMap, SentenceStates
 from bertviz_core.experiments.map_results import LayerFacts, SentenceMap
 from bertviz_core.experiments.maps import MIN_POINTS, draw_map
-from bertviz_core.tasks import task
-
-Progress = Callable[[float, str], None]
+from bertviz_core.tasks import Progress, task
 
 MOST_NEIGHBOURS = 10
 # Points whose neighbours are checked on a larger map; the answer says how many.

@@ -15,9 +15,8 @@ from bertviz_core.analysis.separation import group_separation
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
 from bertviz_core.experiments.map_results import MAX_SENTENCES
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
 
 READINGS = ("token", "cls", "mean")

@@ -11,9 +11,9 @@ from bertviz_core.analysis.sampling import rank_of, rank_order, softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.answer_results import Answers
 from bertviz_core.experiments.cause_results import Prediction, Target
-from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
+from bertviz_core.tasks import Progress
 from bertviz_core.trace import LOGITS, Arrays, TokenizedText
 
 NUM_TOP = 5

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.pretrain.masking import TokenKinds, choose_positions, hide
-from bertviz_core.pretrain.settings import MaskingSettings
 from bertviz_core.tasks import task
 from bertviz_core.trace import FrozenArrays, TokenizedText
+from bertviz_core.training.pretrain.masking import TokenKinds, choose_positions, hide
+from bertviz_core.training.pretrain.settings import MaskingSettings
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def objective_of(
     Source:
         Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.
     """
-    from bertviz_core.pretrain.objective import losses_of, total_loss
+    from bertviz_core.training.pretrain.objective import losses_of, total_loss
 
     explorer.require_head("mlm")
     read = explorer.tokenize(text, pair, cut=True)

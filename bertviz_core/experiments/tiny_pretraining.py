@@ -22,19 +22,19 @@ from bertviz_core.experiments.tiny_results import (
     TinyRun,
 )
 from bertviz_core.model.compiled import CompiledForward
-from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import EncodedCorpus, encode_sentences
-from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.settings import (
+from bertviz_core.sentence_splitting import split_sentences
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS, TokenizedText
+from bertviz_core.training.pretrain.batches import Batches
+from bertviz_core.training.pretrain.corpus import EncodedCorpus, encode_sentences
+from bertviz_core.training.pretrain.masking import TokenKinds
+from bertviz_core.training.pretrain.settings import (
     MaskingSettings,
     Phase,
     PretrainSettings,
     SequenceSettings,
 )
-from bertviz_core.pretrain.trainer import Trainer
-from bertviz_core.sentence_splitting import split_sentences
-from bertviz_core.tokenizer import BertTokenizer
-from bertviz_core.trace import SPECIAL_TOKENS, TokenizedText
+from bertviz_core.training.pretrain.trainer import Trainer
 from bertviz_core.training.schedule import OptimizerSettings
 
 _MAX_TOKENS = 16

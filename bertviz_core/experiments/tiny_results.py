@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # The command that does the same at full size, on a text of your own.
-COMMAND = r"""python -m bertviz_core pretrain \
-    --config bertviz_core/pretrain/configs/my-text.json \
+COMMAND = r"""python -m bertviz_core pretrain --config my-text \
     --corpus my_text.txt --out runs/mine"""
 
 MAX_TINY_CHARACTERS = 6000

@@ -84,7 +84,7 @@ def decoding_costs(
     """
     from keras import ops
 
-    from bertviz_core.pretrain.objective import gathered, losses_of
+    from bertviz_core.training.pretrain.objective import gathered, losses_of
 
     explorer.require_head("mlm")
     read = explorer.tokenize(text, pair, cut=True)
@@ -134,7 +134,7 @@ def remat_costs(
     import tensorflow as tf
 
     from bertviz_core.model.bert import Bert
-    from bertviz_core.pretrain.objective import PretrainingModel
+    from bertviz_core.training.pretrain.objective import PretrainingModel
 
     config = BertConfig(
         vocab_size=_WORDS,

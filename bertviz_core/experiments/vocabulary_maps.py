@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 
 import numpy as np
 
@@ -20,9 +19,7 @@ from bertviz_core.experiments.maps import draw_map
 from bertviz_core.experiments.sentence_maps import MOST_NEIGHBOURS, checked_rows
 from bertviz_core.experiments.word_vectors import WordVectors
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
-
-Progress = Callable[[float, str], None]
+from bertviz_core.tasks import Progress, task
 
 # Entries whose neighbours are checked: few for PCA, as the visitor waits; more for the
 # other methods, which take minutes anyway.

@@ -22,10 +22,10 @@ from bertviz_core.analysis.logit_rows import softmax_rows
 from bertviz_core.experiments.attention_parts import norm_weighted_attention
 from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.experiments.lens import read_layers
-from bertviz_core.experiments.masked_rows import Progress, logits_at
+from bertviz_core.experiments.masked_rows import logits_at
 from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron_here
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import FrozenArrays, TokenizedText, Trace
 
 MOST_SHOWN = 64  # tokens; of a longer text, those around the one in focus

@@ -9,7 +9,6 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import (
-    Progress,
     Row,
     all_word_logits,
     mask_position,
@@ -18,7 +17,7 @@ from bertviz_core.experiments.masked_rows import (
 from bertviz_core.experiments.scoring import word_rows
 from bertviz_core.experiments.word_results import WholeWords
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
 
 KINDS = ("characters", "pieces")

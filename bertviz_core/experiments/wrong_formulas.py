@@ -11,7 +11,7 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import softmax_rows, top_words
 from bertviz_core.config import BertConfig
 from bertviz_core.experiments.gelu_switch import OTHER, twin_of
-from bertviz_core.experiments.masked_rows import Progress, piece_names
+from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.read_model_results import FormulaEffect, HeldOut
 from bertviz_core.experiments.scoring import score_sentences
 from bertviz_core.experiments.step_results import CodePlace
@@ -19,7 +19,7 @@ from bertviz_core.experiments.step_table import describe
 from bertviz_core.experiments.word_results import SentenceScore
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import bundled_sentences
-from bertviz_core.tasks import task, untold
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import Trace
 
 NUM_SENTENCES = 100

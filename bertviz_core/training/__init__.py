@@ -1,5 +1,5 @@
-"""What fine-tuning and pre-training share, from settings to checkpoints.
+"""Training: `finetune` on a table, `pretrain` on text, and what both share.
 
-Knows nothing of either. `settings`, `schedule`, `checkpoint` and `run_folder` need
-NumPy alone; the others load Keras.
+The files here know nothing of either, from settings to checkpoints. `settings`,
+`schedule`, `checkpoint` and `run_folder` need NumPy alone; the others load Keras.
 """

@@ -29,7 +29,7 @@ from bertviz_core.figures.point_map import (
     points_id,
 )
 from bertviz_core.figures.value_map import value_map_figure
-from bertviz_core.finetune.notes import excerpt
+from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
 from pages.shared.choices import put_into_address, whole_number
 from pages.shared.code import Program

@@ -19,12 +19,12 @@ from bertviz_core.analysis.labelled_lines import (
 from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.columns import guess_columns
-from bertviz_core.finetune.notes import Note
-from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.table import Limits, Table, read_table
-from bertviz_core.finetune.table_encoding import find_encoding
-from bertviz_core.finetune.visitor_tables import table_path
+from bertviz_core.training.finetune.columns import guess_columns
+from bertviz_core.training.finetune.notes import Note
+from bertviz_core.training.finetune.request import SAMPLES
+from bertviz_core.training.finetune.table import Limits, Table, read_table
+from bertviz_core.training.finetune.table_encoding import find_encoding
+from bertviz_core.training.finetune.visitor_tables import table_path
 from pages.embeddings.widgets import choose_seed
 from pages.fine_tune.state import chosen_state
 from pages.fine_tune.widgets import show_notes

@@ -9,13 +9,13 @@ import streamlit as st
 
 from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.finetune.evaluation import (
+from bertviz_core.training.finetune.evaluation import (
     ClassificationReport,
     Comparison,
     RegressionReport,
 )
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.run_history import chosen_text
+from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.run_history import chosen_text
 from pages.fine_tune.widgets import interval_text
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t

@@ -27,9 +27,9 @@ from bertviz_core.figures.before_after import (
 )
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
-from bertviz_core.finetune.after_training import LayerComparison, WeightChange
-from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.trace import Texts
+from bertviz_core.training.finetune.after_training import LayerComparison, WeightChange
+from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.attention.difference import show_difference
 from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import begin_boxes, choose_panel, row_texts, type_texts

@@ -16,14 +16,14 @@ from bertviz_core.figures.evaluation_scores import (
     coverage_figure,
     intervals_figure,
 )
-from bertviz_core.finetune.evaluation import (
+from bertviz_core.training.finetune.evaluation import (
     NUM_BINS,
     ClassificationReport,
     coverage_at,
     evaluate_classes,
 )
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.temperature import with_temperature
+from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.temperature import with_temperature
 from pages.fine_tune.widgets import interval_text, is_of_another, share_text, show_rows
 from pages.shared.answers import ask, forget_models
 from pages.shared.choices import choose_linked, choose_named, choose_number

@@ -12,9 +12,13 @@ from bertviz_core.engine.finetune_tasks import training_outcome
 from bertviz_core.errors import BertVizError
 from bertviz_core.figures.finetune_progress import ProgressWords, runs_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.finetune.evaluation import ClassificationReport, Report, compare
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.request import TrainingStatus
+from bertviz_core.training.finetune.evaluation import (
+    ClassificationReport,
+    Report,
+    compare,
+)
+from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import TrainingStatus
 from pages.fine_tune.running import setting_value
 from pages.fine_tune.state import MAX_SEED, earlier_runs, note_run
 from pages.fine_tune.widgets import interval_text, share_text

@@ -12,11 +12,12 @@ import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import mend_table, report_rows, rows_to_mend
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.checks import DataRow, Finding
-from bertviz_core.finetune.evaluation import RegressionReport, Report
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.request import DataChoice, TableSource
-from bertviz_core.finetune.visitor_tables import (
+from bertviz_core.numbers import number_text
+from bertviz_core.training.finetune.checks import DataRow, Finding
+from bertviz_core.training.finetune.evaluation import RegressionReport, Report
+from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import DataChoice, TableSource
+from bertviz_core.training.finetune.visitor_tables import (
     PAGE_ROWS,
     Mending,
     RowPage,
@@ -24,7 +25,6 @@ from bertviz_core.finetune.visitor_tables import (
     table_path,
     tables_before,
 )
-from bertviz_core.numbers import number_text
 from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember
 from pages.fine_tune.table_files import table_name
 from pages.fine_tune.widgets import share_text, show_rows

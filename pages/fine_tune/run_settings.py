@@ -16,9 +16,9 @@ from bertviz_core.engine.finetune_tasks import estimate_training
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.checks import DataCheck
-from bertviz_core.finetune.estimate import TrainingEstimate
-from bertviz_core.finetune.settings import FinetuneSettings, count_steps
+from bertviz_core.training.finetune.checks import DataCheck
+from bertviz_core.training.finetune.estimate import TrainingEstimate
+from bertviz_core.training.finetune.settings import FinetuneSettings, count_steps
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.widgets import duration, memory
 from pages.shared.answers import ask

@@ -15,8 +15,8 @@ from bertviz_core.figures.finetune_progress import (
     metric_figure,
     schedule_figure,
 )
-from bertviz_core.finetune.request import TrainingStatus
-from bertviz_core.finetune.settings import (
+from bertviz_core.training.finetune.request import TrainingStatus
+from bertviz_core.training.finetune.settings import (
     FinetuneSettings,
     count_steps,
     learning_rates,

@@ -21,18 +21,22 @@ import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import check_data, read_table
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.checks import DataCheck
-from bertviz_core.finetune.columns import ColumnChoice, TableView, kind_of_column
-from bertviz_core.finetune.request import (
+from bertviz_core.training.finetune.checks import DataCheck
+from bertviz_core.training.finetune.columns import (
+    ColumnChoice,
+    TableView,
+    kind_of_column,
+)
+from bertviz_core.training.finetune.request import (
     DataChoice,
     TableSource,
     TrainingRequest,
     TrainingStatus,
 )
-from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
-from bertviz_core.finetune.split import REMEDIES
-from bertviz_core.finetune.table import SEPARATORS
-from bertviz_core.finetune.table_encoding import ENCODINGS
+from bertviz_core.training.finetune.settings import LEVELS, FinetuneSettings
+from bertviz_core.training.finetune.split import REMEDIES
+from bertviz_core.training.finetune.table import SEPARATORS
+from bertviz_core.training.finetune.table_encoding import ENCODINGS
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, put_into_address
 from pages.shared.engine import client

@@ -16,10 +16,10 @@ from bertviz_core.figures.finetune_data import (
     lengths_figure,
     numbers_figure,
 )
-from bertviz_core.finetune.checks import MUCH_CUT, DataCheck, Finding
-from bertviz_core.finetune.request import DataChoice
-from bertviz_core.finetune.split import REMEDIES
-from bertviz_core.finetune.visitor_tables import PAGE_ROWS
+from bertviz_core.training.finetune.checks import MUCH_CUT, DataCheck, Finding
+from bertviz_core.training.finetune.request import DataChoice
+from bertviz_core.training.finetune.split import REMEDIES
+from bertviz_core.training.finetune.visitor_tables import PAGE_ROWS
 from pages.fine_tune.mend_rows import show_mending
 from pages.fine_tune.run_settings import (
     SHORTEST,

@@ -11,11 +11,15 @@ import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import read_table
 from bertviz_core.errors import BertVizError, ValidationFileError
-from bertviz_core.finetune.checks import DataCheck
-from bertviz_core.finetune.columns import ColumnChoice, TableView, kind_of_column
-from bertviz_core.finetune.notes import Note
-from bertviz_core.finetune.request import SAMPLES, TableSource
-from bertviz_core.finetune.visitor_tables import forget_table
+from bertviz_core.training.finetune.checks import DataCheck
+from bertviz_core.training.finetune.columns import (
+    ColumnChoice,
+    TableView,
+    kind_of_column,
+)
+from bertviz_core.training.finetune.notes import Note
+from bertviz_core.training.finetune.request import SAMPLES, TableSource
+from bertviz_core.training.finetune.visitor_tables import forget_table
 from pages.fine_tune.mend_rows import show_mending
 from pages.fine_tune.state import (
     FineTuneState,

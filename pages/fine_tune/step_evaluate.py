@@ -14,12 +14,12 @@ from bertviz_core.figures.evaluation_numbers import (
     predicted_figure,
     residuals_figure,
 )
-from bertviz_core.finetune.evaluation import (
+from bertviz_core.training.finetune.evaluation import (
     ClassificationReport,
     RegressionReport,
     num_texts,
 )
-from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.fine_tune.baseline_scores import show_baselines, show_number_baselines
 from pages.fine_tune.class_scores import (
     show_calibration,

@@ -10,8 +10,8 @@ import streamlit as st
 
 from bertviz_core.engine.model_tasks import add_upload
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.request import TrainingStatus
 from bertviz_core.trace import ModelEntry
+from bertviz_core.training.finetune.request import TrainingStatus
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.widgets import lease
 from pages.shared.answers import forget_lists

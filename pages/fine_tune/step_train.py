@@ -9,10 +9,15 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.checks import DataCheck
-from bertviz_core.finetune.estimate import TrainingEstimate
-from bertviz_core.finetune.request import TrainingRequest
-from bertviz_core.finetune.settings import DECAYS, LEVELS, PRECISIONS, FinetuneSettings
+from bertviz_core.training.finetune.checks import DataCheck
+from bertviz_core.training.finetune.estimate import TrainingEstimate
+from bertviz_core.training.finetune.request import TrainingRequest
+from bertviz_core.training.finetune.settings import (
+    DECAYS,
+    LEVELS,
+    PRECISIONS,
+    FinetuneSettings,
+)
 from pages.fine_tune.run_settings import (
     FIRST_LEVEL,
     ask_estimate,

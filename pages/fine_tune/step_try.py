@@ -19,13 +19,17 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.finetune.after_training import NearTrainingRows
-from bertviz_core.finetune.columns import TableView
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.request import TableSource
-from bertviz_core.finetune.row_prediction import ReadText, TablePredictions, read_text
-from bertviz_core.finetune.visitor_tables import forget_table
 from bertviz_core.trace import ModelInfo, Texts
+from bertviz_core.training.finetune.after_training import NearTrainingRows
+from bertviz_core.training.finetune.columns import TableView
+from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import TableSource
+from bertviz_core.training.finetune.row_prediction import (
+    ReadText,
+    TablePredictions,
+    read_text,
+)
+from bertviz_core.training.finetune.visitor_tables import forget_table
 from pages.fine_tune.running import share
 from pages.fine_tune.state import STEP, FineTuneState
 from pages.fine_tune.table_files import show_layout, upload_table

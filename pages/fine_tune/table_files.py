@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.columns import TableView
-from bertviz_core.finetune.request import SAMPLES, TableSource
-from bertviz_core.finetune.table import DEFAULT_LIMITS, SEPARATORS
-from bertviz_core.finetune.table_encoding import ENCODINGS
-from bertviz_core.finetune.visitor_tables import keep_table
+from bertviz_core.training.finetune.columns import TableView
+from bertviz_core.training.finetune.request import SAMPLES, TableSource
+from bertviz_core.training.finetune.table import DEFAULT_LIMITS, SEPARATORS
+from bertviz_core.training.finetune.table_encoding import ENCODINGS
+from bertviz_core.training.finetune.visitor_tables import keep_table
 from pages.fine_tune.state import HEADERS, FineTuneState, layout_of, source_of
 from pages.fine_tune.widgets import draw_field, show_notes, show_warnings
 from pages.shared.errors import shown_to_user

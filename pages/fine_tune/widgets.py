@@ -9,11 +9,11 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import report_rows
-from bertviz_core.finetune.evaluation import RegressionReport, Report
-from bertviz_core.finetune.notes import Note
-from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.numbers import number_text
 from bertviz_core.trace import Texts
+from bertviz_core.training.finetune.evaluation import RegressionReport, Report
+from bertviz_core.training.finetune.notes import Note
+from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.visitor_files import lease_seconds
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked

@@ -7,16 +7,16 @@ import numpy as np
 from bertviz_core import visitor_files
 from bertviz_core.engine import JobStatus, finetune_tasks, table_store
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import checks, run_files
-from bertviz_core.finetune.columns import view_table
-from bertviz_core.finetune.estimate import (
+from bertviz_core.trace import ModelEntry
+from bertviz_core.training.finetune import checks, run_files
+from bertviz_core.training.finetune.columns import view_table
+from bertviz_core.training.finetune.estimate import (
     LevelEstimate,
     RunEstimate,
     TrainingEstimate,
 )
-from bertviz_core.finetune.notes import note
-from bertviz_core.finetune.request import RESUMABLE, TrainingStatus
-from bertviz_core.trace import ModelEntry
+from bertviz_core.training.finetune.notes import note
+from bertviz_core.training.finetune.request import RESUMABLE, TrainingStatus
 from tests.app.fake_client import CONFIG, UNK, FakeClient, FakeTrainings
 
 RUN = "0123456789abcdef" * 2

@@ -10,35 +10,35 @@ from bertviz_core.engine import JobStatus
 from bertviz_core.engine.finetuned_tasks import HeadChange
 from bertviz_core.errors import TrainingError
 from bertviz_core.experiments.layer_results import Attribution
-from bertviz_core.finetune.after_training import (
+from bertviz_core.trace import ModelEntry
+from bertviz_core.training.finetune.after_training import (
     LayerComparison,
     NearTrainingRows,
     WeightChange,
 )
-from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.checks import DataRow
-from bertviz_core.finetune.columns import ColumnChoice, view_table
-from bertviz_core.finetune.evaluation import (
+from bertviz_core.training.finetune.baselines import Baseline
+from bertviz_core.training.finetune.checks import DataRow
+from bertviz_core.training.finetune.columns import ColumnChoice, view_table
+from bertviz_core.training.finetune.evaluation import (
     compare,
     evaluate_classes,
     evaluate_numbers,
 )
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.request import (
+from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import (
     SAMPLES,
     DataChoice,
     TableSource,
     TrainingRequest,
     TrainingStatus,
 )
-from bertviz_core.finetune.row_prediction import (
+from bertviz_core.training.finetune.row_prediction import (
     PredictedRow,
     ReadText,
     TablePredictions,
 )
-from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.table import read_table
-from bertviz_core.trace import ModelEntry
+from bertviz_core.training.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune.table import read_table
 from tests.app.fake_client import CONFIG, FakeClient, FakeTrainings
 
 RUN = "ab" * 16

@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.labelled_lines import read_lines, split_pair
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.visitor_tables import (
+from bertviz_core.training.finetune.request import SAMPLES
+from bertviz_core.training.finetune.table import read_table
+from bertviz_core.training.finetune.visitor_tables import (
     forget_table,
     keep_table,
     table_path,

@@ -14,19 +14,23 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
-from bertviz_core.finetune import visitor_tables
-from bertviz_core.finetune.checks import DataRow
-from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.notes import note
-from bertviz_core.finetune.request import (
+from bertviz_core.training.finetune import visitor_tables
+from bertviz_core.training.finetune.checks import DataRow
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.notes import note
+from bertviz_core.training.finetune.request import (
     SAMPLES,
     DataChoice,
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.finetune.settings import FinetuneSettings, learning_rates
-from bertviz_core.finetune.table import DEFAULT_LIMITS, Limits
-from bertviz_core.finetune.visitor_tables import Mending, keep_table, table_path
+from bertviz_core.training.finetune.settings import FinetuneSettings, learning_rates
+from bertviz_core.training.finetune.table import DEFAULT_LIMITS, Limits
+from bertviz_core.training.finetune.visitor_tables import (
+    Mending,
+    keep_table,
+    table_path,
+)
 from bertviz_core.visitor_files import (
     TABLES,
     place_of,

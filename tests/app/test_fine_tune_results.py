@@ -9,13 +9,13 @@ import pytest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import TrainingError
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.checks import DataRow
-from bertviz_core.finetune.evaluation import compare, evaluate_classes
-from bertviz_core.finetune.request import TableSource
-from bertviz_core.finetune.temperature import Temperature, with_temperature
-from bertviz_core.finetune.visitor_tables import Mending
 from bertviz_core.trace import TrainedInputs
+from bertviz_core.training.finetune.baselines import Baseline
+from bertviz_core.training.finetune.checks import DataRow
+from bertviz_core.training.finetune.evaluation import compare, evaluate_classes
+from bertviz_core.training.finetune.request import TableSource
+from bertviz_core.training.finetune.temperature import Temperature, with_temperature
+from bertviz_core.training.finetune.visitor_tables import Mending
 from pages.attention import difference
 from pages.fine_tune import mend_rows
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS

@@ -17,8 +17,8 @@ from streamlit.web.server.starlette.starlette_app_utils import (
 )
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.finetune import visitor_tables
-from bertviz_core.finetune.table import Limits
+from bertviz_core.training.finetune import visitor_tables
+from bertviz_core.training.finetune.table import Limits
 from pages.shared import engine, uploads
 from tests.app.fake_fine_tune import FineTuneClient
 

@@ -5,8 +5,8 @@ import functools
 
 import numpy as np
 
-from bertviz_core.finetune.dataset import Dataset, Examples, TrainingData
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune.dataset import Dataset, Examples, TrainingData
+from bertviz_core.training.finetune.settings import FinetuneSettings
 from tests.core.random_models import CONFIG, VOCABULARY, explorer_of, random_model
 
 NAMES = ("cats", "mats", "rest")

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import encode_sentences
-from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.settings import CorpusSettings, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
 from bertviz_core.training.checkpoint import read_latest
+from bertviz_core.training.pretrain.batches import Batches
+from bertviz_core.training.pretrain.corpus import encode_sentences
+from bertviz_core.training.pretrain.masking import TokenKinds
+from bertviz_core.training.pretrain.settings import CorpusSettings, PretrainSettings
 
 # Each noun is always followed by a verb of its own: something to learn.
 NOUNS = ("cat", "dog", "bird", "fish", "horse")

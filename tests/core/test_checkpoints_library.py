@@ -21,7 +21,7 @@ from bertviz_core.checkpoints.library import (
 )
 from bertviz_core.errors import CheckpointError, StorageError
 from bertviz_core.experiments.stored_maps import find_map
-from bertviz_core.finetune.visitor_tables import keep_table
+from bertviz_core.training.finetune.visitor_tables import keep_table
 from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from bertviz_core.cli import main
-from bertviz_core.finetune.command_data import text_column
-from bertviz_core.finetune.row_prediction import predict_rows, read_text
-from bertviz_core.finetune.table import read_table
 from bertviz_core.trace import TrainedInputs
+from bertviz_core.training.finetune.command_data import text_column
+from bertviz_core.training.finetune.row_prediction import predict_rows, read_text
+from bertviz_core.training.finetune.table import read_table
 from tests.core.finetune_samples import tiny_loaded
 
 OPEN_MODEL = "bertviz_core.checkpoints.library.open_model"

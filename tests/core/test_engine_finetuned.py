@@ -9,19 +9,19 @@ import pytest
 from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.engine import finetuned_tasks as tasks
 from bertviz_core.engine import memory, run_store, table_store
-from bertviz_core.finetune import visitor_tables
-from bertviz_core.finetune.after_training import row_vectors
-from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.command_data import training_rows
-from bertviz_core.finetune.dataset import DataOrigin
-from bertviz_core.finetune.recipe import options_of
-from bertviz_core.finetune.request import (
+from bertviz_core.training.finetune import visitor_tables
+from bertviz_core.training.finetune.after_training import row_vectors
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.command_data import training_rows
+from bertviz_core.training.finetune.dataset import DataOrigin
+from bertviz_core.training.finetune.recipe import options_of
+from bertviz_core.training.finetune.request import (
     SAMPLES,
     DataChoice,
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.training.settings import build
 from tests.core.finetune_samples import NAMES, number_data, random_data
 

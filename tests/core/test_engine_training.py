@@ -23,12 +23,16 @@ from bertviz_core.engine.model_tasks import add_upload, forward_count
 from bertviz_core.engine.worker_specs import TRAIN_RESOURCE
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import run_files
-from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
-from bertviz_core.finetune.run import weights_hash
-from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.visitor_tables import forget_table, keep_table
 from bertviz_core.trace import Texts, Trace
+from bertviz_core.training.finetune import run_files
+from bertviz_core.training.finetune.request import (
+    DataChoice,
+    TableSource,
+    TrainingRequest,
+)
+from bertviz_core.training.finetune.run import weights_hash
+from bertviz_core.training.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune.visitor_tables import forget_table, keep_table
 from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended, wait_until

@@ -20,9 +20,13 @@ from bertviz_core.engine.worker_specs import (
     reading_spec,
     training_spec,
 )
-from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.free_memory import SHARE_VARIABLE, free_memory
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.request import (
+    DataChoice,
+    TableSource,
+    TrainingRequest,
+)
 from bertviz_core.visitor_files import run_folder
 from tests.core import engine_fake_tasks as tasks
 from tests.core import engine_fake_trainings

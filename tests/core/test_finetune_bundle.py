@@ -32,7 +32,10 @@ from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.bundle import (
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import TrainedInputs
+from bertviz_core.training import checkpoint, events
+from bertviz_core.training.finetune.bundle import (
     CARDS,
     model_card,
     notice,
@@ -40,13 +43,10 @@ from bertviz_core.finetune.bundle import (
     write_bundle,
     write_predictions,
 )
-from bertviz_core.finetune.recipe import base_name
-from bertviz_core.finetune.row_prediction import read_text
-from bertviz_core.finetune.run import finetune
-from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.tokenizer import BertTokenizer
-from bertviz_core.trace import TrainedInputs
-from bertviz_core.training import checkpoint, events
+from bertviz_core.training.finetune.recipe import base_name
+from bertviz_core.training.finetune.row_prediction import read_text
+from bertviz_core.training.finetune.run import finetune
+from bertviz_core.training.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import (
     NAMES,
     number_data,

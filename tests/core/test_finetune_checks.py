@@ -10,8 +10,10 @@ import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import checks, split
-from bertviz_core.finetune.checks import (
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
+from bertviz_core.training.finetune import checks, split
+from bertviz_core.training.finetune.checks import (
     MAX_ROWS,
     LengthCounts,
     Lengths,
@@ -27,24 +29,22 @@ from bertviz_core.finetune.checks import (
     measure_lengths,
     rows_of,
 )
-from bertviz_core.finetune.columns import (
+from bertviz_core.training.finetune.columns import (
     PREVIEW_CHARS,
     ColumnChoice,
     guess_columns,
     view_table,
 )
-from bertviz_core.finetune.dataset import make_dataset
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.request import (
+from bertviz_core.training.finetune.dataset import make_dataset
+from bertviz_core.training.finetune.notes import in_english
+from bertviz_core.training.finetune.request import (
     DataChoice,
     FinetuneSettings,
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.finetune.split import prepare
-from bertviz_core.finetune.table import Limits, read_table
-from bertviz_core.tokenizer import BertTokenizer
-from bertviz_core.trace import SPECIAL_TOKENS
+from bertviz_core.training.finetune.split import prepare
+from bertviz_core.training.finetune.table import Limits, read_table
 from tests.core.finetune_samples import dataset_of, number_data, random_data
 
 ROOT = Path(__file__).parents[2]

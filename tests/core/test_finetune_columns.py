@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.columns import (
+from bertviz_core.numbers import number_text, parse_number
+from bertviz_core.training.finetune.columns import (
     ColumnChoice,
     guess_columns,
     guess_kind,
     kind_of_column,
     profile_columns,
 )
-from bertviz_core.finetune.dataset import make_dataset
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.table import read_table
-from bertviz_core.numbers import number_text, parse_number
+from bertviz_core.training.finetune.dataset import make_dataset
+from bertviz_core.training.finetune.notes import in_english
+from bertviz_core.training.finetune.table import read_table
 
 NAMED = ColumnChoice("text", "label")
 

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.finetune import run
-from bertviz_core.finetune.command_data import training_rows
-from bertviz_core.finetune.dataset import DataOrigin
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.recipe import options_of, read_recipe
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune import run
+from bertviz_core.training.finetune.command_data import training_rows
+from bertviz_core.training.finetune.dataset import DataOrigin
+from bertviz_core.training.finetune.notes import in_english
+from bertviz_core.training.finetune.recipe import options_of, read_recipe
+from bertviz_core.training.finetune.settings import FinetuneSettings
 
 pytestmark = pytest.mark.tensorflow
 

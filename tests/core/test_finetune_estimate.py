@@ -11,19 +11,19 @@ import pytest
 
 from bertviz_core import visitor_files
 from bertviz_core.errors import StorageError, TrainingError
-from bertviz_core.finetune import baselines, batches, estimate
-from bertviz_core.finetune.estimate import (
+from bertviz_core.free_memory import free_memory
+from bertviz_core.training import checkpoint
+from bertviz_core.training.finetune import baselines, batches, estimate
+from bertviz_core.training.finetune.estimate import (
     PATIENCE_SECONDS,
     RunEstimate,
     estimate_levels,
     memory_before,
     of_level,
 )
-from bertviz_core.finetune.learner import Learner, num_learning
-from bertviz_core.finetune.run import finetune
-from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.free_memory import free_memory
-from bertviz_core.training import checkpoint
+from bertviz_core.training.finetune.learner import Learner, num_learning
+from bertviz_core.training.finetune.run import finetune
+from bertviz_core.training.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import (
     SETTINGS,
     random_data,

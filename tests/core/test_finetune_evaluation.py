@@ -15,10 +15,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 
 from bertviz_core.analysis.attention_change import head_change
-from bertviz_core.finetune import baselines
-from bertviz_core.finetune.baselines import count_words, simplest
-from bertviz_core.finetune.dataset import Examples, TrainingData
-from bertviz_core.finetune.evaluation import (
+from bertviz_core.training.finetune import baselines
+from bertviz_core.training.finetune.baselines import count_words, simplest
+from bertviz_core.training.finetune.dataset import Examples, TrainingData
+from bertviz_core.training.finetune.evaluation import (
     calibrate,
     compare_errors,
     compare_macro_f1,
@@ -32,7 +32,7 @@ from bertviz_core.finetune.evaluation import (
     r_squared,
     wilson_interval,
 )
-from bertviz_core.finetune.row_prediction import PredictedTable
+from bertviz_core.training.finetune.row_prediction import PredictedTable
 from tests.core.finetune_samples import number_data, random_data
 
 LABELS = ("ham", "spam", "news", "never")

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from bertviz_core.finetune import run_history
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.training.events import TrainingEvent
+from bertviz_core.training.finetune import run_history
+from bertviz_core.training.finetune.notes import in_english
+from bertviz_core.training.finetune.run_history import RunHistory
 
 
 def step(number, loss, rate=0.5, num_steps=40, epoch=1):

@@ -9,10 +9,10 @@ from bertviz_core import visitor_files
 from bertviz_core.engine import table_store
 from bertviz_core.engine.finetune_tasks import mend_table, rows_to_mend
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.request import TableSource
-from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.visitor_tables import (
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.request import TableSource
+from bertviz_core.training.finetune.table import read_table
+from bertviz_core.training.finetune.visitor_tables import (
     MAX_UNDO,
     PAGE_ROWS,
     Mending,

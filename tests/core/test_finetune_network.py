@@ -11,12 +11,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bertviz_core.finetune import trainer
-from bertviz_core.finetune.batches import RowInputs, TokenRows, tokenize, used_words
-from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.model.encoder import EncoderBlock
+from bertviz_core.training.finetune import trainer
+from bertviz_core.training.finetune.batches import (
+    RowInputs,
+    TokenRows,
+    tokenize,
+    used_words,
+)
+from bertviz_core.training.finetune.learner import Learner
+from bertviz_core.training.finetune.settings import FinetuneSettings
+from bertviz_core.training.finetune.trainer import Trainer
 from bertviz_core.training.optimizer import build_without_decay
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 from tests.core.random_models import PRE_NORM, explorer_of, random_model

@@ -8,10 +8,10 @@ import pytest
 from scipy.special import softmax
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import trainer
-from bertviz_core.finetune.run import finetune
-from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.training import precision
+from bertviz_core.training.finetune import trainer
+from bertviz_core.training.finetune.run import finetune
+from bertviz_core.training.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import number_data, random_data, shared_loaded
 
 pytestmark = pytest.mark.tensorflow

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.batches import epoch_order, tokenize
-from bertviz_core.finetune.settings import FinetuneSettings, count_steps, learning_rates
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.finetune.batches import epoch_order, tokenize
+from bertviz_core.training.finetune.settings import (
+    FinetuneSettings,
+    count_steps,
+    learning_rates,
+)
 from tests.core.finetune_samples import random_examples
 from tests.core.random_models import VOCABULARY
 

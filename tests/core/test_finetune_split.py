@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.split import (
+from bertviz_core.training.finetune.notes import in_english
+from bertviz_core.training.finetune.split import (
     MIN_VALIDATION,
     imbalance,
     oversample,

@@ -18,13 +18,13 @@ import pytest
 from pyarrow import parquet
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune import other_tables
-from bertviz_core.finetune.checks import check_dataset
-from bertviz_core.finetune.columns import guess_columns
-from bertviz_core.finetune.dataset import make_dataset
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.split import split_dataset
-from bertviz_core.finetune.table import Limits, read_table
+from bertviz_core.training.finetune import other_tables
+from bertviz_core.training.finetune.checks import check_dataset
+from bertviz_core.training.finetune.columns import guess_columns
+from bertviz_core.training.finetune.dataset import make_dataset
+from bertviz_core.training.finetune.notes import in_english
+from bertviz_core.training.finetune.split import split_dataset
+from bertviz_core.training.finetune.table import Limits, read_table
 
 ROWS = [
     ("the lamp is broken", "fault"),

@@ -9,12 +9,12 @@ import pytest
 from scipy.special import softmax
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import batches, learner
-from bertviz_core.finetune.batches import in_batches, tokenize
-from bertviz_core.finetune.evaluation import EpochPoint
-from bertviz_core.finetune.learner import Learner, class_weights
-from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.model.compiled import CompiledForward
+from bertviz_core.training.finetune import batches, learner
+from bertviz_core.training.finetune.batches import in_batches, tokenize
+from bertviz_core.training.finetune.evaluation import EpochPoint
+from bertviz_core.training.finetune.learner import Learner, class_weights
+from bertviz_core.training.finetune.trainer import Trainer
 from tests.core.finetune_samples import (
     SETTINGS,
     number_data,
@@ -147,7 +147,7 @@ def test_what_the_best_epoch_said_is_what_the_network_says(head_run):
 def test_the_head_learns_the_same_with_and_without_kept_outputs(monkeypatch):
     # Kept outputs have no length to sort by, so that the batches would differ.
     monkeypatch.setattr(
-        "bertviz_core.finetune.trainer.epoch_order",
+        "bertviz_core.training.finetune.trainer.epoch_order",
         lambda lengths, size, *_: in_batches(np.arange(len(lengths)), size),
     )
     one = answers_of(trained(HEAD).run())
@@ -474,5 +474,5 @@ def scored(monkeypatch, *scores):
     """The validation rows say this after each epoch."""
     given = iter(scores)
     monkeypatch.setattr(
-        "bertviz_core.finetune.trainer.metric_of", lambda *_: next(given)
+        "bertviz_core.training.finetune.trainer.metric_of", lambda *_: next(given)
     )

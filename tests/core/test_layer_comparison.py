@@ -7,8 +7,8 @@ import pytest
 
 from bertviz_core.analysis.geometry import are_alike
 from bertviz_core.analysis.separation import group_separation
-from bertviz_core.finetune import after_training
-from bertviz_core.finetune.after_training import (
+from bertviz_core.training.finetune import after_training
+from bertviz_core.training.finetune.after_training import (
     PARTS,
     compare_layers,
     layer_states,
@@ -16,7 +16,7 @@ from bertviz_core.finetune.after_training import (
     probe_numbers,
     weight_change,
 )
-from bertviz_core.finetune.row_prediction import token_rows
+from bertviz_core.training.finetune.row_prediction import token_rows
 from bertviz_core.weights import as_numpy
 from tests.core.finetune_samples import NAMES, number_data, random_data
 from tests.core.random_models import CONFIG, PRE_NORM, agree, random_model

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain import corpus as corpora
-from bertviz_core.pretrain.batches import Batches, assemble, sentence_weights
-from bertviz_core.pretrain.masking import (
+from bertviz_core.trace import SPECIAL_TOKENS
+from bertviz_core.training.pretrain import corpus as corpora
+from bertviz_core.training.pretrain.batches import Batches, assemble, sentence_weights
+from bertviz_core.training.pretrain.masking import (
     SPAN_SHARES,
     TokenKinds,
     choose_positions,
@@ -17,18 +18,17 @@ from bertviz_core.pretrain.masking import (
     hide,
     num_predictions,
 )
-from bertviz_core.pretrain.sequences import (
+from bertviz_core.training.pretrain.sequences import (
     IS_NEXT,
     IS_RANDOM,
     draw_sequences,
     pack_rows,
 )
-from bertviz_core.pretrain.settings import (
+from bertviz_core.training.pretrain.settings import (
     MaskingSettings,
     PretrainSettings,
     SequenceSettings,
 )
-from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
 
 MAX_TOKENS = 24

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain import commands
-from bertviz_core.pretrain import corpus as corpora
-from bertviz_core.pretrain.corpus import (
+from bertviz_core.trace import SPECIAL_TOKENS
+from bertviz_core.training.pretrain import commands
+from bertviz_core.training.pretrain import corpus as corpora
+from bertviz_core.training.pretrain.corpus import (
     Stopped,
     encoded_parts,
     held_out_documents,
@@ -26,7 +27,6 @@ from bertviz_core.pretrain.corpus import (
     train_vocabulary,
     write_corpus,
 )
-from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
 
 TEXT = "\ufeffOne line.\n  Another line.  \n\n \nSecond document.\n"

@@ -13,12 +13,12 @@ import pytest
 
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain import run, trainer
-from bertviz_core.pretrain.corpus import prepare_corpus
-from bertviz_core.pretrain.run import read_curve
-from bertviz_core.pretrain.settings import PretrainSettings
-from bertviz_core.pretrain.trainer import Trainer, _require_equal_parts
 from bertviz_core.training.checkpoint import read_latest
+from bertviz_core.training.pretrain import run, trainer
+from bertviz_core.training.pretrain.corpus import prepare_corpus
+from bertviz_core.training.pretrain.run import read_curve
+from bertviz_core.training.pretrain.settings import PretrainSettings
+from bertviz_core.training.pretrain.trainer import Trainer, _require_equal_parts
 from tests.core import pretrain_samples as samples
 
 pytestmark = pytest.mark.tensorflow
@@ -33,7 +33,7 @@ if {backend!r} == "tensorflow":
     cpu = tf.config.list_physical_devices("CPU")[0]
     part = tf.config.LogicalDeviceConfiguration()
     tf.config.set_logical_device_configuration(cpu, [part, part])
-from bertviz_core.pretrain.trainer import Trainer
+from bertviz_core.training.pretrain.trainer import Trainer
 from tests.core import pretrain_samples as samples
 phase = {{"max_tokens": 16, "num_tokens": 16 * 6 * 4, "batch_tokens": 16 * 6}}
 settings = samples.settings(samples.ONE_LAYER, phases=[phase])

@@ -12,8 +12,9 @@ from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.pretrain.corpus import open_corpus, write_corpus
-from bertviz_core.pretrain.evaluate import (
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.pretrain.corpus import open_corpus, write_corpus
+from bertviz_core.training.pretrain.evaluate import (
     ClozeItem,
     evaluate_mlm,
     evaluate_nsp,
@@ -21,8 +22,7 @@ from bertviz_core.pretrain.evaluate import (
     read_cloze,
     score_cloze,
 )
-from bertviz_core.pretrain.sequences import IS_NEXT, IS_RANDOM
-from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.pretrain.sequences import IS_NEXT, IS_RANDOM
 from tests.core import pretrain_samples as samples
 from tests.core.bundled import open_bundled
 
@@ -34,7 +34,7 @@ WINDOW = 20
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Less than a pass takes elsewhere, which a short text does not fill."""
-    monkeypatch.setattr("bertviz_core.pretrain.evaluate._BATCH_TOKENS", 512)
+    monkeypatch.setattr("bertviz_core.training.pretrain.evaluate._BATCH_TOKENS", 512)
 
 
 class KnownModel:

@@ -13,16 +13,16 @@ from bertviz_core.checkpoints.library import open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import Bert
-from bertviz_core.pretrain import initial, run
-from bertviz_core.pretrain.corpus import prepare_corpus
-from bertviz_core.pretrain.initial import (
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.checkpoint import read_latest
+from bertviz_core.training.pretrain import initial, run
+from bertviz_core.training.pretrain.corpus import prepare_corpus
+from bertviz_core.training.pretrain.initial import (
     continued_positions,
     open_initial_model,
     settings_from_file,
 )
-from bertviz_core.pretrain.trainer import Trainer
-from bertviz_core.tokenizer import BertTokenizer
-from bertviz_core.training.checkpoint import read_latest
+from bertviz_core.training.pretrain.trainer import Trainer
 from bertviz_core.weights import as_numpy
 from tests.core import pretrain_samples as samples
 

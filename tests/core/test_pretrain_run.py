@@ -21,13 +21,18 @@ from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import CheckpointError, TrainingError
-from bertviz_core.pretrain import commands, run
-from bertviz_core.pretrain.batches import Batches
-from bertviz_core.pretrain.corpus import corpus_key, open_corpus
-from bertviz_core.pretrain.run import CurvePoint, draw_curve, read_curve, write_curve
-from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.training import checkpoint as checkpoints
 from bertviz_core.training.checkpoint import Checkpoint, read_latest, save_checkpoint
+from bertviz_core.training.pretrain import commands, run
+from bertviz_core.training.pretrain.batches import Batches
+from bertviz_core.training.pretrain.corpus import corpus_key, open_corpus
+from bertviz_core.training.pretrain.run import (
+    CurvePoint,
+    draw_curve,
+    read_curve,
+    write_curve,
+)
+from bertviz_core.training.pretrain.trainer import Trainer
 from bertviz_core.training.run_folder import held
 from bertviz_core.weights import as_numpy
 from tests.core import pretrain_samples as samples

@@ -13,9 +13,11 @@ from bertviz_core.errors import CheckpointError, DatasetError, TextError, Traini
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.after_training import nearest_rows, row_vectors
-from bertviz_core.finetune.dataset import Examples, TrainingData
-from bertviz_core.finetune.row_prediction import (
+from bertviz_core.model.bert import Bert
+from bertviz_core.trace import TrainedInputs
+from bertviz_core.training.finetune.after_training import nearest_rows, row_vectors
+from bertviz_core.training.finetune.dataset import Examples, TrainingData
+from bertviz_core.training.finetune.row_prediction import (
     NUM_FIRST,
     PredictedTable,
     by_tokens,
@@ -24,9 +26,7 @@ from bertviz_core.finetune.row_prediction import (
     predict_table,
     read_text,
 )
-from bertviz_core.finetune.table import read_table
-from bertviz_core.model.bert import Bert
-from bertviz_core.trace import TrainedInputs
+from bertviz_core.training.finetune.table import read_table
 from tests.core.random_models import CONFIG, agree, explorer_of, random_model
 
 TEXTS = ("the cat sat on a mat .", "a mat !", "cats", "the mat sat", "", "e e e e e")

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.temperature import (
+from bertviz_core.training.finetune.temperature import (
     Temperature,
     fit_temperature,
     keep_temperature,
@@ -51,9 +51,9 @@ def test_rows_that_are_all_right_or_certain_give_a_finite_temperature():
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """The folder of a finished run, and its rows."""
-    from bertviz_core.finetune import run_files
-    from bertviz_core.finetune.bundle import pack_model, write_model_folder
-    from bertviz_core.finetune.run import finetune, outputs_of
+    from bertviz_core.training.finetune import run_files
+    from bertviz_core.training.finetune.bundle import pack_model, write_model_folder
+    from bertviz_core.training.finetune.run import finetune, outputs_of
     from tests.core.finetune_samples import HEAD, random_data, tiny_loaded
 
     folder, data = tmp_path_factory.mktemp("run"), random_data(60, 40, pairs=True)
@@ -68,7 +68,7 @@ def run(tmp_path_factory):
 @pytest.mark.tensorflow
 def test_a_kept_temperature_is_in_all_that_a_run_leaves(run):
     from bertviz_core.explorer import Explorer
-    from bertviz_core.finetune.row_prediction import predict_rows
+    from bertviz_core.training.finetune.row_prediction import predict_rows
 
     folder, data, result, before = run
     keep_temperature(folder, data, Temperature(2.0, 13))

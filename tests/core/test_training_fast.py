@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bertviz_core.finetune.learner import Learner
-from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.model.attention import SelfAttention
 from bertviz_core.model.encoder import EncoderBlock, FeedForward
 from bertviz_core.model.layers import ACTIVATIONS, Dense, LayerNorm
 from bertviz_core.model.taps import Taps
-from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.training.fast import (
     FAST,
     ByteDropout,
@@ -25,6 +22,9 @@ from bertviz_core.training.fast import (
     forget_gradients,
     made_fast,
 )
+from bertviz_core.training.finetune.learner import Learner
+from bertviz_core.training.finetune.settings import FinetuneSettings
+from bertviz_core.training.pretrain.trainer import Trainer
 from tests.core import pretrain_samples
 from tests.core.finetune_samples import random_data, tiny_loaded
 from tests.core.random_models import (

@@ -16,13 +16,17 @@ from bertviz_core import visitor_files, whole_files
 from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.finetune import estimate, run_files
-from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
-from bertviz_core.finetune.run import TrainingRun, finetune, weights_hash
-from bertviz_core.finetune.visitor_tables import keep_table
 from bertviz_core.training import checkpoint
+from bertviz_core.training.finetune import estimate, run_files
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.notes import in_english
+from bertviz_core.training.finetune.request import (
+    DataChoice,
+    TableSource,
+    TrainingRequest,
+)
+from bertviz_core.training.finetune.run import TrainingRun, finetune, weights_hash
+from bertviz_core.training.finetune.visitor_tables import keep_table
 from bertviz_core.training.run_folder import lock, read_json, write_json
 from tests.core.finetune_samples import (
     HEAD,
@@ -38,7 +42,7 @@ DATA = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "top
 
 
 CARE = []
-MODULE = "bertviz_core.finetune.run"
+MODULE = "bertviz_core.training.finetune.run"
 
 
 class Killed(BaseException):

@@ -12,11 +12,15 @@ from bertviz_core.engine.jobs import JobBoard
 from bertviz_core.engine.training_tasks import train
 from bertviz_core.engine.trainings import Trainings
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
-from bertviz_core.finetune import run_files
-from bertviz_core.finetune.columns import ColumnChoice
-from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
-from bertviz_core.finetune.run_history import RunHistory
-from bertviz_core.finetune.visitor_tables import keep_table, table_path
+from bertviz_core.training.finetune import run_files
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.request import (
+    DataChoice,
+    TableSource,
+    TrainingRequest,
+)
+from bertviz_core.training.finetune.run_history import RunHistory
+from bertviz_core.training.finetune.visitor_tables import keep_table, table_path
 from bertviz_core.training.run_folder import lock
 from bertviz_core.visitor_files import RUNS, place_of, run_folder
 from tests.core.engine_waiting import wait_until

@@ -16,10 +16,14 @@ from bertviz_core import visitor_files, whole_files
 from bertviz_core.cached_files import incoming_file
 from bertviz_core.engine import connect
 from bertviz_core.errors import DatasetError, EngineError, StorageError, TrainingError
-from bertviz_core.finetune import visitor_tables
-from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.table import Limits
-from bertviz_core.finetune.visitor_tables import forget_table, keep_table, table_path
+from bertviz_core.training.finetune import visitor_tables
+from bertviz_core.training.finetune.request import SAMPLES
+from bertviz_core.training.finetune.table import Limits
+from bertviz_core.training.finetune.visitor_tables import (
+    forget_table,
+    keep_table,
+    table_path,
+)
 from bertviz_core.training.run_folder import read_json, write_json
 from bertviz_core.visitor_files import RUNS, TABLES, UPLOADS, place_of, run_folder
 from bertviz_core.whole_files import replace_folder, write_whole

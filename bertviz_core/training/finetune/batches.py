@@ -1,0 +1,314 @@
+"""Texts as padded batches of rows of nearly the same length, as the network takes them.
+
+These are tokens, or what frozen layers made of them: a frozen layer says the same of a
+row in every epoch, so it is asked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.training.events import Tell, TrainingEvent
+from bertviz_core.training.finetune.dataset import Examples, TrainingData
+
+if TYPE_CHECKING:
+    from bertviz_core.tokenizer import BertTokenizer
+    from bertviz_core.training.finetune.learner import Learner
+    from bertviz_core.training.finetune.settings import FinetuneSettings
+
+Arrays = dict[str, np.ndarray]
+
+# Batches are cut from so many at a time, sorted by length: padding almost goes,
+# while the order of an epoch stays one of chance.
+_WINDOW_BATCHES = 32
+# Padded lengths are multiples of this where the backend compiles for a shape, so that
+# there are fewer; TensorFlow does not, see `OpenShapes`.
+_LENGTH_STEP = 8
+_ORDER = 1  # stream of random numbers; 0 draws the head
+
+
+@dataclass(frozen=True)
+class TokenRows:
+    """Rows as the model reads them, without padding.
+
+    Args:
+        input_ids, token_type_ids: R arrays, int32 `[T of the row]`.
+        pad_token_id: fills up.
+        max_tokens: T at most, padding counted.
+    """
+
+    input_ids: tuple[np.ndarray, ...]
+    token_type_ids: tuple[np.ndarray, ...]
+    pad_token_id: int
+    max_tokens: int
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Int `[R]`, tokens of each row."""
+        return np.array([len(ids) for ids in self.input_ids], "int64")
+
+    def renumbered(self, words: np.ndarray) -> TokenRows:
+        """The same rows, each id replaced by its place among `words`.
+
+        Args:
+            words: from `used_words`, of these rows among others.
+        """
+        return TokenRows(
+            tuple(
+                np.searchsorted(words, ids).astype(ids.dtype) for ids in self.input_ids
+            ),
+            self.token_type_ids,
+            int(np.searchsorted(words, self.pad_token_id)),
+            self.max_tokens,
+        )
+
+    def batch(self, chosen: np.ndarray) -> Arrays:
+        """Pads some rows to one length.
+
+        Args:
+            chosen: int `[B]`, which rows.
+
+        Returns:
+            int32 `[B, T]` each: `input_ids`, `token_type_ids` and
+            `attention_mask`, 1 = token, 0 = padding.
+        """
+        ids = [self.input_ids[row] for row in chosen]
+        types = [self.token_type_ids[row] for row in chosen]
+        return {
+            "input_ids": padded(ids, self.pad_token_id, self.max_tokens),
+            "token_type_ids": padded(types, 0, self.max_tokens),
+            "attention_mask": self.mask(chosen),
+        }
+
+    def mask(self, chosen: np.ndarray) -> np.ndarray:
+        """Int32 `[B, T]`: 1 = token, 0 = padding."""
+        ones = [np.ones_like(self.input_ids[row]) for row in chosen]
+        return padded(ones, 0, self.max_tokens)
+
+
+def tokenize(
+    tokenizer: BertTokenizer,
+    examples: Examples,
+    max_tokens: int,
+    tell: Callable[[float], None] = lambda _: None,
+) -> TokenRows:
+    """Splits every text; what is beyond `max_tokens` is cut.
+
+    Args:
+        tokenizer: of the model.
+        examples: R rows.
+        max_tokens: T at most, special tokens counted.
+        tell: told the fraction done; may raise to cancel.
+    """
+    pairs = examples.pairs or (None,) * len(examples)
+    ids, types = [], []
+    for index, (text, pair) in enumerate(zip(examples.texts, pairs, strict=True)):
+        if index % 256 == 0:
+            tell(index / len(examples))
+        row = tokenizer.encode(text, pair, max_tokens, cut=True)
+        ids.append(row.input_ids)
+        types.append(row.token_type_ids)
+    return TokenRows(tuple(ids), tuple(types), tokenizer.pad_token_id, max_tokens)
+
+
+def used_words(parts: Sequence[TokenRows]) -> np.ndarray:
+    """Int `[U]`: the ids that occur in any rows, and that of padding, sorted."""
+    ids = [row for part in parts for row in part.input_ids]
+    return np.unique(np.concatenate([*ids, [part.pad_token_id for part in parts]]))
+
+
+def epoch_order(
+    lengths: np.ndarray, batch_size: int, seed: int, epoch: int
+) -> list[np.ndarray]:
+    """Draws which rows go together in an epoch, and in which order.
+
+    Args:
+        lengths: int `[R]`, tokens of each row.
+        batch_size: B, rows of a batch; the last may have fewer.
+        seed: of the run.
+        epoch: from 0; the order depends on it and on the seed alone.
+
+    Returns:
+        Arrays int `[B]` of row indices; every row is in exactly one.
+    """
+    rng = np.random.default_rng([seed, _ORDER, epoch])
+    order = rng.permutation(len(lengths))
+    size = batch_size * _WINDOW_BATCHES
+    windows = [order[start : start + size] for start in range(0, len(order), size)]
+    order = np.concatenate(
+        [window[np.argsort(lengths[window], kind="stable")] for window in windows]
+    )
+    batches = in_batches(order, batch_size)
+    return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
+    """Rows in batches from the shortest to the longest, for a pass without order."""
+    return in_batches(np.argsort(lengths, kind="stable"), batch_size)
+
+
+def in_batches(order: np.ndarray, batch_size: int) -> list[np.ndarray]:
+    """Cuts row indices into batches; the last may have fewer."""
+    starts = range(0, len(order), batch_size)
+    return [order[start : start + batch_size] for start in starts]
+
+
+def padded(rows: list[np.ndarray], value: int, max_tokens: int) -> np.ndarray:
+    """`[T of the row, ...]` each to `[B, T, ...]`, filled up with `value`."""
+    import keras  # loaded long before, where there is something to train
+
+    longest = max(len(row) for row in rows)
+    step = 1 if keras.backend.backend() == "tensorflow" else _LENGTH_STEP
+    num_tokens = min(-(-longest // step) * step, max_tokens)
+    shape = (len(rows), num_tokens, *rows[0].shape[1:])
+    batch = np.full(shape, value, rows[0].dtype)
+    for index, row in enumerate(rows):
+        batch[index, : len(row)] = row
+    return batch
+
+
+# Hidden states that are kept, float32; where they are more, frozen layers run in
+# every epoch anew.
+MAX_KEPT_BYTES = 500_000_000
+
+
+@dataclass(frozen=True)
+class RowInputs:
+    """Rows of one kind.
+
+    Args:
+        batch: from int `[B]`, which rows, to the inputs of `Network`.
+        lengths: int `[R]`, what makes a row long.
+        targets: int32 or float32 `[R]`, as the network learns them.
+    """
+
+    batch: Callable[[np.ndarray], Arrays]
+    lengths: np.ndarray
+    targets: np.ndarray
+
+
+def tokenize_parts(
+    tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings, tell: Tell
+) -> list[TokenRows]:
+    """Splits the rows to learn from, then those to judge by.
+
+    Args:
+        tokenizer: of the model.
+        data: texts.
+        settings: reads `max_tokens`.
+        tell: told how far it is; may raise to cancel.
+    """
+    parts = (data.train, data.validation)
+    total = sum(map(len, parts))
+    rows, done = [], 0
+    for part in parts:
+
+        def told(fraction: float, done: int = done, size: int = len(part)) -> None:
+            tell(TrainingEvent("tokenize", fraction=(done + fraction * size) / total))
+
+        rows.append(tokenize(tokenizer, part, settings.max_tokens, told))
+        done += len(part)
+    return rows
+
+
+def prepare_inputs(
+    learner: Learner,
+    rows: list[TokenRows],
+    data: TrainingData,
+    tell: Tell,
+) -> tuple[RowInputs, RowInputs]:
+    """Gives the rows to learn from and those to judge by.
+
+    Args:
+        learner: asked for the output of its frozen layers.
+        rows: to learn from and to judge by, as the learner's network reads them.
+        data: reads the targets.
+        tell: told how far it is; may raise to cancel.
+    """
+    targets = [learner.centred(part.targets) for part in (data.train, data.validation)]
+    if learner.settings.level == "head":
+        made = [_head_inputs(learner, part, tell) for part in rows]
+    elif kept_bytes(learner, sum(int(part.lengths.sum()) for part in rows)):
+        made = [_upper_inputs(learner, part, tell) for part in rows]
+    else:
+        made = [(part.batch, part.lengths) for part in rows]
+    train, validation = (
+        RowInputs(batch, lengths, wanted)
+        for (batch, lengths), wanted in zip(made, targets, strict=True)
+    )
+    return train, validation
+
+
+def kept_bytes(learner: Learner, num_tokens: int) -> int:
+    """Bytes of hidden states that a run keeps, or 0 where it keeps none.
+
+    Args:
+        learner: reads how many blocks are frozen, and its settings.
+        num_tokens: of all rows, to learn from and to judge by, without padding.
+    """
+    # A single epoch and its judgement see each row once anyhow. At level "head"
+    # there is one vector a row, which is next to nothing.
+    settings = learner.settings
+    if settings.level == "head" or not learner.num_frozen or settings.epochs == 1:
+        return 0
+    size = learner.bert.config.hidden_size
+    num_bytes = num_tokens * size * np.dtype("float32").itemsize
+    return num_bytes if num_bytes <= MAX_KEPT_BYTES else 0
+
+
+# From int `[B]`, which rows, to the inputs of `Network`; and what makes a row long.
+_Kept = tuple[Callable[[np.ndarray], Arrays], np.ndarray]
+
+
+def _head_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
+    lengths = np.ones(len(rows.lengths), "int64")
+    if not learner.learns_pooler:
+        pooled = np.array(_frozen(learner, rows, tell, reads_pooled=True))  # [R, H]
+        return lambda chosen: {"pooled_output": pooled[chosen]}, lengths
+    # The pooler reads the first token alone; all tokens of all rows may be too many.
+    firsts = np.array(
+        _frozen(learner, rows, tell, reads_pooled=False, most_tokens=1)
+    )  # [R, 1, H]
+
+    def batch(chosen: np.ndarray) -> Arrays:
+        ones = np.ones((len(chosen), 1), "int32")
+        return {"states": firsts[chosen], "attention_mask": ones}
+
+    return batch, lengths
+
+
+def _upper_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
+    states = _frozen(learner, rows, tell, reads_pooled=False)
+
+    def batch(chosen: np.ndarray) -> Arrays:
+        picked = [states[row] for row in chosen]
+        return {
+            "states": padded(picked, 0, rows.max_tokens),
+            "attention_mask": rows.mask(chosen),
+        }
+
+    return batch, rows.lengths
+
+
+def _frozen(
+    learner: Learner,
+    rows: TokenRows,
+    tell: Tell,
+    reads_pooled: bool,
+    most_tokens: int | None = None,
+) -> list[np.ndarray]:
+    """float32 of each row: `[H]`, or `[T, H]` without padding, the first of them."""
+    groups = by_length(rows.lengths, 2 * learner.settings.batch_size)
+    batches = (rows.batch(chosen) for chosen in groups)
+    made = learner.frozen_outputs(batches, reads_pooled)
+    found: list[np.ndarray] = [np.empty(0)] * len(rows.lengths)
+    for index, (chosen, outputs) in enumerate(zip(groups, made, strict=True)):
+        for row, output in zip(chosen, outputs, strict=True):
+            kept = output if reads_pooled else output[: rows.lengths[row]][:most_tokens]
+            found[row] = np.array(kept)  # not the padded batch behind it
+        tell(TrainingEvent("cache", fraction=(index + 1) / len(groups)))
+    return found

@@ -1,0 +1,581 @@
+"""A trained model as one zip file that opens here and in `transformers`.
+
+With what is written about it, in two languages, and the script that uses it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.checkpoints.documents import NOTICE_FILE
+from bertviz_core.checkpoints.export import save_model
+from bertviz_core.errors import TrainingError, reason_of
+from bertviz_core.training.finetune.dataset import TrainingData
+from bertviz_core.training.finetune.evaluation import ClassificationReport, Report
+from bertviz_core.training.finetune.recipe import (
+    UNNAMED,
+    base_name,
+    is_on_hub,
+    recipe_of,
+)
+from bertviz_core.training.finetune.row_prediction import PredictedTable
+from bertviz_core.training.finetune.run_history import chosen_text
+from bertviz_core.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult, ModelCardData
+
+    from bertviz_core.training.finetune.run import FinetuneResult
+
+# Inside the zip; a checkpoint is looked for in the folder that holds its config.
+FOLDER = "model"
+# With the mark without which Excel does not read Chinese.
+_CSV_ENCODING = "utf-8-sig"
+_COPY_BYTES = 1 << 20
+# The same model gives the same bytes, whenever it is packed.
+_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
+    """Packs a trained model with all that belongs to it.
+
+    In the zip, in a folder `model`: config, weights (safetensors), vocabulary,
+    `labels.json`, `metrics.json`, `recipe.json`, `predictions.csv` of the
+    test rows and the same as `predictions.jsonl`, `predict.py`, the licence in
+    `NOTICE`, and the model card, `README.md` in English and `README.zh.md` in
+    Chinese.
+
+    Args:
+        result: of a run.
+        path: of the zip file; one that exists is replaced when the new one is
+            whole.
+        title: what its owner calls the model; "" names the one that it began with.
+
+    Returns:
+        `path`.
+
+    Raises:
+        TrainingError: it cannot be written.
+        CheckpointError: see `save_model`.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".bundle-", dir=path.parent))
+        try:
+            write_model_folder(result, scratch / FOLDER, title)
+            pack_model(scratch / FOLDER, path)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise TrainingError(
+            "The trained model cannot be written to {name}. Received: {reason}. Make "
+            "room on the disk, or choose another place.",
+            name=path.name,
+            reason=reason_of(error),
+        ) from error
+    return path
+
+
+def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") -> None:
+    """Writes what a bundle holds into a folder.
+
+    Args:
+        result: of a run.
+        folder: to make; it may exist if it is empty.
+        title: see `write_bundle`.
+
+    Raises:
+        CheckpointError: see `save_model`.
+    """
+    save_model(result.loaded, folder)
+    write_predictions(folder, result.data, result.report)
+    texts = {
+        "labels.json": as_json(list(result.data.labels)),
+        "metrics.json": as_json(metrics(result)),
+        "recipe.json": as_json(recipe_of(result)),
+        "predict.py": script(result),
+        NOTICE_FILE: notice(result),
+    }
+    for words in CARDS.values():
+        texts[words["file_name"]] = model_card(result, title, words)
+    for name, text in texts.items():
+        # Whole under its name: who reads a run may do so at any time.
+        write_whole(folder / name, text)
+
+
+def write_predictions(folder: Path, data: TrainingData, report: Report) -> None:
+    """Writes the test rows with what a model says, safe for spreadsheets and exact."""
+    part, labels = data.test, data.labels
+    columns: dict[str, Sequence[Any]] = {"row": part.rows.tolist(), "text": part.texts}
+    if part.pairs is not None:
+        columns["pair"] = part.pairs
+    if isinstance(report, ClassificationReport):
+        columns["target"] = [labels[int(target)] for target in report.targets]
+        outputs = report.probabilities
+    else:
+        columns["target"] = report.targets.tolist()
+        outputs = report.predicted[:, None]
+    cells = np.array(list(columns.values()), object).T
+    table = PredictedTable(tuple(columns), cells, labels, outputs, data.is_regression)
+    for name, encoding, write in (
+        ("predictions.csv", _CSV_ENCODING, table.write_csv),
+        ("predictions.jsonl", "utf-8", table.write_json_lines),
+    ):
+        stream = io.StringIO(newline="")
+        write(stream)
+        write_whole(folder / name, stream.getvalue(), encoding)
+
+
+def pack_model(folder: Path, path: Path) -> None:
+    """Packs what `write_model_folder` wrote.
+
+    Args:
+        folder: holds the files.
+        path: of the zip file; one that exists is replaced when the new one is
+            whole.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    scratch = path.with_name(f".{path.name}.new")
+    try:
+        with zipfile.ZipFile(scratch, "w") as packed:
+            for file in sorted(folder.iterdir()):
+                entry = zipfile.ZipInfo(f"{FOLDER}/{file.name}", _TIME)
+                if file.suffix != ".safetensors":  # weights hardly compress
+                    entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = 0o644 << 16
+                entry.file_size = file.stat().st_size
+                with file.open("rb") as source, packed.open(entry, "w") as target:
+                    shutil.copyfileobj(source, target, _COPY_BYTES)
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def as_json(value: Any) -> str:
+    """As it lies in the files of a model."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, np.generic):
+            return item.item()
+        raise ValueError(f"`{type(item).__name__}` does not go into JSON.")
+
+    return json.dumps(value, indent=2, ensure_ascii=False, default=plain) + "\n"
+
+
+Words = Mapping[str, str]
+# What a card says, in each language of the interface.
+ENGLISH = {
+    "file_name": "README.md",
+    "untitled": "{base}, fine-tuned",
+    "classes": "A BERT that sorts texts into classes: {labels}.",
+    "number": "A BERT that predicts a number: {labels}.",
+    "between": ", ",
+    "made_title": "How it was made",
+    "made": (
+        "From {base}; what learned: {level}. {choice}Learning rate {rate:g}, batches "
+        "of {batch}, at most {tokens} tokens a text, seed {seed}. {rows} rows to "
+        "learn from. `recipe.json` says all, and `python -m bertviz_core fine-tune "
+        "TABLE --recipe recipe.json --out DIR` does it again."
+    ),
+    "chosen": (
+        "Epochs run: {epochs}; the weights are those of epoch {best}, the best on "
+        "{rows} validation rows. "
+    ),
+    "last": (
+        "Epochs run: {epochs}; the weights are those of epoch {best}, as there "
+        "were too few rows for validation to choose another. "
+    ),
+    "part": "The training was stopped after step {step}. ",
+    "done_title": "How well it does",
+    "done": (
+        "On {rows} test rows: it did not learn from them, and they chose nothing. In "
+        "brackets the range of 95% confidence."
+    ),
+    "tuned": (
+        "Word counts were tuned on the training rows by cross-validation in {folds} "
+        "folds: {chosen}."
+    ),
+    "untuned": (
+        "Word counts were not tuned: the training rows are too few for "
+        "cross-validation. Used: {chosen}."
+    ),
+    "temperature": (
+        "Its output layer was divided by the temperature {value:g}, fitted on {rows} "
+        "validation rows, so that it is as sure as it is right: the expected "
+        "calibration error on the test rows went from {before:.3f} to {after:.3f}. "
+        "No predicted class changes. Whatever opens this model, such as `predict.py`, "
+        "applies it without doing anything."
+    ),
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "mae": "MAE",
+    "level_head": "a new output layer alone (level “head”)",
+    "level_top": "the upper layers, {top} of them (level “top”)",
+    "level_full": "all layers (level “full”)",
+    "mind_title": "What to keep in mind",
+    "mind": (
+        "It knows the kind of text that it was trained on, and repeats the mistakes "
+        "and prejudices of its labels. Look at `predictions.csv` before you trust it; "
+        "`predictions.jsonl` holds the same rows with exact texts and probabilities."
+    ),
+    "licence_title": "Licence",
+    "licence": (
+        "These weights were made from {base}, whose licence is {licence}, and inherit "
+        "it. Whoever passes them on keeps that licence and the file `NOTICE`, which "
+        "holds the words of that model's authors."
+    ),
+    "no_licence": (
+        "The licence of {base}, from which these weights were made, is not known here. "
+        "They inherit it: before you pass them on, look for it {place}."
+    ),
+    "hub_page": "on https://huggingface.co/{name}",
+    "origin": "where that model came from",
+    "method_model": "this model",
+    "method_majority": "always the commonest (majority)",
+    "method_mean": "always the mean",
+    "method_tfidf": "counting words (TF-IDF)",
+}
+CHINESE = {
+    "file_name": "README.zh.md",
+    "untitled": "微调后的 {base}",
+    "classes": "一个给文本分类的 BERT，类别有：{labels}。",
+    "number": "一个预测数值的 BERT：{labels}。",
+    "between": "、",
+    "made_title": "它是怎么来的",
+    "made": (
+        "从 {base} 开始，学习的部分：{level}。{choice}学习率 {rate:g}，"
+        "每批 {batch} 条，"
+        "每条文本最多 {tokens} 个词元，随机种子 {seed}。"
+        "用来学习的有 {rows} 行。全部设置都在 `recipe.json` 里，"
+        "用 `python -m bertviz_core fine-tune TABLE --recipe recipe.json --out DIR` "
+        "就能重做一遍。"
+    ),
+    "done_title": "它做得怎么样",
+    "chosen": (
+        "训练了 {epochs} 轮，权重取自第 {best} 轮之后：它在 {rows} 行验证集上表现最好。"
+    ),
+    "last": (
+        "训练了 {epochs} 轮，权重取自第 {best} 轮之后：数据太少，无法用验证集挑选轮次。"
+    ),
+    "part": "训练在第 {step} 步之后被停止。",
+    "done": (
+        "以下是在 {rows} 行测试集上的结果：训练时没有使用这些行，"
+        "也没有用它们做任何选择。括号里是 95% 置信度的范围。"
+    ),
+    "tuned": "词频统计的设置是在训练集上用 {folds} 折交叉验证选出来的：{chosen}。",
+    "untuned": (
+        "训练集太小，无法做交叉验证，所以词频统计没有调过参数，用的是：{chosen}。"
+    ),
+    "temperature": (
+        "输出层已除以温度 {value:g}，温度是在 {rows} 行验证集上拟合的，"
+        "目的是让置信度与准确率相符：测试集上的期望校准误差从 {before:.3f} "
+        "变为 {after:.3f}。预测的类别不变。"
+        "用任何程序打开这个模型（例如 `predict.py`）都会自动带上这个温度。"
+    ),
+    "accuracy": "准确率",
+    "macro_f1": "宏平均 F1",
+    "mae": "平均误差（MAE）",
+    "level_head": "只有新的输出层（head）",
+    "level_top": "最上面的 {top} 层（top）",
+    "level_full": "所有层（full）",
+    "mind_title": "使用时请注意",
+    "mind": (
+        "它只了解训练时见过的那类文本，也会重复标签里的错误和偏见。"
+        "在信任它之前，请先看看 `predictions.csv`；"
+        "`predictions.jsonl` 里是同样的行，文本和概率都原样保存。"
+    ),
+    "licence_title": "许可证",
+    "licence": (
+        "这些权重由 {base} 训练而来，它的许可证是 {licence}，"
+        "这些权重也沿用这个许可证。"
+        "再分发时请保留这个许可证，并附上 `NOTICE` 文件，里面有原模型作者的说明。"
+    ),
+    "no_licence": (
+        "这些权重由 {base} 训练而来，这里不知道它的许可证，"
+        "而这些权重要沿用它。"
+        "再分发之前，请先到{place}查明。"
+    ),
+    "hub_page": " https://huggingface.co/{name} ",
+    "origin": "该模型的来源处",
+    "method_model": "这个模型",
+    "method_majority": "永远回答最常见的类别",
+    "method_mean": "永远回答平均值",
+    "method_tfidf": "统计词频（TF-IDF）",
+}
+CARDS = {"en": ENGLISH, "zh": CHINESE}
+
+# Said before any library is loaded.
+_CHECKS = '''"""Usage: python predict.py "a text" ["its second text"]."""
+import sys
+from pathlib import Path
+
+folder = Path(__file__).parent
+wrong = "" if len(sys.argv) in (2, 3) else __doc__
+for name in ("config.json", "model.safetensors", "vocab.txt"):
+    if not (folder / name).is_file():
+        wrong = f"{{name}} is missing: predict.py belongs beside the files of the zip."
+if wrong:
+    print(wrong, file=sys.stderr)
+    sys.exit(2)
+'''
+
+SCRIPT = """
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, logging
+
+logging.set_verbosity_error()  # the word head in the file is not needed here
+cut = {{"truncation": True, "max_length": {max_tokens}}}
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+texts = tokenizer(*sys.argv[1:3], **cut, return_tensors="pt")
+with torch.no_grad():
+    logits = model(**texts).logits[0]
+for index, value in enumerate(logits if len(logits) == 1 else logits.softmax(-1)):
+    print(f"{{model.config.id2label[index]}}\\t{{value:.4f}}")
+"""
+
+# A model with layers of our own is loaded by this project alone.
+OWN_SCRIPT = """
+from bertviz_core.training.finetune.row_prediction import read_text
+from bertviz_core.explorer import Explorer
+
+explorer = Explorer.open(str(folder))
+found = read_text(explorer, *sys.argv[1:3], max_tokens={max_tokens})
+for label, value in zip(found.labels, found.outputs):
+    print(f"{{label}}\\t{{value:.4f}}")
+"""
+
+
+def metrics(result: FinetuneResult) -> dict[str, Any]:
+    """All numbers of a run, as JSON holds them."""
+    points = [(p.loss, p.validation_loss, p.metric, p.seconds) for p in result.points]
+    return {
+        "task": "regression" if result.data.is_regression else "classification",
+        "test": result.report.to_dict(),
+        "baselines": {
+            one.name: one.report.to_dict()
+            | ({"chosen": dict(one.chosen)} if one.chosen else {})
+            for one in result.baselines
+        },
+        "best_epoch": result.best_epoch,
+        "compared_by": result.metric,
+        "ending": result.ending,
+        "epochs": [
+            {
+                "loss": loss,
+                "validation_loss": None if math.isnan(judged) else judged,
+                result.metric: None if math.isnan(metric) else metric,
+                "seconds": round(seconds, 3),
+            }
+            for loss, judged, metric, seconds in points
+        ],
+    }
+
+
+def script(result: FinetuneResult) -> str:
+    """The text of `predict.py`."""
+    own = result.loaded.model.config.own_fields
+    template = _CHECKS + (OWN_SCRIPT if own else SCRIPT)
+    return template.format(max_tokens=result.settings.max_tokens)
+
+
+def model_card(result: FinetuneResult, title: str = "", words: Words = ENGLISH) -> str:
+    """A page in Markdown: what the model does, how it was made, how far to trust it.
+
+    Args:
+        result: of a run.
+        title: what its owner calls the model; "" names the model that it began with.
+        words: of `CARDS`.
+
+    Returns:
+        The card, with metadata for the Hugging Face hub at its head.
+    """
+    settings, data, base = result.settings, result.data, _plain(base_name(result))
+    named = _plain(title) or words["untitled"].format(base=base)
+    about = words["number" if data.is_regression else "classes"]
+    level = words[f"level_{settings.level}"].format(top=settings.num_top_layers)
+    made = words["made"].format(
+        base=base,
+        level=level,
+        choice=_choice(result, words),
+        rate=settings.learning_rate,
+        batch=settings.batch_size,
+        tokens=settings.max_tokens,
+        seed=settings.seed,
+        rows=len(data.train),
+    )
+    tuned = [
+        words["tuned" if one.chosen["folds"] else "untuned"].format(
+            chosen=chosen_text(one.chosen), folds=one.chosen["folds"]
+        )
+        for one in result.baselines
+        if one.chosen
+    ]
+    parts = (
+        f"---\n{_metadata(result, title).to_yaml()}\n---",
+        f"# {named}",
+        about.format(labels=words["between"].join(map(_plain, data.labels))),
+        f"## {words['made_title']}",
+        made,
+        f"## {words['done_title']}",
+        words["done"].format(rows=len(data.test)),
+        _table(result, words),
+        *tuned,
+        f"## {words['mind_title']}",
+        words["mind"],
+        f"## {words['licence_title']}",
+        _licence(result, words, _plain),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def notice(result: FinetuneResult) -> str:
+    """The licence of the weights, and what has to be handed on with them."""
+    base = result.loaded.documents
+    said = [_licence(result, words) for words in CARDS.values()]
+    # The notice of a model that was trained here holds those of all before it.
+    handed_on = base.notice or base.card
+    return "\n\n".join([*said, *(["---", handed_on] if handed_on else [])]) + "\n"
+
+
+def _licence(
+    result: FinetuneResult, words: Words, escaped: Callable[[str], str] = str
+) -> str:
+    name = base_name(result)
+    if licence := _licence_name(result.loaded.documents.metadata()):
+        return words["licence"].format(base=escaped(name), licence=escaped(licence))
+    place = words["origin"]
+    if is_on_hub(result.base_model_id):
+        place = words["hub_page"].format(name=name.split("@")[0])
+    return words["no_licence"].format(base=escaped(name), place=place)
+
+
+def _licence_name(known: Mapping[str, Any]) -> str:
+    """As people read it; "" where a card names none."""
+    name, link = known.get("license"), known.get("license_link")
+    if name == "other":
+        name = known.get("license_name")
+    if not isinstance(name, str) or name in ("", "unknown", "other"):
+        return ""
+    return f"{name} ({link})" if isinstance(link, str) else name
+
+
+def _metadata(result: FinetuneResult, title: str) -> ModelCardData:
+    """What the hub reads of a card."""
+    from huggingface_hub import ModelCardData
+
+    from bertviz_core.checkpoints.catalogue import language_of
+
+    known, base = result.loaded.documents.metadata(), result.base_model_id
+    licence = {
+        name: known[name]
+        for name in ("license", "license_name", "license_link")
+        if _licence_name(known) and isinstance(known.get(name), str)
+    }
+    own = result.loaded.model.config.own_fields
+    return ModelCardData(
+        language=_languages(known) or language_of(base) or None,
+        **licence,
+        base_model=_repo_id(base_name(result)),
+        pipeline_tag="text-classification",
+        library_name=None if own else "transformers",
+        model_name=title or ENGLISH["untitled"].format(base=base_name(result)),
+        eval_results=_scores(result.report),
+    )
+
+
+def _languages(known: Mapping[str, Any]) -> str | list[str]:
+    found = known.get("language")
+    if isinstance(found, list):
+        return [name for name in found if isinstance(name, str)]
+    return found if isinstance(found, str) else ""
+
+
+def _repo_id(name: str) -> str | None:
+    """The name that a model may have on the hub."""
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    with contextlib.suppress(HFValidationError):
+        if UNNAMED not in name:
+            repo = name.split("@")[0]
+            validate_repo_id(repo)
+            return repo
+    return None
+
+
+def _scores(report: Report) -> list[EvalResult]:
+    from huggingface_hub import EvalResult
+
+    if isinstance(report, ClassificationReport):
+        found = [
+            ("accuracy", None, report.accuracy),
+            ("f1", "Macro F1", report.macro_f1),
+        ]
+    else:
+        found = [("mae", "MAE", report.mae), ("r_squared", "R²", report.r2)]
+    return [
+        EvalResult(
+            task_type="text-classification",
+            dataset_type="private",
+            dataset_name="Test rows of the table it was trained on",
+            dataset_split="test",
+            metric_type=kind,
+            metric_name=name,
+            metric_value=float(value),
+        )
+        for kind, name, value in found
+        if math.isfinite(value)
+    ]
+
+
+def _choice(result: FinetuneResult, words: Words) -> str:
+    """Which epoch the weights are of, and why."""
+    part = words["part"].format(step=result.steps)
+    if not result.epochs_run:
+        return part
+    rows = len(result.data.validation)
+    return (part if result.ending == "asked" else "") + words[
+        "chosen" if rows else "last"
+    ].format(epochs=result.epochs_run, best=result.best_epoch, rows=rows)
+
+
+def _table(result: FinetuneResult, words: Words) -> str:
+    names = ("mae", "r2") if result.data.is_regression else ("accuracy", "macro_f1")
+    reports = {"model": result.report}
+    reports |= {baseline.name: baseline.report for baseline in result.baselines}
+    lines = [["", *(words.get(name, "R²") for name in names)], ["---"] * 3]
+    for method, report in reports.items():
+        lines.append([words[f"method_{method}"], *(_cell(report, n) for n in names)])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _cell(report: Report, metric: str) -> str:
+    value, interval = (
+        getattr(report, metric),
+        getattr(report, f"{metric}_interval", None),
+    )
+    if interval is None:
+        return f"{value:.3f}"
+    return f"{value:.3f} ({interval[0]:.3f}–{interval[1]:.3f})"
+
+
+def _plain(text: str) -> str:
+    """A label or name on one line, without signs that Markdown reads."""
+    return "".join(" " if sign in "\r\n\t" else sign for sign in text).translate(
+        {ord(sign): f"\\{sign}" for sign in "\\`*_[]<>#|"}
+    )

@@ -1,0 +1,475 @@
+"""Time, memory and disk of a run before it starts: two timed steps, and arithmetic."""
+
+from __future__ import annotations
+
+import gc
+import math
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bertviz_core import visitor_files
+from bertviz_core.errors import TrainingError
+from bertviz_core.explorer import Explorer
+from bertviz_core.free_memory import free_memory
+from bertviz_core.tasks import Progress
+from bertviz_core.training.finetune.baselines import seconds_of_counting
+from bertviz_core.training.finetune.batches import (
+    Arrays,
+    epoch_order,
+    kept_bytes,
+    tokenize,
+    used_words,
+)
+from bertviz_core.training.finetune.dataset import TrainingData
+from bertviz_core.training.finetune.evaluation import metric_name
+from bertviz_core.training.finetune.settings import (
+    LEVELS,
+    FinetuneSettings,
+    count_steps,
+)
+from bertviz_core.training.finetune.split import num_rows_seen, oversampled
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+    from bertviz_core.config import BertConfig
+    from bertviz_core.tokenizer import BertTokenizer
+    from bertviz_core.training.finetune.learner import Learner
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """What a run is expected to need.
+
+    Args:
+        seconds: from texts to the report: tokens, frozen layers, all epochs with
+            their validation, the reading of the test rows in float32, word counts,
+            and compiling; early stopping makes it less.
+        seconds_per_step: of the two steps that were timed.
+        num_steps: optimiser steps of all epochs.
+        memory_bytes: weights, their gradients and averages, the best epoch,
+            activations of the largest batch, and what is kept of frozen layers.
+        seconds_once: of `seconds`, those that are the same however many epochs
+            there are.
+    """
+
+    seconds: float
+    seconds_per_step: float
+    num_steps: int
+    memory_bytes: int
+    seconds_once: float = 0.0
+
+    def seconds_of(self, num_steps: int) -> float:
+        """How long the run would take with another number of optimiser steps."""
+        rest = self.seconds - self.seconds_once
+        return self.seconds_once + rest * num_steps / self.num_steps
+
+
+@dataclass(frozen=True)
+class LevelEstimate:
+    """What one level would need.
+
+    Args:
+        level: one of `settings.LEVELS`.
+        run: time and memory; `None` where the timed steps would not have fitted
+            into memory, and were not tried.
+        memory_bytes: of a whole run, beside what the machine uses already.
+        fits: whether that much memory was free.
+    """
+
+    level: str
+    run: RunEstimate | None
+    memory_bytes: int
+    fits: bool
+
+
+@dataclass(frozen=True)
+class TrainingEstimate:
+    """What each level would need on this machine, now.
+
+    Args:
+        levels: in the order of `settings.LEVELS`, each with its own defaults.
+        recommended: the level with the most to learn that fits and takes no
+            longer than `patience_seconds`; else "head".
+        patience_seconds: see `recommended`.
+        free_bytes: memory that was free; 0 when not known.
+        is_loaded: another training ran meanwhile, so times are too long.
+    """
+
+    levels: tuple[LevelEstimate, ...]
+    recommended: str
+    patience_seconds: float
+    free_bytes: int
+    is_loaded: bool
+
+    def level(self, name: str) -> LevelEstimate:
+        """The estimate of a level.
+
+        Raises:
+            ValueError: no such level.
+        """
+        for estimate in self.levels:
+            if estimate.level == name:
+                return estimate
+        raise ValueError(f"`name` must be a level. Received: {name!r}.")
+
+
+_NUM_TIMED = 2
+_FLOAT_BYTES = 4
+_FEWEST_LABELS = 2  # a head of more is next to nothing
+# Numbers for each that learns, beside itself: its gradient and the clipped one, Adam's
+# two averages, the best epoch, and what the allocator keeps.
+COPIES_OF_LEARNING = 6
+# Rows that are tokenized for the estimate; what is beyond is as long on average.
+_MOST_ROWS = 1000
+# Beside these, the rows with the most characters, for the longest in tokens.
+_MOST_LONG_ROWS = 64
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Some rows of a table, and how much there is of them in the whole run.
+
+    Args:
+        words: that occur in these rows, see `used_words`; others are few.
+        timed: batches of tokens, numbered by these words.
+        targets: of these batches.
+        places: token places of an epoch, padding counted.
+        seen: those of the validation rows.
+        read: those of the test rows.
+        num_tokens: of all rows that an epoch reads, without padding.
+        largest: B and T of the largest batch of the run.
+        tokenizing: seconds for all rows.
+    """
+
+    words: np.ndarray
+    timed: list[Arrays]
+    targets: list[np.ndarray]
+    places: float
+    seen: float
+    read: float
+    num_tokens: int
+    largest: tuple[int, int]
+    tokenizing: float
+
+
+class _Timing(NamedTuple):
+    """Seconds of a kind of pass or step.
+
+    Args:
+        first: that the first one takes longer than another, as it compiles.
+        both: of those on the timed batches.
+    """
+
+    first: float = 0.0
+    both: float = 0.0
+
+
+def estimate_run(
+    loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
+) -> RunEstimate:
+    """Times two steps of a copy, after one that compiles, and scales them up.
+
+    A step's time is taken as proportional to its token places, padding counted.
+    Frozen layers whose output the run keeps are timed once, and not in each step. The
+    run compiles as well, and makes a copy: seconds of their own, which are most of a
+    short run.
+
+    Source:
+        Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
+        float32.
+    """
+    from bertviz_core.training.finetune.learner import Learner
+
+    counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
+    if settings.oversample:
+        data = oversampled(data, settings.seed)
+    sample = _sample(loaded.tokenizer, data, settings)
+    began_at = time.perf_counter()
+    learner = Learner(loaded, data, settings, sample.words)
+    beginning = time.perf_counter() - began_at
+    targets = [learner.centred(part) for part in sample.targets]
+    num_steps = count_steps(settings, len(data.train))
+    kept = kept_bytes(learner, sample.num_tokens)
+    is_head, inputs = settings.level == "head", sample.timed
+    frozen = passes = _Timing()
+    if is_head or kept:
+        frozen = _time_frozen(learner, inputs, is_head)
+        made = _head_inputs if is_head else _states
+        inputs = made(learner, inputs)
+    if not is_head:
+        passes = _time_passes(learner, inputs)
+    steps = _time_steps(learner, inputs, targets)
+    if is_head:  # on what is kept, steps take next to nothing, however long the rows
+        seconds = steps.both / _NUM_TIMED * num_steps
+    else:
+        timed = steps.both * sample.places + passes.both * sample.seen
+        seconds = timed * settings.epochs / _places(sample.timed)
+    reading = _time_reading(loaded, sample.timed)
+    once = frozen.both * (sample.places + sample.seen) + reading.both * sample.read
+    once /= _places(sample.timed)
+    once += sum(timing.first for timing in (frozen, passes, steps, reading))
+    once += beginning + sample.tokenizing + counting
+    moving, total = (
+        sum(int(np.prod(weight.shape)) for weight in weights)
+        for weights in (learner.network.trainable_variables, learner.bert.weights)
+    )
+    layers = len(learner.bert.blocks) - learner.num_frozen
+    memory = _bytes(learner.bert.config, total, moving, sample.largest, layers) + kept
+    per_step = steps.both / _NUM_TIMED
+    return RunEstimate(once + seconds, per_step, num_steps, memory, once)
+
+
+def _sample(
+    tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings
+) -> _Sample:
+    chosen = data.train.spread(_MOST_ROWS)
+    began_at = time.perf_counter()
+    read = tokenize(tokenizer, chosen, settings.max_tokens)
+    seconds = time.perf_counter() - began_at
+    # Beside these, the rows with the most characters.
+    chars = np.array([len(text) for text in data.train.joined])
+    long = data.train.select(np.argsort(-chars, kind="stable")[:_MOST_LONG_ROWS])
+    longest = tokenize(tokenizer, long, settings.max_tokens)
+    words = used_words((read, longest))
+    rows, longest = read.renumbered(words), longest.renumbered(words)
+    order = epoch_order(rows.lengths, settings.batch_size, settings.seed, 0)
+    inputs = [rows.batch(batch) for batch in order]
+    first = [index % len(inputs) for index in range(_NUM_TIMED)]
+    share = len(data.train) / len(chosen)
+    places = _places(inputs) * share
+    more, tested = (
+        len(part) / len(data.train) for part in (data.validation, data.test)
+    )
+    # The batch with the longest row, which makes all of it as long.
+    part = max((rows, longest), key=lambda part: int(part.lengths.max()))
+    row = np.array([part.lengths.argmax()])
+    width = part.batch(row)["input_ids"].shape[1]
+    return _Sample(
+        words=words,
+        timed=[inputs[index] for index in first],
+        targets=[chosen.targets[order[index]] for index in first],
+        places=places,
+        seen=places * more,
+        read=places * tested,
+        num_tokens=int(rows.lengths.sum() * share * (1 + more)),
+        largest=(min(settings.batch_size, len(data.train)), width),
+        tokenizing=seconds * share * (1 + more + tested),
+    )
+
+
+def _states(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
+    """What the frozen layers make of batches, as the run keeps it."""
+    outputs = learner.frozen_outputs(timed, reads_pooled=False)
+    return [
+        {"states": states, "attention_mask": batch["attention_mask"]}
+        for states, batch in zip(outputs, timed, strict=True)
+    ]
+
+
+def _time_frozen(learner: Learner, timed: list[Arrays], reads_pooled: bool) -> _Timing:
+    """Passes without learning, through all layers or through the frozen ones."""
+    passes = iter(learner.frozen_outputs([timed[0], *timed], reads_pooled))
+    return _timing(lambda _: next(passes))
+
+
+def _time_reading(loaded: LoadedModel, timed: list[Arrays]) -> _Timing:
+    """Passes of a finished model, which computes in float32 whatever learned."""
+    explorer = Explorer(loaded)
+    return _timing(lambda index: explorer.forward(timed[index], ("hidden_states",)))
+
+
+def _time_passes(learner: Learner, inputs: list[Arrays]) -> _Timing:
+    """Passes that judge the network."""
+    return _timing(lambda index: learner.network.predict_on_batch(inputs[index]))
+
+
+def _time_steps(
+    learner: Learner, inputs: list[Arrays], targets: list[np.ndarray]
+) -> _Timing:
+    """Steps that learn nothing."""
+    return _timing(lambda index: learner.step(inputs[index], targets[index], 0.0))
+
+
+def _head_inputs(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
+    """Nothing, as large as what the run keeps of the frozen layers."""
+    size = learner.bert.config.hidden_size
+    nothing = [
+        np.zeros((len(batch["input_ids"]), 1, size), "float32") for batch in timed
+    ]
+    if not learner.learns_pooler:
+        return [{"pooled_output": states[:, 0]} for states in nothing]
+    return [
+        {"states": states, "attention_mask": np.ones(states.shape[:2], "int32")}
+        for states in nothing
+    ]
+
+
+def _timing(work: Callable[[int], object]) -> _Timing:
+    """Calls with the index of the first batch, then with that of each of them."""
+    ends = [time.perf_counter()]
+    for index in (0, *range(_NUM_TIMED)):
+        work(index)
+        ends.append(time.perf_counter())
+    both = ends[-1] - ends[1]
+    return _Timing(max(ends[1] - ends[0] - both / _NUM_TIMED, 0.0), both)
+
+
+def _bytes(
+    config: BertConfig, total: int, moving: int, batch: tuple[int, int], layers: int
+) -> int:
+    """Of weights with the copies of those that learn, and of activations.
+
+    Args:
+        config: of the model.
+        total: weights.
+        moving: of these, those that learn.
+        batch: B and T of the largest one.
+        layers: whose activations are kept for their gradients.
+    """
+    rows, tokens = batch
+    # Two bytes a number in the source, four here.
+    share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
+    activations = 2 * tokens * rows * config.hidden_size * share * layers
+    return int((total + COPIES_OF_LEARNING * moving) * _FLOAT_BYTES + activations)
+
+
+def _places(batches: list[Arrays]) -> int:
+    return sum(batch["input_ids"].size for batch in batches)
+
+
+# Who sits before the page waits for so long without leaving.
+PATIENCE_SECONDS = 900.0
+# What the framework takes beside weights and activations.
+MARGIN_BYTES = 300_000_000
+
+
+def estimate_levels(
+    loaded: LoadedModel,
+    data: TrainingData,
+    settings: FinetuneSettings,
+    progress: Progress = lambda fraction, message: None,
+    is_loaded: bool = False,
+    free_bytes: int | None = None,
+) -> TrainingEstimate:
+    """Times two steps of each level that fits into memory.
+
+    Args:
+        loaded: stays as it is.
+        data: rows of the run.
+        settings: of the level that they name; the other levels take their own
+            epochs and learning rate.
+        progress: told the fraction done and the level; may raise to cancel.
+        is_loaded: another training runs at the same time.
+        free_bytes: memory that may be taken; `None` asks the system.
+    """
+    free = free_memory() if free_bytes is None else free_bytes
+    found = []
+    hidden_size = loaded.model.config.hidden_size
+    num_rows = num_rows_seen(data, settings.oversample)
+    for index, level in enumerate(LEVELS):
+        progress(index / len(LEVELS), level)
+        chosen = settings
+        if level != settings.level:
+            chosen = of_level(settings, level, hidden_size, num_rows)
+        needed = memory_before(loaded, chosen)
+        run = None
+        if needed + MARGIN_BYTES <= free:
+            run = estimate_run(loaded, data, chosen)
+            needed = run.memory_bytes
+            gc.collect()  # a copy of the model, full of cycles
+        fits = run is not None and needed + MARGIN_BYTES <= free
+        found.append(LevelEstimate(level, run, needed, fits))
+    return TrainingEstimate(
+        levels=tuple(found),
+        recommended=recommended(found),
+        patience_seconds=PATIENCE_SECONDS,
+        free_bytes=free,
+        is_loaded=is_loaded,
+    )
+
+
+def of_level(
+    settings: FinetuneSettings, level: str, hidden_size: int, num_rows: int
+) -> FinetuneSettings:
+    """The same settings for another level, with what is proposed for that level."""
+    chosen = settings.to_dict() | {
+        "level": level, "epochs": -1, "learning_rate": 0.0, "patience": -1
+    }  # fmt: skip
+    return FinetuneSettings.proposed(hidden_size, num_rows, **chosen)
+
+
+def recommended(levels: list[LevelEstimate]) -> str:
+    """The last level that fits and is done in time; else the first."""
+    quick = [
+        estimate.level
+        for estimate in levels
+        if estimate.fits and estimate.run and estimate.run.seconds <= PATIENCE_SECONDS
+    ]
+    return quick[-1] if quick else levels[0].level
+
+
+def memory_before(loaded: LoadedModel, settings: FinetuneSettings) -> int:
+    """Bytes of a run by arithmetic alone, as if every text were of full length."""
+    from bertviz_core.training.finetune.learner import num_frozen, num_learning
+
+    config = loaded.model.config
+    moving = num_learning(loaded.model, settings, _FEWEST_LABELS)
+    layers = config.num_hidden_layers - num_frozen(settings, config.num_hidden_layers)
+    tokens = min(settings.max_tokens, config.max_position_embeddings)
+    batch, total = (settings.batch_size, tokens), loaded.model.count_params()
+    # A pass without learning holds one layer's activations.
+    return _bytes(config, total, moving, batch, layers + 1)
+
+
+# Predictions, curves and the vocabulary, and what others write meanwhile.
+_MARGIN_ON_DISK = 100_000_000
+
+
+def require_room(
+    folder: Path, loaded: LoadedModel, settings: FinetuneSettings, num_labels: int
+) -> None:
+    """Refuses a run for which the disk has no room.
+
+    As if every word of the vocabulary occurred, which is the most.
+
+    Args:
+        folder: where the run will keep its checkpoints; what lies there already
+            counts as its own. It need not exist.
+        loaded: the model to begin with; a pooler that it lacks is counted.
+        settings: reads the level.
+        num_labels: C.
+
+    Raises:
+        StorageError: its owner, or everybody, keeps too much already.
+        TrainingError: too little is free.
+    """
+    from bertviz_core.training.checkpoint import NUM_KEPT
+    from bertviz_core.training.finetune.learner import num_learning
+
+    size = loaded.model.config.hidden_size
+    whole = loaded.model.count_params() + (size + 1) * (size + num_labels)
+    # Each number that learns, Adam's two averages, and that of the best epoch.
+    checkpoint = 4 * num_learning(loaded.model, settings, num_labels)
+    # Beside those that are kept, another checkpoint is written; or the model and its
+    # zip file, which hardly compresses.
+    most = NUM_KEPT * checkpoint + max(checkpoint, 2 * whole)
+    needed = _MARGIN_ON_DISK + _FLOAT_BYTES * most
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    own = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if free + own < needed:
+        raise TrainingError(
+            "There is too little room on the disk for this training. Expected: "
+            "{needed} MB. Received: {free} MB free. Let fewer layers learn, choose a "
+            "smaller model, or try again when there is more room.",
+            needed=math.ceil(needed / 1_000_000),
+            free=free // 1_000_000,
+        )
+    for owner in visitor_files.owners_of(folder.parent):  # none on the command line
+        visitor_files.require_room(needed, owner, but=folder.parent)

@@ -1,0 +1,498 @@
+"""What a trained classifier says: of a text, of many, of a table, and as a file."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from bertviz_core.cells import safe_cell
+from bertviz_core.errors import DatasetError, TextError, TrainingError, reason_of
+from bertviz_core.explorer import Explorer
+from bertviz_core.numbers import number_text
+from bertviz_core.tasks import Progress, task
+from bertviz_core.trace import FrozenArrays, TokenizedText
+from bertviz_core.training.finetune.batches import TokenRows, by_length, tokenize
+from bertviz_core.training.finetune.columns import is_absent
+from bertviz_core.training.finetune.dataset import Examples
+from bertviz_core.training.finetune.table import Table
+
+# Of the work on a table, cutting texts into tokens is the smaller part.
+_TOKENIZING = 0.1
+# Rows times tokens of one pass, padding counted.
+_TOKENS_A_PASS = 4096
+_LOGITS = "class_logits"
+
+
+@dataclass(frozen=True)
+class ReadText(FrozenArrays):
+    """What a trained model says of one text.
+
+    Args:
+        model_id: which model.
+        labels: C class names, or the name of the number.
+        text, pair: what was read, without what is beyond the last token.
+        tokenized: the same, in tokens.
+        num_tokens_uncut: tokens before anything was cut.
+        outputs: float64 `[C]`: probabilities that sum to 1, or the number.
+        is_regression: whether `outputs` is a number.
+    """
+
+    model_id: str
+    labels: tuple[str, ...]
+    text: str
+    pair: str | None
+    tokenized: TokenizedText
+    num_tokens_uncut: int
+    outputs: np.ndarray
+    is_regression: bool
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether the end of the text was left out."""
+        return self.num_tokens_uncut > self.tokenized.num_tokens
+
+    @property
+    def best(self) -> int:
+        """Index of the likeliest class; 0 for a number."""
+        return int(self.outputs.argmax())
+
+
+@dataclass(frozen=True)
+class RowPredictions(FrozenArrays):
+    """What a trained model says of many texts.
+
+    Args:
+        labels: C class names, or the name of the number.
+        outputs: float32 `[R, C]`: probabilities, rows sum to 1, or numbers.
+        is_regression: whether `outputs` are numbers.
+        num_cut: rows whose end was left out.
+    """
+
+    labels: tuple[str, ...]
+    outputs: np.ndarray
+    is_regression: bool
+    num_cut: int
+
+
+@dataclass(frozen=True)
+class PredictedRow:
+    """One row of a table, and what the model says of it.
+
+    Args:
+        row: number of the file, from 1.
+        text: its first text.
+        label: the likeliest class; "" for numbers.
+        value: probability of that class, or the number.
+    """
+
+    row: int
+    text: str
+    label: str
+    value: float
+
+
+@dataclass(frozen=True)
+class TablePredictions(FrozenArrays):
+    """What a trained model said of a table; the whole of it lies in a file.
+
+    Args:
+        labels: C class names, or the name of the number.
+        is_regression: whether numbers were predicted.
+        num_rows: of the table.
+        num_empty: rows without a text, which have no prediction.
+        num_cut: rows whose end was left out.
+        counts: int `[C]`, rows of each predicted class; `[1]` for numbers.
+        first: some rows of the beginning.
+        path: of the CSV file with every row; the same name with ".jsonl" has the exact
+            texts.
+    """
+
+    labels: tuple[str, ...]
+    is_regression: bool
+    num_rows: int
+    num_empty: int
+    num_cut: int
+    counts: np.ndarray
+    first: tuple[PredictedRow, ...]
+    path: str
+
+
+@task()
+def read_text(
+    explorer: Explorer, text: str, pair: str | None = None, max_tokens: int = 0
+) -> ReadText:
+    """Asks the classifier about one text.
+
+    Args:
+        explorer: of a model with a classifier.
+        text: the text, or the first of two.
+        pair: the second text.
+        max_tokens: what is beyond is cut; 0 for the length that the model learned
+            with, or, where that is not known, for its positions.
+
+    Raises:
+        CheckpointError: the model has no classifier.
+        TextError: see `Explorer.tokenize`.
+    """
+    explorer.require_head("classifier")
+    whole = explorer.tokenize(text, pair, cut=True)
+    text, pair = cut_texts(explorer, text, pair, max_tokens)
+    tokenized = explorer.tokenize(text, pair, cut=True)
+    logits = explorer.forward(tokenized.inputs, (_LOGITS,))[_LOGITS]
+    return ReadText(
+        model_id=explorer.model_id,
+        labels=explorer.loaded.labels,
+        text=text,
+        pair=pair,
+        tokenized=tokenized,
+        num_tokens_uncut=whole.num_tokens_uncut,
+        outputs=_outputs(logits)[0],
+        is_regression=logits.shape[1] == 1,
+    )
+
+
+def cut_texts(
+    explorer: Explorer, text: str, pair: str | None, max_tokens: int
+) -> tuple[str, str | None]:
+    """Shortens texts so that they become at most so many tokens.
+
+    Whoever reads the result with a tokenizer that cuts nothing gets the tokens
+    that one with `max_tokens` would have kept, if these have room for a token of
+    each text.
+
+    Args:
+        explorer: whose tokenizer cuts.
+        text: the text, or the first of two.
+        pair: the second text.
+        max_tokens: special tokens counted; 0 as in `read_text`.
+    """
+    limit = _limit(explorer, max_tokens)
+    kept = explorer.tokenizer.encode(text, pair, limit, cut=True)
+    if not kept.was_cut:
+        return text, pair
+    own = ~kept.is_added
+    ends = [
+        int(kept.offsets[own & (kept.token_type_ids == segment), 1].max(initial=0))
+        for segment in (0, 1)
+    ]
+    return text[: ends[0]], None if pair is None else pair[: ends[1]]
+
+
+def predict_rows(
+    explorer: Explorer,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None = None,
+    max_tokens: int = 0,
+    progress: Progress | None = None,
+) -> RowPredictions:
+    """Asks the classifier about many texts.
+
+    Rows of nearly the same length go through the network together.
+
+    Args:
+        explorer: of a model with a classifier.
+        texts: R texts; an empty one is read as such.
+        pairs: R second texts.
+        max_tokens: see `read_text`.
+        progress: told the share of the work done; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no classifier.
+        TextError: no rows.
+    """
+    explorer.require_head("classifier")
+    rows = token_rows(explorer, texts, pairs, max_tokens, progress)
+    # A million rows of many classes would not fit in double precision.
+    shape = (len(texts), explorer.loaded.model.num_labels)
+    outputs = np.empty(shape, np.float32)
+    done, total = 0, int(rows.lengths.sum())
+    for chosen in by_tokens(rows.lengths):
+        logits = explorer.forward(rows.batch(chosen), (_LOGITS,))[_LOGITS]
+        outputs[chosen] = _outputs(logits)
+        done += int(rows.lengths[chosen].sum())  # the longest rows come last
+        if progress is not None:
+            share = _TOKENIZING + (1 - _TOKENIZING) * (done / total)
+            progress(share, "predict")
+    limit = _limit(explorer, max_tokens)
+    return RowPredictions(
+        labels=explorer.loaded.labels,
+        outputs=outputs,
+        is_regression=outputs.shape[1] == 1,
+        num_cut=int((_uncut_lengths(explorer, texts, pairs, rows) > limit).sum()),
+    )
+
+
+def token_rows(
+    explorer: Explorer,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    max_tokens: int,
+    progress: Progress | None = None,
+) -> TokenRows:
+    """Splits many texts as the classifier reads them.
+
+    Args:
+        explorer: whose tokenizer splits.
+        texts: R texts.
+        pairs: R second texts, or `None`.
+        max_tokens: see `read_text`.
+        progress: told how far it is, as the first tenth of the whole.
+
+    Raises:
+        TextError: no rows, or pairs for a model that reads one text at a time.
+    """
+    if not texts:
+        raise TextError("There are no texts. Give at least one.")
+    if pairs is not None:
+        # One pair says for all whether the model knows two segments.
+        explorer.tokenize("a", "a", cut=True)
+
+    def told(share: float) -> None:
+        if progress is not None:
+            progress(share * _TOKENIZING, "tokenize")
+
+    nothing = np.zeros(len(texts), "int32")
+    examples = Examples(
+        tuple(texts), None if pairs is None else tuple(pairs), nothing, nothing
+    )
+    limit = _limit(explorer, max_tokens)
+    return tokenize(explorer.tokenizer, examples, limit, told)
+
+
+def by_tokens(
+    lengths: np.ndarray, tokens_a_pass: int = _TOKENS_A_PASS
+) -> list[np.ndarray]:
+    """Rows in batches of about as many tokens, from the shortest to the longest.
+
+    Args:
+        lengths: int `[R]`, tokens of each row.
+        tokens_a_pass: of a batch at most, unless a single row has more.
+    """
+    batches: list[np.ndarray] = []
+    for batch in by_length(lengths, 64):
+        size = max(1, tokens_a_pass // int(lengths[batch].max()))
+        batches += [batch[i : i + size] for i in range(0, len(batch), size)]
+    return batches
+
+
+def _uncut_lengths(
+    explorer: Explorer,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    rows: TokenRows,
+) -> np.ndarray:
+    """Tokens of each row before cutting; only full rows are read again."""
+    lengths = rows.lengths
+    for row in np.flatnonzero(lengths == rows.max_tokens).tolist():
+        pair = None if pairs is None else pairs[row]
+        read = explorer.tokenizer.encode(texts[row], pair, rows.max_tokens, cut=True)
+        lengths[row] = read.num_tokens_uncut
+    return lengths
+
+
+def _limit(explorer: Explorer, max_tokens: int) -> int:
+    positions = explorer.config.max_position_embeddings
+    wanted = max_tokens or explorer.loaded.trained_inputs.max_tokens
+    return min(wanted, positions) if wanted else positions
+
+
+def _outputs(logits: np.ndarray) -> np.ndarray:
+    """Probabilities `[R, C]`, or the numbers themselves `[R, 1]`."""
+    if logits.shape[1] == 1:
+        return logits.astype(np.float64)
+    from scipy.special import softmax
+
+    return softmax(logits.astype("float64"), axis=1)
+
+
+PREDICTED = "predicted"
+
+
+@dataclass(frozen=True)
+class PredictedTable:
+    """The rows of a table, and what a model says of them.
+
+    A class is followed by its probability and those of all others; a name that
+    the table already has gets a number.
+
+    Args:
+        columns: names of the table.
+        cells: objects `[R, num_columns]`: str, int, or float where a number of
+            float32 precision is meant.
+        labels: C class names, or the name of the number.
+        outputs: float `[R, C]`, probabilities or numbers; a row of NaN has no
+            prediction.
+        is_regression: whether `outputs` are numbers.
+    """
+
+    columns: Sequence[str]
+    cells: np.ndarray
+    labels: Sequence[str]
+    outputs: np.ndarray
+    is_regression: bool
+
+    def write_csv(self, file: TextIO) -> None:
+        """Writes it so that no cell is taken for a formula; see `safe_cell`.
+
+        Args:
+            file: opened with `newline=""` and, for Excel to read Chinese, the encoding
+                "utf-8-sig".
+        """
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerow(map(safe_cell, self._names()))
+        for row, said in self._rows():
+            shown = [number_text(v) if self.is_regression else f"{v:.6f}" for v in said]
+            best = [] if self.is_regression else [safe_cell(self._best(said))]
+            found = [*best, *shown] if said else [""] * self._num_added
+            writer.writerow([*map(_cell, row), *found])
+
+    def write_json_lines(self, file: TextIO) -> None:
+        """Writes an object a line, with all texts and numbers as they are."""
+        names = self._names()
+        for row, said in self._rows():
+            best = [] if self.is_regression else [self._best(said)]
+            found = [*best, *said] if said else [None] * self._num_added
+            values = dict(zip(names, [*row, *found], strict=True))
+            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+    @property
+    def _num_added(self) -> int:
+        return 1 if self.is_regression else 1 + len(self.labels)
+
+    def _names(self) -> list[str]:
+        added = [PREDICTED]
+        if not self.is_regression:
+            added += [f"p({label})" for label in self.labels]
+        return [*self.columns, *_free_names(self.columns, added)]
+
+    def _rows(self) -> Iterator[tuple[np.ndarray, list[float]]]:
+        """The cells of each row, and what is said of it, if it has a text."""
+        for row, values in zip(self.cells, self.outputs, strict=True):
+            yield row, [] if np.isnan(values[0]) else values.tolist()
+
+    def _best(self, said: list[float]) -> str:
+        return self.labels[int(np.argmax(said))] if said else ""
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return number_text(value)
+    return safe_cell(value) if isinstance(value, str) else value
+
+
+def _free_names(taken: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    used, names = set(taken), []
+    for name in wanted:
+        free, number = name, 2
+        while free in used:
+            free, number = f"{name} {number}", number + 1
+        used.add(free)
+        names.append(free)
+    return names
+
+
+NUM_FIRST = 20
+
+
+def predict_table(
+    explorer: Explorer,
+    table: Table,
+    columns: tuple[str, str | None],
+    max_tokens: int,
+    path: Path,
+    progress: Progress | None = None,
+) -> TablePredictions:
+    """Predicts every row that has a text, and writes them all to a file.
+
+    Args:
+        explorer: of a model with a classifier.
+        table: the rows.
+        columns: names of the column with texts, and of that with second texts, or
+            `None`.
+        max_tokens: see `read_text`.
+        path: of the CSV file; one that is there is replaced. Beside it, with the
+            ending ".jsonl", lie the exact texts.
+        progress: told the share of the work done; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no classifier.
+        DatasetError: no such column, or no row has a text.
+        TextError: second texts for a model that reads one at a time.
+        TrainingError: the file cannot be written.
+    """
+    texts = [cell.strip() for cell in table.column(columns[0])]
+    pairs = None
+    if columns[1] is not None:
+        pairs = [cell.strip() for cell in table.column(columns[1])]
+    asked = [
+        row
+        for row, text in enumerate(texts)
+        if not is_absent(text) and (pairs is None or not is_absent(pairs[row]))
+    ]
+    if not asked:
+        raise DatasetError(
+            "No row of the column {column} has a text. Received: {num_rows} rows. "
+            "Choose another column.",
+            column=columns[0],
+            num_rows=table.num_rows,
+        )
+    found = predict_rows(
+        explorer,
+        [texts[row] for row in asked],
+        None if pairs is None else [pairs[row] for row in asked],
+        max_tokens,
+        progress,
+    )
+    shape = (table.num_rows, found.outputs.shape[1])
+    outputs = np.full(shape, np.nan, np.float32)
+    outputs[asked] = found.outputs
+    likeliest = found.outputs.argmax(axis=1)
+    predicted = PredictedTable(
+        table.columns, table.cells, found.labels, outputs, found.is_regression
+    )
+    _write(path, "utf-8-sig", predicted.write_csv)
+    _write(path.with_suffix(".jsonl"), "utf-8", predicted.write_json_lines)
+    return TablePredictions(
+        labels=found.labels,
+        is_regression=found.is_regression,
+        num_rows=table.num_rows,
+        num_empty=table.num_rows - len(asked),
+        num_cut=found.num_cut,
+        counts=np.bincount(likeliest, minlength=len(found.labels)),
+        first=tuple(
+            PredictedRow(
+                row=int(table.row_numbers[row]),
+                text=texts[row],
+                label="" if found.is_regression else found.labels[best],
+                value=float(outputs[row, best]),
+            )
+            for row, best in zip(asked[:NUM_FIRST], likeliest.tolist(), strict=False)
+        ),
+        path=str(path),
+    )
+
+
+def _write(path: Path, encoding: str, write: Callable[[TextIO], None]) -> None:
+    # Two visitors of one link may ask at the same time.
+    scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        with scratch.open("w", encoding=encoding, newline="") as file:
+            write(file)
+        scratch.replace(path)
+    except OSError as error:
+        raise TrainingError(
+            "The predictions cannot be stored on the server. Received: {reason}. Its "
+            "disk may be full; try a smaller file.",
+            reason=reason_of(error),
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):  # there, or nowhere to write at all
+            scratch.unlink()

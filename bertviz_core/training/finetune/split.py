@@ -1,0 +1,496 @@
+"""Which rows train, choose and test: by chance, by class, copies kept together.
+
+Rows to learn from of rare classes may be repeated: see `oversampled`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.errors import DatasetError, TrainingError, ValidationFileError
+from bertviz_core.trace import FrozenArrays
+from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.dataset import (
+    DataOrigin,
+    Dataset,
+    Examples,
+    TrainingData,
+    make_dataset,
+)
+from bertviz_core.training.finetune.notes import Note, excerpt, list_rows, note
+from bertviz_core.training.finetune.table import Table
+
+# Numbers have no classes to keep in proportion; ten ranges of equal size do it.
+_NUM_RANGES = 10
+# With fewer rows than these, one row is five points, and chance chooses the epoch.
+MIN_VALIDATION = 20
+# Below this ratio of the largest to the smallest class, plain training does; above
+# the second, weights alone make single rows of the smallest class too loud.
+_MIN_UNEQUAL, _MAX_WEIGHTED = 3.0, 20.0
+REMEDIES = ("none", "weights", "oversample")
+# Repeating a few rows very often teaches them by heart and takes for ever.
+MAX_OVERSAMPLED = 500_000
+
+
+@dataclass(frozen=True)
+class Split(FrozenArrays):
+    """Three parts of a dataset that share no text.
+
+    Args:
+        train: int `[A]`, indices of the rows to learn from, ascending.
+        validation: int `[B]`, indices of those that choose the best epoch, ascending;
+            none where they would be fewer than `MIN_VALIDATION`. `None`: those to
+            test on choose it, as before there were three parts.
+        test: int `[D]`, indices of those that the report is of, ascending; `None`
+            where they have a table of their own.
+        notes: what could not be split as asked.
+    """
+
+    train: np.ndarray
+    validation: np.ndarray | None
+    test: np.ndarray | None = None
+    notes: tuple[Note, ...] = ()
+
+    def training_data(
+        self, dataset: Dataset, test: Dataset | None = None
+    ) -> TrainingData:
+        """The rows themselves.
+
+        Args:
+            dataset: the one that was split.
+            test: the table to test on, where the split has no rows for it.
+        """
+        if self.test is not None:
+            tested = dataset.select(self.test)
+        elif test is not None:
+            tested = test
+        return TrainingData(
+            train=dataset.select(self.train),
+            validation=tested
+            if self.validation is None
+            else dataset.select(self.validation),
+            labels=dataset.label_names or (dataset.label_column,),
+            is_regression=dataset.is_regression,
+            test=tested,
+        )
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """Rows, ready to be checked and to be trained on.
+
+    Args:
+        dataset: all rows of the table that are whole.
+        data: to learn from, to choose the epoch by, and to test on.
+        notes: what was left out, and what could not be split.
+        validation_notes: what was left out of the table to test on.
+        warnings: those of both notes that nobody may miss.
+        judged: all rows of the table to test on, where there is one.
+    """
+
+    dataset: Dataset
+    data: TrainingData
+    notes: tuple[Note, ...]
+    validation_notes: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    judged: Dataset | None = None
+
+
+def prepare(
+    table: Table,
+    columns: ColumnChoice,
+    other: Table | None = None,
+    validation_rate: float = 0.1,
+    seed: int = 0,
+    test_rate: float = 0.2,
+) -> PreparedData:
+    """Takes the rows from a table and divides them.
+
+    Args:
+        table: to learn from.
+        columns: which column is what, in both tables.
+        other: a table to test on; `None` sets rows aside.
+        validation_rate: share of all rows that choose the epoch, in (0, 1).
+        seed: same seed, same split.
+        test_rate: share of all rows to test on; 0 sets none apart: before there were
+            three parts, the rows that chose the epoch, or that table, gave the report.
+
+    Raises:
+        DatasetError: see `make_dataset`, `split_dataset`, `split_beside_test`; of the
+            rows of the table to test on it is a `ValidationFileError`.
+    """
+    dataset, judged = make_dataset(table, columns), None
+    warnings = dataset.warnings
+    more: tuple[Note, ...] = ()
+    if other is None:
+        split = split_dataset(dataset, validation_rate, seed, test_rate)
+    else:
+        try:
+            judged = make_dataset(other, columns, dataset.label_names)
+        except DatasetError as error:
+            raise ValidationFileError.of(error) from error
+        rate = validation_rate if test_rate else 0.0
+        split, more = split_beside_test(dataset, judged, rate, seed)
+        warnings += more + judged.warnings
+    origin = DataOrigin(
+        table_sha256=table.sha256,
+        encoding=table.encoding,
+        separator=table.separator,
+        has_header=table.has_header,
+        text_column=columns.text,
+        label_column=columns.label,
+        pair_column=columns.pair,
+        is_regression=columns.is_regression,
+        validation_rate=validation_rate,
+        split_seed=seed,
+        test_rate=test_rate,
+    )
+    if other is not None:
+        origin = dataclasses.replace(
+            origin,
+            validation_sha256=other.sha256,
+            validation_encoding=other.encoding,
+            validation_separator=other.separator,
+            validation_has_header=other.has_header,
+        )
+    data = split.training_data(dataset, judged)
+    return PreparedData(
+        dataset,
+        dataclasses.replace(data, origin=origin),
+        dataset.notes + split.notes + more,
+        () if judged is None else judged.notes,
+        warnings,
+        judged,
+    )
+
+
+def text_keys(rows: Examples) -> list[str]:
+    """What makes two rows the same: their texts without case, width and spacing.
+
+    Returns:
+        R strings.
+
+    Source:
+        Unicode NFKC and case folding (Unicode Standard Annex #15).
+    """
+    pairs: Sequence[str] = rows.pairs or [""] * len(rows)
+    return [
+        f"{_normal(text)}\n{_normal(pair)}"
+        for text, pair in zip(rows.texts, pairs, strict=True)
+    ]
+
+
+def split_dataset(
+    dataset: Dataset,
+    validation_rate: float = 0.1,
+    seed: int = 0,
+    test_rate: float = 0.2,
+) -> Split:
+    """Draws the test rows, then the validation rows, in proportion to class size.
+
+    Rows with the same text stay in one part, also where their labels differ. Of
+    a class with two texts or more, the test part and the rest get at least one each.
+
+    Args:
+        dataset: R rows.
+        validation_rate: share of all rows that choose the epoch, in (0, 1).
+        seed: same seed, same split.
+        test_rate: share of all rows that the report is of; 0 sets none apart, and
+            the validation rows do both, as before there were three parts.
+
+    Raises:
+        DatasetError: too few different texts.
+        ValueError: a share is out of bounds.
+    """
+    if not 0 < validation_rate < 1 or not 0 <= test_rate < 1:
+        raise ValueError(
+            "`validation_rate` must be in (0, 1), `test_rate` in [0, 1). Received: "
+            f"{validation_rate}, {test_rate}."
+        )
+    groups = text_groups(dataset)
+    if len(groups) < 2:
+        raise DatasetError(
+            "All rows have the same text, so none is left to check by. Received: "
+            "{count} rows. Choose another text column.",
+            count=len(dataset),
+        )
+    drawn, notes = _drawn(dataset, groups, test_rate or validation_rate, seed)
+    rest = np.setdiff1d(np.arange(len(dataset)), drawn)
+    if not test_rate:
+        return Split(rest, None, drawn, notes)
+    chosen, few = _to_choose(dataset, rest, validation_rate / (1 - test_rate), seed)
+    return Split(np.setdiff1d(rest, chosen), chosen, drawn, notes + few)
+
+
+def split_beside_test(
+    dataset: Dataset, test: Dataset, validation_rate: float = 0.1, seed: int = 0
+) -> tuple[Split, tuple[Note, ...]]:
+    """Takes a user's own test file; validation rows are drawn from the table.
+
+    Rows whose text is also in the test file are left out: a model that saw them would
+    look better than it is.
+
+    Args:
+        dataset: R rows to learn from and to choose by.
+        test: made with `label_names` of `dataset`.
+        validation_rate: share of the rows that choose the epoch; 0 lets the test
+            file choose, as before there were three parts.
+        seed: same seed, same split.
+
+    Returns:
+        The split, and warnings of classes that lost all rows.
+
+    Raises:
+        DatasetError: no row is left to learn from, or those of one class alone, or
+            only one of the files has second texts.
+    """
+    if (dataset.pairs is None) != (test.pairs is None):
+        raise DatasetError(
+            "One file has two texts a row and the other has one. Choose a second "
+            "text column for both, or for neither."
+        )
+    seen = set(text_keys(test))
+    is_new = np.array([key not in seen for key in text_keys(dataset)])
+    leaked, kept = dataset.rows[~is_new], np.flatnonzero(is_new)
+    if not len(kept):
+        raise DatasetError(
+            "Every training row is also in the test file, so none is left to "
+            "learn from. Received: {count} rows. Choose another test file.",
+            count=len(dataset),
+        )
+    notes: tuple[Note, ...] = ()
+    if len(leaked):
+        notes += (
+            note(
+                "Training rows whose text is also in the test file are left "
+                "out: {rows} ({count} in all).",
+                count=len(leaked),
+                rows=list_rows(leaked),
+            ),
+        )
+    warnings = _warn_of_untrained(dataset, kept)
+    if not validation_rate:
+        return Split(kept, None, notes=notes), warnings
+    chosen, few = _to_choose(dataset, kept, validation_rate, seed)
+    return Split(np.setdiff1d(kept, chosen), chosen, notes=notes + few), warnings
+
+
+def _to_choose(
+    dataset: Dataset, rows: np.ndarray, rate: float, seed: int
+) -> tuple[np.ndarray, tuple[Note, ...]]:
+    """Indices of the validation rows among some; none where they would be few."""
+    part = dataset.select(rows)
+    groups = text_groups(part)
+    drawn = np.empty(0, "int64")
+    if len(groups) > 1:
+        drawn, _ = _drawn(part, groups, rate, seed)
+    if len(drawn) >= MIN_VALIDATION:
+        return rows[drawn], ()
+    few = note(
+        "The table is too small to set validation rows apart: they would be {count}, "
+        "and fewer than {least} choose an epoch by chance. All epochs run, and the "
+        "model is that of the last one.",
+        count=len(drawn),
+        least=MIN_VALIDATION,
+    )
+    return np.empty(0, "int64"), (few,)
+
+
+def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
+    """Tells which classes lost all their rows to the test file."""
+    if train.is_regression:
+        return ()
+    untrained = np.setdiff1d(train.targets, train.targets[kept])
+    if not len(untrained):
+        return ()
+    names = excerpt(", ".join(train.label_names[label] for label in untrained), 200)
+    rows = train.rows[np.isin(train.targets, untrained)]
+    if len(np.unique(train.targets[kept])) == 1:
+        raise DatasetError(
+            "Training rows of a single class are left, so there is nothing to learn: "
+            "all rows of the others are also in the test file. Received: "
+            "{names} without a row; it was in rows {rows}. Choose another test file.",
+            names=names,
+            rows=list_rows(rows),
+        )
+    return (
+        note(
+            "Classes without a training row cannot be learned: {names} ({count} in "
+            "all). All their rows are also in the test file: {rows}.",
+            count=len(untrained),
+            names=names,
+            rows=list_rows(rows),
+        ),
+    )
+
+
+def _normal(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def text_groups(dataset: Dataset) -> list[list[int]]:
+    """Indices of the rows of each different text, see `text_keys`."""
+    groups: dict[str, list[int]] = {}
+    for index, key in enumerate(text_keys(dataset)):
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
+
+
+def _strata(dataset: Dataset) -> np.ndarray:
+    """The class of each row, or the range that its number is in; int `[R]`."""
+    if not dataset.is_regression:
+        return dataset.targets
+    num_ranges = max(1, min(_NUM_RANGES, len(dataset) // 10))
+    edges = np.quantile(dataset.targets, np.linspace(0, 1, num_ranges + 1)[1:-1])
+    return np.searchsorted(edges, dataset.targets, side="right")
+
+
+def _drawn(
+    dataset: Dataset, groups: list[list[int]], rate: float, seed: int
+) -> tuple[np.ndarray, tuple[Note, ...]]:
+    """Indices of a share of the rows, and which classes have too few texts for it."""
+    rng = np.random.default_rng(seed)
+    strata = _strata(dataset)
+    by_stratum: dict[int, list[list[int]]] = {}
+    for rows in groups:
+        stratum = int(strata[rows[0]])
+        if len(rows) > 1:
+            stratum = Counter(strata[rows].tolist()).most_common(1)[0][0]
+        by_stratum.setdefault(stratum, []).append(rows)
+    drawn: list[int] = []
+    for stratum in sorted(by_stratum):
+        drawn += _draw(by_stratum[stratum], rate, rng)
+    alone = [stratum for stratum, found in by_stratum.items() if len(found) == 1]
+    found = np.sort(drawn or _smallest(groups))  # a single text each: the least evil
+    return found, () if dataset.is_regression else _say_alone(dataset, sorted(alone))
+
+
+def _smallest(groups: Sequence[list[int]]) -> list[int]:
+    return groups[int(np.argmin([len(rows) for rows in groups]))]
+
+
+def _draw(members: list[list[int]], rate: float, rng: np.random.Generator) -> list[int]:
+    """Whole groups of rows, as near to the share as they allow."""
+    if len(members) == 1:
+        return []
+    wanted = max(1, round(rate * sum(map(len, members))))
+    drawn: list[int] = []
+    num_groups = 0
+    for index in rng.permutation(len(members)):
+        # A group that overshoots is passed over, unless nothing smaller came.
+        fits = len(drawn) + len(members[index]) <= wanted
+        if fits and num_groups < len(members) - 1:
+            drawn += members[index]
+            num_groups += 1
+    return drawn or _smallest(members)
+
+
+def _say_alone(dataset: Dataset, alone: list[int]) -> tuple[Note, ...]:
+    if not alone:
+        return ()
+    names = ", ".join(dataset.label_names[label] for label in alone)
+    return (
+        note(
+            "Classes with a single text are trained on and cannot be checked: "
+            "{names} ({count} in all). Rows: {rows}.",
+            count=len(alone),
+            names=excerpt(names, 200),
+            rows=list_rows(dataset.rows[np.isin(dataset.targets, alone)]),
+        ),
+    )
+
+
+def imbalance(counts: np.ndarray) -> float:
+    """Rows of the largest class for each row of the smallest.
+
+    Args:
+        counts: int `[C]`, rows of each class; classes without rows are passed over.
+    """
+    filled = counts[counts > 0]
+    return float(filled.max() / filled.min())
+
+
+def propose_remedy(counts: np.ndarray) -> str:
+    """One of `REMEDIES`, by how unequal the classes are.
+
+    Args:
+        counts: int `[C]`, rows of each class.
+    """
+    ratio = imbalance(counts)
+    if ratio < _MIN_UNEQUAL:
+        return "none"
+    # More copies than these would be refused, so they are not proposed.
+    is_too_much = num_oversampled(counts) > MAX_OVERSAMPLED
+    return "weights" if ratio <= _MAX_WEIGHTED or is_too_much else "oversample"
+
+
+def oversample(labels: np.ndarray, seed: int) -> np.ndarray:
+    """Repeats rows until every class is as large as the largest.
+
+    Whole copies of a class first, then a draw without repeats. Only for training
+    rows: a copy on both sides of a split would be seen twice.
+
+    Args:
+        labels: int `[R]`, class of each row.
+        seed: of the draw.
+
+    Returns:
+        int `[S]`, indices of rows, S ≥ R, every row at least once, ascending.
+    """
+    rng = np.random.default_rng(seed)
+    classes, counts = np.unique(labels, return_counts=True)
+    chosen: list[np.ndarray] = []
+    for label in classes:
+        rows = np.flatnonzero(labels == label)
+        copies, rest = divmod(int(counts.max()), len(rows))
+        chosen += [rows] * copies + [rng.choice(rows, rest, replace=False)]
+    return np.sort(np.concatenate(chosen))
+
+
+def num_oversampled(counts: np.ndarray) -> int:
+    """Training rows after `oversample`.
+
+    Args:
+        counts: int `[C]`, rows of each class.
+    """
+    return int(counts.max() * np.count_nonzero(counts))
+
+
+def num_rows_seen(data: TrainingData, oversample: bool) -> int:
+    """Training rows of an epoch, repeated ones included."""
+    if data.is_regression or not oversample:
+        return len(data.train)
+    return num_oversampled(np.bincount(data.train.targets))
+
+
+def oversampled(data: TrainingData, seed: int) -> TrainingData:
+    """The same data with training rows repeated; numbers stay as they are.
+
+    Args:
+        data: rows to learn from and to judge by, of which the latter stay.
+        seed: of the draw.
+
+    Raises:
+        TrainingError: there would be far too many rows.
+    """
+    if data.is_regression:
+        return data
+    counts = np.bincount(data.train.targets)
+    wanted = num_oversampled(counts)
+    if wanted > MAX_OVERSAMPLED:
+        raise TrainingError(
+            "Repeating rows of rare classes would make too many. Received: {rows} "
+            "rows, which would become {wanted}; the limit is {limit}. Choose class "
+            "weights.",
+            rows=len(data.train),
+            wanted=wanted,
+            limit=MAX_OVERSAMPLED,
+        )
+    train = data.train.select(oversample(data.train.targets, seed))
+    return dataclasses.replace(data, train=train)
