@@ -278,12 +278,21 @@ def go_to(page, name):
     settle(page)
 
 
+def be_tended(page):
+    """Waits for letters of formulas, and for what the frame does to what is new."""
+    page.evaluate("""async () => {
+      await document.fonts.ready
+      for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
+    }""")
+
+
 def overflow(page):
     """Pixels by which a page is wider than its window; 0 where it fits.
 
     Measured in Streamlit's main part: the app around that hides what sticks out, so
     that the document itself is never too wide.
     """
+    be_tended(page)
     return page.get_by_test_id("stMain").evaluate(
         "element => element.scrollWidth - element.clientWidth"
     )

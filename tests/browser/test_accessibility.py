@@ -5,15 +5,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from pages.shared.navigation import FIRST, ICONS
-from tests.browser.conftest import LOCALES, go_to, settle
+from tests.browser.conftest import LOCALES, be_tended, go_to, settle
 
 AXE = Axe()
-# The frame tends what is new on the page, and formulas whose letters came, a frame
-# later.
-TENDED = """async () => {
-  await document.fonts.ready
-  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
-}"""
 LAPTOP = {"width": 1366, "height": 768}
 WHITE, DARK = "rgb(255, 255, 255)", "rgb(18, 22, 29)"
 # What each page is about, and how much of it a laptop shows at least, in pixels.
@@ -75,5 +69,5 @@ def test_a_laptop_shows_each_page_and_axe_finds_nothing_serious(
             shows_its_picture(page, name, part)
         # The theme is that of the system.
         expect(page.get_by_test_id("stApp")).to_have_css("background-color", ground)
-        page.evaluate(TENDED)
+        be_tended(page)
         assert faults(page) == set(), name

@@ -54,6 +54,7 @@ def test_the_objective_is_drawn_again_and_a_link_keeps_the_draw(
     drawn = losses.inner_text()
     page.reload()
     expect(losses).to_have_text(drawn, use_inner_text=True)
+    settle(page)
     assert overflow(page) <= 0
     page.get_by_test_id("stButtonGroup").get_by_text(re.compile(drop)).click()
     expect(page.locator(".js-plotly-plot")).to_have_count(2)

@@ -84,8 +84,10 @@ def test_two_workers_have_the_losses_of_one(backend):
             assert np.isclose(value, second[name], rtol=0, atol=1e-4), name
 
 
-# As on an accelerator, where nobody installs TensorFlow. `STOP_AT` is a step.
+# As on an accelerator, where nobody installs TensorFlow. Each argument is a command: a
+# step to stop at, and what follows `pretrain`.
 WITHOUT_TENSORFLOW = """
+import json
 import os
 import signal
 import sys
@@ -95,29 +97,34 @@ from bertviz_core.cli import main
 echo = click.echo
 def echo_and_stop(text=None, **options):
     echo(text, **options)
-    if str(text).startswith(f"step {os.environ.get('STOP_AT')}/"):
+    if str(text).startswith(f"step {stop_at}/"):
         os.kill(os.getpid(), signal.SIGTERM)
 click.echo = echo_and_stop
-main(["pretrain", *sys.argv[1:]])
+for command in sys.argv[1:]:
+    stop_at, *words = json.loads(command)
+    main(["pretrain", *words], standalone_mode=False)
 """
 
 
-def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path, monkeypatch):
+def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path):
     # As shipped: where JAX has no GPU, too, "auto" must find a precision.
     phase = {"max_tokens": 16, "num_tokens": 16 * 6 * 8, "batch_tokens": 16 * 6}
     text, asked = samples.text_and_settings(tmp_path, precision="auto", phases=[phase])
 
-    def trained(asked, name):
-        path = tmp_path / "settings.json"
-        path.write_text(json.dumps(asked.to_dict()))
-        given = ["--config", path, "--corpus", text, "--out", tmp_path / name]
-        return run_script("jax", WITHOUT_TENSORFLOW, *given).splitlines()
+    def command(config, out, stop_at=None):
+        words = ["--config", config, "--corpus", text, "--out", out]
+        return json.dumps([stop_at, *map(str, words)])
 
+    config = tmp_path / "settings.json"
+    config.write_text(json.dumps(asked.to_dict()))
     parts, whole = (tmp_path / name for name in ("parts", "whole"))
-    monkeypatch.setenv("STOP_AT", "4")
-    assert trained(asked, "parts")[-1] == "Stopped after step 4 of 8; saved"
-    monkeypatch.delenv("STOP_AT")
-    finished = trained(asked, "parts")
+    both = command(config, parts, 4), command(parts / "settings.json", whole)
+    said = run_script("jax", WITHOUT_TENSORFLOW, *both).splitlines()
+    assert "Stopped after step 4 of 8; saved" in said
+    assert said[-1] == f"Finished: {whole / 'model'}"
+    finished = run_script(
+        "jax", WITHOUT_TENSORFLOW, command(config, parts)
+    ).splitlines()
     assert finished[0] == "Going on after step 4"
     assert finished[-1] == f"Finished: {parts / 'model'}"
     curve = (parts / "curve.csv").read_text().splitlines()
@@ -126,7 +133,6 @@ def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path, monkeypa
     assert open_model(str(parts / "model")).model.config == asked.model
     settled = PretrainSettings.from_json_file(parts / "settings.json")
     assert settled.precision in ("float32", "bfloat16")
-    trained(settled, "whole")
     assert read_latest(parts / "checkpoints").step == 8
     samples.assert_same_states(parts, whole, atol=1e-5)
 
