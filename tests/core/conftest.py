@@ -1,11 +1,23 @@
 """Models that several tests read and none may change, and an engine."""
 
+import os
+
 import pytest
 
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.training.finetune import baselines
 from tests.core.brute_force import OracleWords
 from tests.core.cause_models import explorer_named, model_named
 from tests.core.random_models import CONFIG, explorer_of, random_model
+
+
+@pytest.fixture(scope="session", autouse=True)
+def word_counts_that_try_little():
+    """Beside a training: to try all takes as long as to train a tiny model."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ["KERAS_BACKEND"] == "tensorflow":
+            patch.setattr(baselines, "_INVERSE_PENALTIES", (10.0,))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,7 @@ from bertviz_core.training.finetune.table import DEFAULT_LIMITS, Table
 from bertviz_core.training.finetune.table_encoding import refuse_other_formats
 from bertviz_core.visitor_files import TABLES, place_of, run_folder
 
-_SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "datasets"
+_SAMPLE_FOLDER = Path(__file__).resolve().parents[3] / "assets" / "datasets"
 _SAMPLE = re.compile(r"sample:([a-z_]{1,40})")
 _TABLE = re.compile(r"file:([0-9a-f]{32})")
 _RUN_TABLE = re.compile(r"run:([0-9a-f]{32})/(table|validation)")
