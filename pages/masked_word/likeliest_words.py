@@ -87,17 +87,15 @@ def _choose_words() -> tuple[int, bool]:
 
 def _choose_draws() -> tuple[int, int]:
     """How many words to draw by chance, none at first, and the seed."""
-    count_box, seed_box = st.columns(2)
-    num_draws = choose_number(
-        count_box.number_input, "masked_word.num_draws", 0, MOST_DRAWS, 0,
-        key="masked_draws",
-    )  # fmt: skip
-    if not num_draws:
-        return 0, 1
-    seed = choose_number(
-        seed_box.number_input, "masked_word.seed", 0, 2**31 - 1, 1,
-        key="masked_seed",
-    )  # fmt: skip
+    number, seed = st.number_input, 1
+    with st.container(horizontal=True):
+        num_draws = choose_number(
+            number, "masked_word.num_draws", 0, MOST_DRAWS, 0, key="masked_draws"
+        )
+        if num_draws:
+            seed = choose_number(
+                number, "masked_word.seed", 0, 2**31 - 1, 1, key="masked_seed"
+            )
     return num_draws, seed
 
 

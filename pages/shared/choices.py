@@ -157,13 +157,13 @@ def put_into_address(wanted: Mapping[str, Sequence[str]]) -> None:
     `assets/components/frame.js`.
     """
     params = st.query_params
-    for key in [key for key in wanted if key in params and not wanted[key]]:
-        del params[key]
     changed = {
         key: values
         for key, values in wanted.items()
-        if values and params.get_all(key) != list(values)
+        if params.get_all(key) != list(values)
     }
+    for key in [key for key, values in changed.items() if not values]:
+        del params[key], changed[key]
     if changed:
         params.update(changed)
 
