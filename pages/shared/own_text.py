@@ -32,7 +32,7 @@ from bertviz_core.mask_text import (
     write_sentence,
 )
 from bertviz_core.trace import Texts, TokenizedText
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_anew_if_changed
 from pages.shared.choices import (
     HIDDEN,
     PAIR,
@@ -179,6 +179,7 @@ def sentence_of_visit(model: str) -> Texts:
 
     Masks are written as `[MASK]`; the text may be empty.
     """
+    ask_anew_if_changed(model)  # the text may be drawn anew without `model_picker`
     language = language_of(model)
     _follow_model(languages_read(model), language)
     example = EXAMPLES[language][0][0]
