@@ -213,7 +213,6 @@ def pair_arithmetic(
     return PairArithmetic(
         layer=layer,
         head=head,
-        query_token=query_token,
         key_token=key_token,
         query=query,
         key=keys[key_token],

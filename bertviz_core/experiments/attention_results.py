@@ -24,7 +24,7 @@ class PairArithmetic(FrozenArrays):
 
     Args:
         layer, head: from 0.
-        query_token, key_token: token indices, who looks and who is looked at.
+        key_token: index of the token that is looked at.
         query: float64 `[D]`, q of the query token.
         key: float64 `[D]`, k of the key token.
         products: float64 `[D]`, q times k, element by element.
@@ -45,7 +45,6 @@ class PairArithmetic(FrozenArrays):
 
     layer: int
     head: int
-    query_token: int
     key_token: int
     query: np.ndarray
     key: np.ndarray

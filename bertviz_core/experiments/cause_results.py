@@ -219,7 +219,6 @@ class PatchingMap(FrozenArrays):
 
     Args:
         target: what is watched.
-        minus: the word, or class, whose logit is taken off; or `None`.
         quantity: what `scores` are, one of `PATCHING_SCORES`.
         clean: the text that hidden states are taken from.
         corrupted: the text that they are put into.
@@ -231,7 +230,6 @@ class PatchingMap(FrozenArrays):
     """
 
     target: Target
-    minus: int | None
     quantity: str
     clean: TokenizedText
     corrupted: TokenizedText

@@ -68,7 +68,6 @@ def predict_every_position(
     return EveryPosition(
         model_id=explorer.model_id,
         tokenized=tokenized,
-        masked=masked,
         positions=positions,
         top_tokens=tuple(piece_names(explorer, row) for row in found["top_ids"]),
         **found,

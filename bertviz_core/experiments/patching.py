@@ -82,7 +82,6 @@ def patch_hidden_states(
     scores = _scores(logits, target, minus, quantity)
     return PatchingMap(
         target=target,
-        minus=minus,
         quantity=quantity,
         clean=source.tokenized,
         corrupted=place.tokenized,

@@ -77,7 +77,6 @@ def score_words(
     return tuple(
         WordScore(
             word=word,
-            token_ids=np.array(ids),
             tokens=tuple(vocabulary[index] for index in ids),
             log_probs=log_probs[start:end].copy(),
             ranks=ranks[start:end].copy(),

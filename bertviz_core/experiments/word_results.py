@@ -114,15 +114,13 @@ class WordScore(FrozenArrays):
 
     Args:
         word: as it was typed.
-        token_ids: int `[n]`, its pieces.
-        tokens: the pieces.
+        tokens: n pieces.
         log_probs: float64 `[n]`, each given the pieces before it; those after
             it are masked.
         ranks: int `[n]`, among the whole vocabulary.
     """
 
     word: str
-    token_ids: np.ndarray
     tokens: tuple[str, ...]
     log_probs: np.ndarray
     ranks: np.ndarray
@@ -191,8 +189,6 @@ class EveryPosition(FrozenArrays):
     Args:
         model_id: which model.
         tokenized: the text.
-        masked: true if each place was hidden in turn; false if the model saw
-            the word that it predicts.
         positions: int `[S]`, token indices; special tokens are left out.
         top_ids: int `[S, k]`, best words.
         top_tokens: their pieces.
@@ -205,7 +201,6 @@ class EveryPosition(FrozenArrays):
 
     model_id: str
     tokenized: TokenizedText
-    masked: bool
     positions: np.ndarray
     top_ids: np.ndarray
     top_tokens: tuple[tuple[str, ...], ...]

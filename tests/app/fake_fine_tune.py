@@ -28,7 +28,6 @@ ESTIMATE = TrainingEstimate(
         LevelEstimate("full", RunEstimate(7000.0, 2, 63, 3 * 10**8), 3 * 10**8, False),
     ),
     recommended="top",
-    patience_seconds=600.0,
     free_bytes=25 * 10**7,
     is_loaded=False,
 )

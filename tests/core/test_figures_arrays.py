@@ -471,7 +471,7 @@ def arithmetic(mask_terms):
     probs = np.exp(masked - masked.max())
     probs /= probs.sum()
     return PairArithmetic(
-        *(0, 1, 2, 3),
+        *(0, 1, 3),
         query=query,
         key=key,
         products=products,

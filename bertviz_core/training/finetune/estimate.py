@@ -95,15 +95,13 @@ class TrainingEstimate:
     Args:
         levels: in the order of `settings.LEVELS`, each with its own defaults.
         recommended: the level with the most to learn that fits and takes no
-            longer than `patience_seconds`; else "head".
-        patience_seconds: see `recommended`.
+            longer than `PATIENCE_SECONDS`; else "head".
         free_bytes: memory that was free; 0 when not known.
         is_loaded: another training ran meanwhile, so times are too long.
     """
 
     levels: tuple[LevelEstimate, ...]
     recommended: str
-    patience_seconds: float
     free_bytes: int
     is_loaded: bool
 
@@ -388,7 +386,6 @@ def estimate_levels(
     return TrainingEstimate(
         levels=tuple(found),
         recommended=recommended(found),
-        patience_seconds=PATIENCE_SECONDS,
         free_bytes=free,
         is_loaded=is_loaded,
     )
