@@ -21,8 +21,8 @@ from bertviz_core.figures.component_files import component_script, component_sty
 from bertviz_core.figures.whole_model import whole_model_payload
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
-from tests.browser.conftest import settle
-from tests.browser.test_accessibility import LAPTOP, TENDED, faults
+from tests.browser.conftest import be_tended, settle
+from tests.browser.test_accessibility import LAPTOP, faults
 
 LOCALE = Path(__file__).parents[2] / "assets" / "locales" / "en" / "whole_model.json"
 TEXTS = {
@@ -126,7 +126,7 @@ def test_each_part_opens_in_place_from_a_link(open_whole):
     ):
         page, view = open_whole(f"?whole_open={name}", color_scheme="dark")
         expect(view.get_by_role("region")).to_contain_text(said)
-        page.evaluate(TENDED)
+        be_tended(page)
         assert faults(page) == set(), name
 
 
