@@ -1,10 +1,10 @@
 """How long a rerun of the masked-word page takes, for one visitor and for thirty.
 
 Visitors are real WebSocket sessions from this process, see `session`. Four kinds of
-change: another number of bars or another temperature (a fragment is drawn again), a
-text that was there before (the whole page is, from what is kept), a new text (the
-network runs). Time runs from the visitor's message to the last message of the answer; a
-browser draws after that.
+change: another number of bars or another temperature (a small fragment is drawn again),
+a text that was there before (all that the page says of its text is, from what is kept),
+a new text (the network runs). Time runs from the visitor's message to the last message
+of the answer; a browser draws after that.
 """
 
 from __future__ import annotations

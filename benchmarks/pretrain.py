@@ -27,10 +27,11 @@ from benchmarks.trainers import (
 )
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
+from bertviz_core.training.pretrain import BUNDLED
 from bertviz_core.training.pretrain.batches import Batches
 from bertviz_core.training.pretrain.corpus import encode_sentences
 from bertviz_core.training.pretrain.masking import TokenKinds
-from bertviz_core.training.pretrain.settings import BUNDLED, Phase, PretrainSettings
+from bertviz_core.training.pretrain.settings import Phase, PretrainSettings
 
 SETTINGS = BUNDLED["bert-mini-en"]
 BATCH_TOKENS = 8192

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import click
+
+from bertviz_core.tasks import Progress
 
 _PERCENT_A_LINE = 5
 
 
-def download_progress() -> Callable[[float, str], None]:
+def download_progress() -> Progress:
     """Makes a listener for `library.open_model` that writes to standard error.
 
     Only a download is told, a line for every five percent: whatever else opening a

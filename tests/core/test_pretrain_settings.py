@@ -10,9 +10,10 @@ import pytest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import ConfigError, TrainingError
 from bertviz_core.experiments.tiny_results import COMMAND
+from bertviz_core.training.pretrain import BUNDLED
 from bertviz_core.training.pretrain.batches import layer_scales
 from bertviz_core.training.pretrain.initial import settings_from_file
-from bertviz_core.training.pretrain.settings import BUNDLED, Phase, PretrainSettings
+from bertviz_core.training.pretrain.settings import Phase, PretrainSettings
 from bertviz_core.training.schedule import (
     OptimizerSettings,
     keep_rate,

@@ -17,7 +17,7 @@ from bertviz_core import visitor_files
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.free_memory import free_memory
-from bertviz_core.tasks import Progress
+from bertviz_core.tasks import Progress, untold
 from bertviz_core.training.finetune.baselines import seconds_of_counting
 from bertviz_core.training.finetune.batches import (
     Arrays,
@@ -351,7 +351,7 @@ def estimate_levels(
     loaded: LoadedModel,
     data: TrainingData,
     settings: FinetuneSettings,
-    progress: Progress = lambda fraction, message: None,
+    progress: Progress = untold,
     is_loaded: bool = False,
     free_bytes: int | None = None,
 ) -> TrainingEstimate:

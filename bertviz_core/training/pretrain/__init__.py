@@ -12,3 +12,9 @@ A run reads from top to bottom like this:
 Importing this package loads nothing heavy; everything before `objective` needs
 NumPy alone.
 """
+
+from pathlib import Path
+
+# Settings that come with the project, by name. Here, as `commands` offers them, and
+# loads nothing else.
+BUNDLED = {path.stem: path for path in Path(__file__).parent.glob("configs/*.json")}

@@ -9,7 +9,7 @@ import click
 
 from bertviz_core.quiet import import_keras
 from bertviz_core.training.events import stop_on_signal
-from bertviz_core.training.pretrain.settings import BUNDLED
+from bertviz_core.training.pretrain import BUNDLED
 
 
 @click.command()

@@ -21,8 +21,9 @@ from bertviz_core.config import read_json_object
 from bertviz_core.errors import TrainingError
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.training.checkpoint import has_checkpoint, read_latest
+from bertviz_core.training.pretrain import BUNDLED
 from bertviz_core.training.pretrain.corpus import INDEX_FILE
-from bertviz_core.training.pretrain.settings import BUNDLED, PretrainSettings
+from bertviz_core.training.pretrain.settings import PretrainSettings
 from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.training.schedule import OptimizerSettings, Stretch
 from bertviz_core.training.settings import PRECISIONS, Checked, build, fingerprint_of
 
-# What comes with the project, by name.
-BUNDLED = {path.stem: path for path in Path(__file__).parent.glob("configs/*.json")}
 # Settings of a corpus that leave its token ids as they are.
 _READING = (
     "weights",
