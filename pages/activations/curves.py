@@ -19,12 +19,12 @@ from pages.activations.widgets import (
 )
 from pages.shared.answers import ask
 from pages.shared.choices import switch_linked
-from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 FARTHEST = 5.0
 _DEFAULT = ["sigmoid", "relu", "gelu"]

@@ -36,10 +36,10 @@ from pages.activations.widgets import (
     slide,
 )
 from pages.shared.choices import choose_linked
-from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import t
 from pages.shared.panel import button, panel
+from pages.shared.tools import program
 
 _POINTS = np.linspace(-4, 4, 161)
 _GATES = np.linspace(-4, 4, 33)

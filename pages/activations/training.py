@@ -30,10 +30,10 @@ from pages.activations.widgets import (
     slide,
 )
 from pages.shared.choices import choose_linked_or_none
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.tools import Program, program
 
 _STEP = "act_step"
 _PLAYING = "act_playing"  # (when it began, the step that it began at), or `None`

@@ -39,11 +39,11 @@ from pages.activations.widgets import (
     slide,
 )
 from pages.shared.choices import choose_linked
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, table
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 _ALONG = np.linspace(-3, 3, 121)
 

@@ -16,11 +16,11 @@ from pages.attention.controls import View
 from pages.attention.maps import show_map
 from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
-from pages.shared.code import Program, program
 from pages.shared.export import download_csv, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 # Of a weight: what single precision may make of it without a word on the page.
 _MOST_APART = 1e-6

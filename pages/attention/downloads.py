@@ -32,12 +32,12 @@ from bertviz_core.trace import Texts, TokenizedText, Trace
 from pages.attention.controls import View
 from pages.attention.matrix import words_to_merge
 from pages.shared.answers import ask
-from pages.shared.code import Program, offer_code
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import Columns, download, download_box, download_csv, table_csv
+from pages.shared.export import Columns, download, download_csv, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.markdown import spoken
+from pages.shared.tools import Program, show_tools
 
 _MOUNT = """
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -97,8 +97,9 @@ def offer_downloads(
     texts: Texts,
     tokenized: TokenizedText,
     view: View,
+    code: Program,
 ) -> None:
-    """Draws the files of what is shown; each is made when its button is clicked."""
+    """Draws the tools of what is shown; a file is made when its button is clicked."""
 
     def strongest() -> list[StrongestLinks]:
         """A question for each layer."""
@@ -116,22 +117,25 @@ def offer_downloads(
 
     # Of all of the text, however few words are shown.
     is_small = tokenized.num_tokens <= _MOST_SAVED
-    _offer(picture, "attention", texts.text, strongest, every_head, is_small)
+    save = functools.partial(
+        *(_show_files, picture, "attention"),
+        *(texts.text, strongest, every_head, is_small),
+    )
+    show_tools("attention", code, download=save)
 
 
 def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
-    """Draws the files of a difference; `sides` is what is taken away, and from what."""
-    _offer(
-        picture,
-        name,
-        picture.measured.difference,
+    """Draws the tools of a difference; `sides` is what is taken away, and from what."""
+    save = functools.partial(
+        *(_show_files, picture, name, picture.measured.difference),
         lambda: client().ask(difference_links)(*sides),
         lambda: client().ask(difference_heads)(*sides),
         len(picture.tokens) <= _MOST_SAVED,
     )
+    show_tools(name, download=save)
 
 
-def _offer(
+def _show_files(
     picture: AttentionView,
     name: str,
     title: str,
@@ -159,27 +163,23 @@ def _offer(
         "grid_csv": (lambda: csv(grid_columns(picture, links())), "text/csv"),
         "html": (all_views, "text/html"),
     }
-    downloads = download_box(name)
-    if not downloads.open:
-        return
-    with downloads:
-        for kind, draw in _PICTURES.items():
-            download_svg(
-                plain(f"attention.save_{kind}"),
-                functools.partial(draw, picture),
-                file_name=plain(f"attention.file_{kind}"),
-                key=f"{name}_save_{kind}",
-            )
-        for kind, (make, mime) in files.items():
-            download(
-                t(f"attention.save_{kind}"),
-                make,
-                plain(f"attention.file_{kind}"),
-                mime,
-                f"{name}_save_{kind}",
-            )
-        if not has_all:  # said beside the button and not only in the file
-            st.caption(t("attention.html_holds_one"))
+    for kind, draw in _PICTURES.items():
+        download_svg(
+            plain(f"attention.save_{kind}"),
+            functools.partial(draw, picture),
+            file_name=plain(f"attention.file_{kind}"),
+            key=f"{name}_save_{kind}",
+        )
+    for kind, (make, mime) in files.items():
+        download(
+            t(f"attention.save_{kind}"),
+            make,
+            plain(f"attention.file_{kind}"),
+            mime,
+            f"{name}_save_{kind}",
+        )
+    if not has_all:  # said beside the button and not only in the file
+        st.caption(t("attention.html_holds_one"))
 
 
 def offer_map(
@@ -198,13 +198,8 @@ def offer_map(
     language = current_language()
     named = replace(head_map, words={**head_map.words, "map_title": title})
     told = spoken(description)
-    with st.container(horizontal=True):
-        downloads = download_box(name)
-        if code is not None:
-            offer_code(name, code)
-    if not downloads.open:
-        return
-    with downloads:
+
+    def show_files() -> None:
         download_svg(
             plain("attention.save_map_svg"),
             lambda: head_map_svg(named),
@@ -219,3 +214,5 @@ def offer_map(
             "text/html",
             f"{name}_html",
         )
+
+    show_tools(name, code, download=show_files)

@@ -27,13 +27,13 @@ from pages.attention.downloads import offer_map
 from pages.attention.target import choose_contrast
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
-from pages.shared.code import Program, program
 from pages.shared.export import Columns, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched
 
 _SHARES = ("mass", "differs")  # kinds of maps without negative numbers

@@ -41,11 +41,11 @@ from pages.shared.choices import (
     is_untouched,
     write_linked,
 )
-from pages.shared.code import Program, offer_code, program
 from pages.shared.language import t
 from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 _LOOK = "attention_drawn"
 # For what the rest fell behind last; and whether the browser says that it shows it.
@@ -154,9 +154,8 @@ def _show_pictures(
     )
     asked = st.session_state.get(_ASKED, "")
     attention_canvas(picture, CANVAS, asked=asked, on_shown=_remember)
-    with st.container(horizontal=True):
-        offer_downloads(picture, model, texts, tokenized, view)
-        offer_code("attention_view", _program(model, texts, view))
+    code = _program(model, texts, view)
+    offer_downloads(picture, model, texts, tokenized, view, code)
     if shown.left_out > 0:
         st.caption(t("attention.left_out", share=shown.left_out))
     return True

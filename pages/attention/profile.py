@@ -27,12 +27,12 @@ from pages.attention.controls import View, choose_in_list, select_head
 from pages.attention.maps import place_of, show_head_map
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
-from pages.shared.code import program
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import current_language, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import button, panel
+from pages.shared.tools import program
 from pages.shared.upload_box import upload_box
 
 _MEGABYTES = 1

@@ -31,11 +31,11 @@ from pages.shared.choices import (
     choose_several,
     switch_linked,
 )
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched, show_numbers
 
 # What of a layer is switched off, and the key of its row of buttons.

@@ -16,7 +16,6 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import layer_name
 from pages.shared.answers import answer, ask
 from pages.shared.choices import choose_linked
-from pages.shared.code import offer_code, program
 from pages.shared.export import download_csv
 from pages.shared.jobs import ask_job, forget_job, is_short
 from pages.shared.language import t
@@ -24,6 +23,7 @@ from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import panel
+from pages.shared.tools import program, show_tools
 
 KEY = "embeddings_contexts"
 _LENGTH = 20  # tokens of a bundled sentence, about
@@ -58,9 +58,7 @@ def explore_contexts(model: str) -> None:
     _show(found, read.tokens[token])
     where = {"text": text, "layer": int(layer), "point": point}
     code = program(programs.CONTEXTS, model, language=language, **where)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        download_csv(_columns(found), KEY)
-        offer_code(KEY, code)
+    show_tools(KEY, code, download=lambda: download_csv(_columns(found), KEY))
 
 
 def _ask(

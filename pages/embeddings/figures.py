@@ -32,10 +32,10 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
 from pages.shared.choices import put_into_address, whole_number
-from pages.shared.code import Program
 from pages.shared.export import download, download_csv, show_figure, titled
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
+from pages.shared.tools import Program
 
 # The bytes of the payload are all of the component's data.
 _MOUNT = """
@@ -233,41 +233,17 @@ class MapFiles:
     vectors: Callable[[], np.ndarray]
 
 
-def offer_files(key: str, collect: Callable[[], MapFiles]) -> None:
-    """Draws the files of a map in a popover; they are made once it is opened."""
-    files = st.popover(
-        t("embeddings.files"),
-        icon=":material/download:",
-        key=f"{key}_files",
-        on_change="rerun",
-    )
-    if not files.open:
-        return
-    found = collect()
+def show_files(key: str, found: MapFiles) -> None:
+    """Draws the buttons for the files of a map; those of the projector are large."""
     count = len(found.coordinates)
-    with files:
-        st.caption(found.explained)
-        axes = {
-            plain("embeddings.axis_column", number=number): places
-            for number, places in enumerate(found.coordinates.T.tolist(), start=1)
-        }
-        worth = {name: [value] * count for name, value in found.worth.items()}
-        download_csv({**found.table, **axes, **worth}, key)
-        offer_tsv(key, found.size, found.vectors, found.metadata)
-
-
-def offer_tsv(
-    key: str,
-    size: int,
-    vectors: Callable[[], np.ndarray],
-    metadata: Mapping[str, Sequence[object]],
-) -> None:
-    """Draws the buttons for both files of the projector; made when clicked.
-
-    `vectors` gives `[M, size]`; `metadata` has columns of M values, the name first.
-    """
-    count = len(next(iter(metadata.values())))
-    if count > (limit := MAX_EXPORTED_NUMBERS // size):
+    st.caption(found.explained)
+    axes = {
+        plain("embeddings.axis_column", number=number): places
+        for number, places in enumerate(found.coordinates.T.tolist(), start=1)
+    }
+    worth = {name: [value] * count for name, value in found.worth.items()}
+    download_csv({**found.table, **axes, **worth}, key)
+    if count > (limit := MAX_EXPORTED_NUMBERS // found.size):
         told = t("embeddings.too_many_for_file", limit=limit, count=count)
         st.info(told, icon=":material/info:")
         return
@@ -275,15 +251,15 @@ def offer_tsv(
         st.info(t("embeddings.nothing_left"), icon=":material/filter_alt_off:")
         return
     download(
-        t("embeddings.vectors_tsv", size=count * size * _BYTES_A_NUMBER / 1e6),
-        lambda: vectors_tsv(vectors()).encode("utf-8"),
+        t("embeddings.vectors_tsv", size=count * found.size * _BYTES_A_NUMBER / 1e6),
+        lambda: vectors_tsv(found.vectors()).encode("utf-8"),
         _VECTORS,
         "text/tab-separated-values",
         f"{key}_vectors",
     )
     download(
         "embeddings.metadata_tsv",
-        lambda: metadata_tsv(metadata).encode("utf-8"),
+        lambda: metadata_tsv(found.metadata).encode("utf-8"),
         _METADATA,
         "text/tab-separated-values",
         f"{key}_metadata",

@@ -16,11 +16,11 @@ from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import choose_seed
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_number
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 _NUM_DIMENSIONS = 12
 

@@ -12,11 +12,11 @@ from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.widgets import choose_place
 from pages.shared.answers import ask
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 # Strips: the three parts and their sum on one scale, what the norm makes of it alone.
 _NUM_ON_ONE_SCALE = len(PARTS) + 1

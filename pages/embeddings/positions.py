@@ -15,11 +15,11 @@ from pages.embeddings.figures import quality_sentence, show_curves
 from pages.embeddings.widgets import choose, choose_place
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import escape
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 _AXES = {"1-2": (0, 1), "1-3": (0, 2), "2-3": (1, 2)}
 

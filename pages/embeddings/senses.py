@@ -22,22 +22,22 @@ from pages.embeddings.figures import (
     groups_colour,
     layer_name,
     map_title,
-    offer_files,
     point_map,
     quality_columns,
     quality_sentence,
     show_cosines,
     show_curves,
+    show_files,
     show_nearest_points,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import type_word
 from pages.shared.answers import ask
-from pages.shared.code import Program, program
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program, show_tools
 
 KEY = "embeddings_senses_map"
 _WORD = {"en": "bank", "zh": "苹果"}
@@ -163,7 +163,7 @@ def _show_map(model: str, sentences: tuple[str, ...], found: WordSenses) -> int:
         at = (selected, state, layer_name(state))
         show_nearest_points(KEY, labels, labels, at, near)
 
-    def collect() -> MapFiles:
+    def files() -> MapFiles:
         table = {
             "embeddings.text": list(labels),
             "embeddings.sense": list(found.senses),
@@ -180,7 +180,7 @@ def _show_map(model: str, sentences: tuple[str, ...], found: WordSenses) -> int:
             lambda: vectors,
         )
 
-    offer_files(KEY, collect)
+    show_tools(KEY, download=lambda: show_files(KEY, files()))
     return state
 
 

@@ -25,10 +25,10 @@ from pages.embeddings.figures import (
     layer_name,
     layer_notes,
     map_title,
-    offer_files,
     point_map,
     quality_columns,
     show_cosines,
+    show_files,
     show_layer_quality,
     show_nearest_points,
 )
@@ -36,11 +36,11 @@ from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import DRAWING, choose, choose_neighbourhood, choose_seed
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, switch_linked
-from pages.shared.code import show_code
 from pages.shared.engine import client
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import program, show_tools
 
 _POINTS = "embeddings_similarity_points"
 _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
@@ -181,20 +181,23 @@ def explore_sentences(model: str) -> None:
         show_nearest_points(KEY, found.labels, contexts, at, near)
     show_layer_quality(found)
     show_similarity(model, lines, found, chosen, names[state])
-    _offer_files(model, lines, found, state)
     places = {
-        "model": model,
         "sentences": sentences,
         "reading": settings.reading,
         "num_axes": settings.num_axes,
         "seed": settings.seed,
     }
     if settings.method == "pca":
+        template = programs.SENTENCES_PCA
         places["alignment"] = settings.alignment
-        show_code(programs.SENTENCES_PCA, name=KEY, **places)
     else:
+        template = programs.SENTENCES_NEIGHBOURS
         places |= {"method": settings.method, "size": settings.neighbourhood}
-        show_code(programs.SENTENCES_NEIGHBOURS, name=KEY, **places)
+    show_tools(
+        KEY,
+        program(template, model, **places),
+        download=lambda: show_files(KEY, _files(model, lines, found, state)),
+    )
 
 
 def _choose() -> _Settings:
@@ -272,36 +275,31 @@ def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
     return tuple(made)
 
 
-def _offer_files(
+def _files(
     model: str, lines: LabelledLines, found: SentenceMap, state: int
-) -> None:
-    def collect() -> MapFiles:
-        index = found.sentence_index
-        table = {
-            "point_map.point": list(found.labels),
-            "embeddings.text": [lines.sentences[i] for i in index],
-            "embeddings.group": [lines.labels[i] for i in index],
-            # -1 where a point is no single token.
-            "embeddings.token_index": found.position.tolist(),
-            "embeddings.length": found.norms[state].tolist(),
-        }
-        headers = ("name", "sentence", "group", "token_index", "length")
-        return MapFiles(
-            t("embeddings.layer_files_explained", layer=layer_name(state)),
-            table,
-            dict(zip(headers, table.values(), strict=True)),
-            found.coordinates[state],
-            quality_columns(
-                found.qualities[state],
-                float(found.explained[state]),
-                found.seed,
-                found.method,
-                found.neighbourhood,
-            ),
-            ask(Explorer.info)(model).config.hidden_size,
-            lambda: client().ask(vectors_at)(
-                model, lines.sentences, found.reading, state
-            ),
-        )
-
-    offer_files(KEY, collect)
+) -> MapFiles:
+    index = found.sentence_index
+    table = {
+        "point_map.point": list(found.labels),
+        "embeddings.text": [lines.sentences[i] for i in index],
+        "embeddings.group": [lines.labels[i] for i in index],
+        # -1 where a point is no single token.
+        "embeddings.token_index": found.position.tolist(),
+        "embeddings.length": found.norms[state].tolist(),
+    }
+    headers = ("name", "sentence", "group", "token_index", "length")
+    return MapFiles(
+        t("embeddings.layer_files_explained", layer=layer_name(state)),
+        table,
+        dict(zip(headers, table.values(), strict=True)),
+        found.coordinates[state],
+        quality_columns(
+            found.qualities[state],
+            float(found.explained[state]),
+            found.seed,
+            found.method,
+            found.neighbourhood,
+        ),
+        ask(Explorer.info)(model).config.hidden_size,
+        lambda: client().ask(vectors_at)(model, lines.sentences, found.reading, state),
+    )

@@ -22,19 +22,19 @@ from pages.embeddings.figures import (
     MapFiles,
     map_title,
     mark_points,
-    offer_files,
     point_map,
     quality_columns,
     quality_sentence,
+    show_files,
     show_neighbours,
 )
 from pages.embeddings.widgets import DRAWING, choose, choose_neighbourhood, choose_seed
 from pages.shared.answers import ask
-from pages.shared.code import show_code
 from pages.shared.engine import client
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import program, show_tools
 
 KEY = "embeddings_map"
 _NUM_NEIGHBOURS = 10
@@ -70,13 +70,16 @@ def explore_vocabulary(model: str) -> None:
     chosen = _show(model, norms, found)
     if chosen.selected is not None:
         _show_nearest(model, chosen.selected)
-    _offer_files(model, norms, found, chosen)
-    places = {"model": model, "num_axes": num_axes, "seed": found.seed}
-    if found.method == "pca":
-        show_code(programs.VOCABULARY_PCA, name=KEY, **places)
-    else:
+    places = {"num_axes": num_axes, "seed": found.seed}
+    template = programs.VOCABULARY_PCA
+    if found.method != "pca":
         places |= {"method": found.method, "size": found.neighbourhood}
-        show_code(programs.VOCABULARY_NEIGHBOURS, name=KEY, **places)
+        template = programs.VOCABULARY_NEIGHBOURS
+    show_tools(
+        KEY,
+        program(template, model, **places),
+        download=lambda: show_files(KEY, _files(model, norms, found, chosen)),
+    )
 
 
 def _drawn(model: str, method: str, num_axes: int) -> VocabularyMap | None:
@@ -150,35 +153,30 @@ def _show_nearest(model: str, selected: int) -> None:
     mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
 
 
-def _offer_files(
+def _files(
     model: str, norms: np.ndarray, found: VocabularyMap, chosen: Choice
-) -> None:
-    def collect() -> MapFiles:
-        tokens, kinds = _entries(model)
-        wanted = chosen.search.strip().lower()
-        rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
-        kind_of = [MAIN_KINDS[kinds[i]] for i in rows]
-        words, lengths = [tokens[i] for i in rows], norms[list(rows)].tolist()
-        return MapFiles(
-            t("embeddings.files_explained", count=len(rows)),
-            {
-                "embeddings.word": words,
-                "embeddings.kind": [
-                    plain(f"embeddings.kind_{kind}") for kind in kind_of
-                ],
-                "embeddings.length": lengths,
-            },
-            {"word": words, "kind": kind_of, "length": lengths},
-            found.coordinates[list(rows)],
-            quality_columns(
-                found.quality,
-                found.explained,
-                found.seed,
-                found.method,
-                found.neighbourhood,
-            ),
-            ask(Explorer.info)(model).config.hidden_size,
-            lambda: client().ask(exported_vectors)(model, rows),
-        )
-
-    offer_files(KEY, collect)
+) -> MapFiles:
+    tokens, kinds = _entries(model)
+    wanted = chosen.search.strip().lower()
+    rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
+    kind_of = [MAIN_KINDS[kinds[i]] for i in rows]
+    words, lengths = [tokens[i] for i in rows], norms[list(rows)].tolist()
+    return MapFiles(
+        t("embeddings.files_explained", count=len(rows)),
+        {
+            "embeddings.word": words,
+            "embeddings.kind": [plain(f"embeddings.kind_{kind}") for kind in kind_of],
+            "embeddings.length": lengths,
+        },
+        {"word": words, "kind": kind_of, "length": lengths},
+        found.coordinates[list(rows)],
+        quality_columns(
+            found.quality,
+            found.explained,
+            found.seed,
+            found.method,
+            found.neighbourhood,
+        ),
+        ask(Explorer.info)(model).config.hidden_size,
+        lambda: client().ask(exported_vectors)(model, rows),
+    )

@@ -21,11 +21,11 @@ from pages.embeddings.widgets import (
 )
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import panel, show_numbers
+from pages.shared.tools import Program, program
 
 _FIRST, _SECOND = {"en": "he", "zh": "男"}, {"en": "she", "zh": "女"}
 _WORDS = {

@@ -21,10 +21,10 @@ from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import numbered, step_name
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_number
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 # Small enough to check on paper: mean 1, variance 4.5.
 SMALL = (3.0, -1.0, 4.0, 0.0, 2.0, -3.0, 1.0, 2.0)

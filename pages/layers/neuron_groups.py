@@ -16,11 +16,11 @@ from bertviz_core.trace import Texts
 from pages.layers.wording import neuron_names, numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_number
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 FACTOR = "layers_factor"
 _BIGGEST_SEED = 2**31 - 1

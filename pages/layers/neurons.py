@@ -30,13 +30,13 @@ from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import neuron_names, numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, whole_number
-from pages.shared.code import Program, program, show_code
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.pieces import choose_piece
+from pages.shared.tools import Program, program, show_tools
 from pages.shared.watched_answer import Watched, show_numbers
 
 _OPEN = "layers_effect_open"
@@ -205,15 +205,8 @@ def switch_off_here(
         cut=True,
     )
     _show(result, watched)
-    show_code(
-        snippets.SWITCH_OFF,
-        model,
-        texts,
-        name="layers_off",
-        layer=neuron[0],
-        neuron=neuron[1],
-        **watched.literals,
-    )
+    where = {"layer": neuron[0], "neuron": neuron[1], **watched.literals}
+    show_tools("layers_off", program(snippets.SWITCH_OFF, model, texts, **where))
     return watched
 
 

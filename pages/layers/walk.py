@@ -40,12 +40,12 @@ from pages.layers.wording import (
 )
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, put_into_address, switch_linked
-from pages.shared.code import program
 from pages.shared.export import show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.navigation import is_arrival, is_way_back
 from pages.shared.panel import button, panel
+from pages.shared.tools import program
 
 _NAME = "layers_numbers"  # of the files and the widgets
 _FILE = "layers_{}"  # saved from the picture

@@ -26,12 +26,12 @@ from pages.masked_word.question import Question, choose_word
 from pages.shared.answers import ask
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
 from pages.shared.choices import choose_named, switch_linked
-from pages.shared.code import program
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 _NUM_HEADS = 5
 

@@ -28,13 +28,13 @@ from bertviz_core.snippets import masked_sentences
 from pages.masked_word.question import Question, choose_sampling
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
-from pages.shared.code import program
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.export import download, show_figure, show_table, table_csv, titled
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.panel import button, show_numbers
+from pages.shared.tools import program
 from pages.shared.visitor import hold, owner
 
 POLL_SECONDS = 0.5

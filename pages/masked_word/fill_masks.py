@@ -21,13 +21,13 @@ from pages.masked_word import state
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job, ask_soon, is_short
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
 from pages.shared.panel import button, panel
+from pages.shared.tools import Program, program
 
 _TOP_K = 20
 _NUM_WRITTEN = 8  # pairs in the picture that carry their words

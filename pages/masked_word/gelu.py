@@ -15,11 +15,11 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
-from pages.shared.code import program
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel, show_numbers
+from pages.shared.tools import program
 
 
 @panel

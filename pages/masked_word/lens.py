@@ -13,10 +13,10 @@ from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question, choose_word, likely_ids
 from pages.shared.answers import ask
 from pages.shared.choices import choose_number
-from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 _MOST_COLUMNS = 12  # a word needs the width of a word
 

@@ -27,11 +27,11 @@ from bertviz_core.snippets import masked_words
 from pages.masked_word import state
 from pages.masked_word.question import Mask, Sampling, choose_sampling
 from pages.shared.choices import choose_number, switch_linked
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, listed, t, words_of
 from pages.shared.markdown import Markdown, escape
 from pages.shared.panel import button, panel
+from pages.shared.tools import Program, program
 
 MOST_SHOWN = 100
 MOST_DRAWS = 10_000

@@ -21,13 +21,13 @@ from bertviz_core.sentences import bundled_passages
 from bertviz_core.snippets import masked_sentences
 from pages.shared.answers import ask
 from pages.shared.choices import choose_number, switch_linked, type_linked
-from pages.shared.code import Program, program
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.models import default_model, language_of
 from pages.shared.panel import button, show_numbers
+from pages.shared.tools import Program, program
 
 # Name, pairs, P(is next) of each, and whether they are true neighbours.
 _Kind = tuple[str, Sequence[tuple[str, str]], np.ndarray, bool]

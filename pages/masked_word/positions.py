@@ -12,11 +12,11 @@ from bertviz_core.snippets import masked_sentences
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
-from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 _HOW = ("hidden", "seen")
 

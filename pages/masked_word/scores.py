@@ -22,13 +22,13 @@ from bertviz_core.snippets import masked_sentences
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job, ask_soon, is_short
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 _PAIRS = {
     "en": ("The keys to the cabinet are here.", "The keys to the cabinet is here."),

@@ -21,11 +21,11 @@ from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, switch_linked, type_linked
-from pages.shared.code import Program, program
 from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 _LIMITS = ("50", "200", "1000")
 _NUM_SHIFTED = 10

@@ -18,7 +18,6 @@ from pages.masked_word import state
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.code import Program, program
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_soon
@@ -27,6 +26,7 @@ from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
 from pages.shared.own_text import read_text
 from pages.shared.panel import panel
+from pages.shared.tools import Program, program
 
 _SIZES = ("1", "2", "3", "4")
 _SIZE = "masked_whole_size"

@@ -10,10 +10,10 @@ from bertviz_core.figures.layer_strip import named_bars_figure
 from bertviz_core.snippets import pretraining as snippets
 from bertviz_core.training.schedule import DROP_SPEED, keep_rate, keep_rates
 from pages.shared.choices import choose_number
-from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 _NUM_STEPS = 1000  # of the curve
 

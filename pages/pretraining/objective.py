@@ -17,11 +17,11 @@ from bertviz_core.trace import Texts
 from pages.layers.wording import numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
-from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.panel import panel, show_numbers
+from pages.shared.tools import Program, program
 
 MAX_SEED = 9999
 

@@ -22,11 +22,11 @@ from pages.shared.choices import (
     is_way_back,
     put_into_address,
 )
-from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.language import t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 _DEPTHS = ("lines", "code", "numbers")
 _LAYER = "read_layer"

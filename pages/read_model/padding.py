@@ -18,13 +18,13 @@ from bertviz_core.snippets import read_model as snippets
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
 from pages.shared.choices import type_linked
-from pages.shared.code import program
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.models import language_of
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 _LONG = 6  # among the bundled sentences: one of some length
 

@@ -21,13 +21,13 @@ from pages.layers.walk import show_lines
 from pages.layers.wording import numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.code import program
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.models import language_of
 from pages.shared.panel import panel
+from pages.shared.tools import program
 
 _TOKENS_A_SENTENCE = 20
 _SIDES = ("right", "wrong")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import math
 from collections.abc import Callable, Mapping
@@ -17,14 +18,13 @@ import streamlit as st
 
 from bertviz_core.cells import safe_cell
 from bertviz_core.figures.upright_titles import set_titles_upright
-from pages.shared.code import TOOL_WIDTH, Program, offer_code, tool
 from pages.shared.language import current_language, labelled, plain, t, title_of
 from pages.shared.markdown import spoken
 from pages.shared.replaced_words import is_projected
+from pages.shared.tools import Program, show_tools
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 # The saved file makes no network request, whatever a script in it may try.
 _POLICY = (
@@ -81,15 +81,6 @@ def figure_html(figure: go.Figure, title: str) -> bytes:
     return html.replace("<head>", head, 1).encode("utf-8")
 
 
-def download_box(name: str) -> PopoverContainer:
-    """Draws the button that opens a view's downloads.
-
-    What stands in the box is made when it is open: its buttons cost as much as a small
-    figure.
-    """
-    return tool(name, "downloads", t("app.download"), "download")
-
-
 def show_figure(
     figure: go.Figure,
     *,
@@ -118,26 +109,14 @@ def show_figure(
         on_select=on_select or "ignore",
         selection_mode="points",
     )
-    downloads = show_below(
+    show_below(
         name=name,
         description=description,
         columns=lambda: columns,
         figure=lambda: figure,
         code=code,
+        also=functools.partial(_choose_image_format, f"{name}_image"),
     )
-    if not downloads.open:
-        return
-    with downloads:
-        st.segmented_control(
-            t("app.image_format"),
-            ["svg", "png"],
-            default="svg",
-            required=True,
-            key=f"{name}_image",
-            help=t("app.image_help"),
-            format_func=str.upper,
-            persist_state="session",
-        )
 
 
 def show_below(
@@ -147,56 +126,65 @@ def show_below(
     columns: Callable[[], Columns],
     figure: Callable[[], go.Figure],
     code: Program | None = None,
-) -> PopoverContainer:
+    also: Callable[[], None] | None = None,
+) -> None:
     """Draws what stands below a picture: its description, and a row of tools.
 
     `columns` and `figure` are called when somebody wants them; see `show_figure`.
-    Returns the box of downloads, for more of them.
+    `also` draws what stands below the downloads.
     """
+
+    def download_files() -> None:
+        download_csv(columns(), name)
+        download(
+            "app.download_html",
+            lambda: figure_html(figure(), name),
+            plain("app.html_file", name=name),
+            "text/html",
+            f"{name}_html",
+        )
+        if also is not None:
+            also()
+
     st.caption(description)
-    with st.container(horizontal=True):
-        _offer_table(columns, name, spoken(description))
-        downloads = download_box(name)
-        if code is not None:
-            offer_code(name, code)
-        _offer_link(name)
-    if downloads.open:
-        with downloads:
-            download_csv(columns(), name)
-            download(
-                "app.download_html",
-                lambda: figure_html(figure(), name),
-                plain("app.html_file", name=name),
-                "text/html",
-                f"{name}_html",
-            )
-    return downloads
+    show_tools(
+        name,
+        code,
+        table=lambda: _show_first_rows(columns(), spoken(description)),
+        download=download_files,
+        link=_show_link,
+    )
 
 
-def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
-    """The numbers behind a figure as a table, for screen readers; made when opened."""
-    box = tool(name, "table", t("app.as_table"), "table")
-    if not box.open:
-        return
-    table = columns()
-    cells = {name: table[name] for name in table}
+def _show_first_rows(columns: Columns, told: str) -> None:
+    """The numbers behind a figure as a table, for screen readers too."""
+    cells = {name: columns[name] for name in columns}
     total = max(map(len, cells.values()), default=0)
-    with box.container(width=TOOL_WIDTH):
-        show_table({name: rows[:_MOST_ROWS] for name, rows in cells.items()}, told)
-        if total > _MOST_ROWS:
-            st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))
+    show_table({name: rows[:_MOST_ROWS] for name, rows in cells.items()}, told)
+    if total > _MOST_ROWS:
+        st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))
 
 
-def _offer_link(name: str) -> None:
+def _choose_image_format(key: str) -> None:
+    st.segmented_control(
+        t("app.image_format"),
+        ["svg", "png"],
+        default="svg",
+        required=True,
+        key=key,
+        help=t("app.image_help"),
+        format_func=str.upper,
+        persist_state="session",
+    )
+
+
+def _show_link() -> None:
     """The address of what is shown now, to copy."""
-    box = tool(name, "link", t("app.link"), "link")
-    if box.open:
-        # Some choices stand there several times, once for each value.
-        given = {name: st.query_params.get_all(name) for name in st.query_params}
-        chosen = urlencode(given, doseq=True, quote_via=quote)
-        with box.container(width=TOOL_WIDTH):
-            st.caption(t("app.link_help"))
-            st.code(f"{st.context.url}?{chosen}", language=None, wrap_lines=True)
+    # Some choices stand there several times, once for each value.
+    given = {name: st.query_params.get_all(name) for name in st.query_params}
+    chosen = urlencode(given, doseq=True, quote_via=quote)
+    st.caption(t("app.link_help"))
+    st.code(f"{st.context.url}?{chosen}", language=None, wrap_lines=True)
 
 
 def download_csv(columns: Columns, name: str) -> None:

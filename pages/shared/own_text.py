@@ -46,7 +46,6 @@ from pages.shared.choices import (
     whole_number,
     write_linked,
 )
-from pages.shared.code import tool
 from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
 from pages.shared.markdown import escape
@@ -72,7 +71,13 @@ def offer_text_file(
 
     `show` puts both texts of a file into the boxes.
     """
-    box = tool(_NAME, "file", t("app.sentence_file"), "folder_open")
+    box = st.popover(
+        t("app.sentence_file"),
+        type="tertiary",
+        icon=":material/folder_open:",
+        key=f"{_NAME}_file",
+        on_change="rerun",  # what stands in it is made when it is open
+    )
     if not box.open:
         return
     # A new key empties the box.

@@ -219,7 +219,7 @@ def test_changing_language_and_head_never_runs_the_network_again():
 
 # Pictures, and what is saved of them.
 
-OPEN_BOX = ("compare", {"attention_downloads": True})
+OPEN_BOX = ("compare", {"attention_tools": "download"})
 CAT = 6  # [CLS] the dog chase ##d the cat
 
 
@@ -498,7 +498,7 @@ def test_filters_reach_the_grid_the_lines_and_the_saved_heads(
 
 def test_a_map_is_saved_with_what_it_says(saved):
     kinds = ("exact", "mass")
-    boxes = {f"attention_map_{kind}_downloads": True for kind in kinds}
+    boxes = {f"attention_map_{kind}_tools": "download" for kind in kinds}
     app = finished(started("maps", boxes))
     name = "attention_map_exact"
     title, told = "What each head causes: exact", "one head switched off"
@@ -523,7 +523,7 @@ def test_a_map_is_saved_with_what_it_says(saved):
     ],
 )
 def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
-    ask(panel, {f"{name}_downloads": True})
+    ask(panel, {f"{name}_tools": "download"})
     first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
     assert first.lower().startswith(header)
     if rows is None:
@@ -710,7 +710,7 @@ def difference_files(monkeypatch, differences):
 
 
 def compare_with_files(other: str, text: str = TEXT):
-    box = {"attention_difference_downloads": True}
+    box = {"attention_difference_tools": "download"}
     return ask("compare", box, text=text, attention_compared_text=other)
 
 

@@ -261,7 +261,7 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypat
     assert not read
     text = "[MASK] ab cab ab ba"
     monkeypatch.setattr("pages.attention.switch_off._MOST_DRAWN", 4)
-    box = {"attention_sparse_edges_table": True}
+    box = {"attention_sparse_edges_tools": "table"}
     app = ask("sparse", box, model=str(HF), text=text)
     tokens = client().ask(Explorer.tokenize)(str(HF), text).tokens
     shown = app.dataframe[0].value

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -42,14 +45,18 @@ def offered(monkeypatch):
     monkeypatch.setattr(
         files, "download_csv", lambda table, _: seen.update(csv=files.titled(table))
     )
-    monkeypatch.setattr(
-        files, "offer_tsv", lambda *arguments: seen.update(tsv=arguments[3])
-    )
+
+    def keep(label: str, make: Callable[[], bytes], *about: str) -> None:
+        if about[-1].endswith("_metadata"):
+            header, *rows = csv.reader(io.StringIO(make().decode()), delimiter="\t")
+            seen["tsv"] = dict(zip(header, zip(*rows, strict=True), strict=True))
+
+    monkeypatch.setattr(files, "download", keep)
     return seen
 
 
 def opened(app: AppTest, key: str) -> AppTest:
-    app.session_state[f"{key}_files"] = True
+    app.session_state[f"{key}_tools"] = "download"
     return finished(app.run())
 
 
@@ -191,4 +198,4 @@ def test_the_table_of_sentences_is_chinese_but_the_projectors_is_not(
     assert len(headers) == len(set(headers)) > len(offered["tsv"])
     assert not any(re.fullmatch(r"[ -~]+", header) for header in headers), headers
     first, *_ = offered["csv"].values()
-    assert first == next(iter(offered["tsv"].values()))
+    assert first == list(next(iter(offered["tsv"].values())))

@@ -90,11 +90,11 @@ def test_the_numbers_of_a_figure_are_a_table_that_is_made_when_opened(num_rows, 
     app.query_params["lang"] = "English"
     app.run()
     assert not app.exception
-    tools = [box.proto.popover.label for box in app.get("popover")]
-    assert tools == ["Table", "Download", "Link"]
+    (tools,) = app.pills
+    labels = [label.split()[-1] for label in tools.options]
+    assert labels == ["Table", "Download", "Link"]
     assert not app.dataframe
-    app.session_state["told_table"] = True
-    app.run()
+    tools.set_value("table").run()
     (table,) = app.dataframe
     assert list(table.value["token"]) == [f"w{i}" for i in range(min(num_rows, 1000))]
     assert any("first 1,000 of 1,200" in c.value for c in app.caption) == is_cut
@@ -103,7 +103,7 @@ def test_the_numbers_of_a_figure_are_a_table_that_is_made_when_opened(num_rows, 
 def test_a_link_to_a_view_holds_every_value_of_a_choice():
     app = AppTest.from_function(page_of_a_figure, args=(3,), default_timeout=60)
     app.query_params["hidden"] = ["a b", "猫"]
-    app.session_state["told_link"] = True
+    app.session_state["told_tools"] = "link"
     app.run()
     (link,) = app.code
     given = parse_qs(urlsplit(link.value).query)

@@ -63,7 +63,7 @@ pytestmark = pytest.mark.usefixtures("opened")
 
 def opened_page(page: str, code: str, **params: str | list[str]) -> AppTest:
     """Opens a panel with its program unfolded, and waits for its jobs."""
-    boxes = {f"{code}_code": True}
+    boxes = {f"{code}_tools": "code"}
     if page == "attention":
         return attention.ask(params.pop("attention_panel"), boxes, **params)
     return finished(open_page(page, state=boxes, **params))
@@ -465,7 +465,7 @@ def test_gelu():
 def test_the_picture():
     heads = {"attention_heads": ["1·2", "3·1"], "attention_panel": attention.LIGHT}
     place = {"attention_layer": "2", "attention_head": "3"}
-    app = opened_page("attention", "attention_view", **place, **heads)
+    app = opened_page("attention", "attention", **place, **heads)
     texts = Texts(attention.TEXT)
     for method in METHODS:
         app.selectbox(key="attention_method").set_value(method).run()

@@ -75,7 +75,7 @@ def save(page: Page, name: str):
 
 def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path):
     page, _ = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
-    page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
+    page.locator(".st-key-attention_tools").get_by_text("Download").click()
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Table (CSV)", "\ufeffshown,layer,head"),

@@ -147,8 +147,7 @@ def all_in_view(page: Page) -> None:
 
 
 def open_downloads(page: Page) -> None:
-    popovers = page.get_by_test_id("stPopover").filter(has_text="Download")
-    popovers.first.get_by_role("button").first.click()
+    page.locator(".st-key-masked_candidates_tools").get_by_text("Download").click()
 
 
 def test_a_figure_is_saved_as_page_table_and_picture(visit, new_page, tmp_path):

@@ -20,8 +20,9 @@ FIRST_HEAD = "attention_layer=1&attention_head=1"
 BUTTON, FILE = "热图（SVG）", "注意力_热图.svg"
 
 
-def open_downloads(page: Page) -> None:
-    page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
+def click_download(page: Page) -> None:
+    """Opens the downloads below the picture, or closes them."""
+    page.locator(".st-key-attention_tools").get_by_text("下载").click()
 
 
 def save(page: Page) -> Path:
@@ -60,7 +61,7 @@ def test_a_picture_is_saved_by_each_click_and_needs_no_font(visit, new_page):
     page, view = open_chinese(visit)
     saved: list[str] = []
     page.on("download", lambda download: saved.append(download.suggested_filename))
-    open_downloads(page)
+    click_download(page)
     first = save(page)
     chinese = [text for text in texts_of(first) if CHINESE.search(text.text)]
     assert set(TEXT) <= {text.text for text in chinese}
@@ -74,11 +75,12 @@ def test_a_picture_is_saved_by_each_click_and_needs_no_font(visit, new_page):
     assert alone.evaluate(INK, bare) - alone.evaluate(INK, empty) > 12 * 15
 
     # Closing, choosing a head and opening run the page again.
-    page.keyboard.press("Escape")
+    click_download(page)
+    expect(page.get_by_role("button", name=BUTTON)).not_to_be_visible()
     click_head(view, 2, 1, NUM_HEADS)
     expect(chosen(page, "layer")).to_have_value("2")
     settle(page)
-    open_downloads(page)
+    click_download(page)
     expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
     page.wait_for_timeout(2000)
     assert len(saved) == 1

@@ -1,0 +1,67 @@
+"""The row of tools below a view: table, downloads, program, link."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import streamlit as st
+
+from bertviz_core.snippets.writing import write_snippet
+from bertviz_core.trace import Texts
+from pages.shared.language import t
+
+Program = Callable[[], str]
+# The text of each tool and its sign, in their order.
+_TOOLS = {
+    "table": ("app.as_table", "table"),
+    "download": ("app.download", "download"),
+    "code": ("app.show_code", "code"),
+    "link": ("app.link", "link"),
+}
+
+
+def show_tools(
+    name: str, code: Program | None = None, **tools: Callable[[], None]
+) -> None:
+    """Draws a row of tools and what the chosen one opens, which is made only then.
+
+    `name` is that of the view, unique on the page; `code` writes a program that gives
+    its numbers again. `tools` draw what they open, by the names in `_TOOLS`.
+    """
+    if code is not None:
+        tools["code"] = functools.partial(_show_code, code)
+    opened = st.pills(
+        t("app.tools"),
+        [kind for kind in _TOOLS if kind in tools],
+        format_func=_label,
+        key=f"{name}_tools",
+        label_visibility="collapsed",
+    )
+    if opened is not None:
+        with st.container(border=True):
+            tools[opened]()
+
+
+def program(template: str, *about: str | Texts, **values: object) -> Program:
+    """A program of the core's public names, which is written when somebody wants it.
+
+    `template` is one of `bertviz_core.snippets`; it is `about` a model and what that
+    reads; for the other `values` see `write_snippet`.
+    """
+    for one in about:
+        if isinstance(one, Texts):
+            values |= {"text": one.text, "pair": one.pair}
+        else:
+            values["model"] = one
+    return functools.partial(write_snippet, template, **values)
+
+
+def _label(tool: str) -> str:
+    key, icon = _TOOLS[tool]
+    return f":material/{icon}: {t(key)}"
+
+
+def _show_code(code: Program) -> None:
+    st.caption(t("app.show_code_help"))
+    st.code(code(), language="python", wrap_lines=True)
