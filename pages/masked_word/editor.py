@@ -39,7 +39,7 @@ def edit_text(model: str) -> MaskedText:
     It may be empty or hold no mask.
     """
     texts = sentence_of_visit(model)
-    draw_box(st.container())
+    draw_box()
     masked = read_text()
     _draw_buttons(model)
     if spellings := normalise_masks(st.session_state[TEXT] or "")[1]:

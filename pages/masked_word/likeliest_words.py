@@ -52,8 +52,12 @@ def explore_choices(
     """
     settings = choose_sampling("masked", len(mask.logits))
     picture = st.container()  # beside its settings; the rarer ones follow it
-    num_shown, words_alone = _choose_words()
-    num_draws, seed = _choose_draws()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        num_shown, words_alone = _choose_words()
+        num_draws, seed = _choose_draws()
+        button(
+            "masked_word.reset", "masked_reset", "", st.session_state.update, _NEUTRAL
+        )
     after = sampling_distribution(
         mask.logits, settings.temperature, settings.top_k, settings.top_p
     )
@@ -77,25 +81,20 @@ def _choose_words() -> tuple[int, bool]:
     """How many words to show, and whether without signs and pieces."""
     label = t("masked_word.num_shown")
     num_shown = choose_number(st.slider, label, 1, MOST_SHOWN, 10, key="masked_shown")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        words_alone = switch_linked("masked_word.words_alone", key="masked_words_alone")
-        button(
-            "masked_word.reset", "masked_reset", "", st.session_state.update, _NEUTRAL
-        )
+    words_alone = switch_linked("masked_word.words_alone", key="masked_words_alone")
     return num_shown, words_alone
 
 
 def _choose_draws() -> tuple[int, int]:
     """How many words to draw by chance, none at first, and the seed."""
     number, seed = st.number_input, 1
-    with st.container(horizontal=True):
-        num_draws = choose_number(
-            number, "masked_word.num_draws", 0, MOST_DRAWS, 0, key="masked_draws"
+    num_draws = choose_number(
+        number, "masked_word.num_draws", 0, MOST_DRAWS, 0, key="masked_draws"
+    )
+    if num_draws:
+        seed = choose_number(
+            number, "masked_word.seed", 0, 2**31 - 1, 1, key="masked_seed"
         )
-        if num_draws:
-            seed = choose_number(
-                number, "masked_word.seed", 0, 2**31 - 1, 1, key="masked_seed"
-            )
     return num_draws, seed
 
 
@@ -215,19 +214,19 @@ def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
 
 
 def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
+    """Says how open the choice is, and how open it was where settings change that."""
     measures = {
         "entropy": (entropy_bits, "glossary.entropy_meaning"),
         "choices": (effective_choices, "glossary.effective_choices_meaning"),
         "kept": (lambda probs: int((probs > 0).sum()), "masked_word.help_kept"),
     }
-    with st.container(horizontal=True):
-        for name, (measure, meaning) in measures.items():
-            st.metric(
-                t(f"masked_word.{name}"),
-                t(f"masked_word.{name}_value", value=measure(after)),
-                t(f"masked_word.{name}_before", value=measure(mask.probs)),
-                delta_color="off",
-                delta_arrow="off",
-                help=t(meaning),
-                width="content",
-            )
+    said, meanings = [], []
+    for name, (measure, meaning) in measures.items():
+        value, before = measure(after), measure(mask.probs)
+        title = t(f"masked_word.{name}")
+        number = t(f"masked_word.{name}_value", value=value)
+        if value != before:
+            number += t(f"masked_word.{name}_before", value=before)
+        said.append(f"{title} **{number}**")
+        meanings.append(f"**{title}** {t(meaning)}")
+    st.markdown(" · ".join(said), help="\n\n".join(meanings))

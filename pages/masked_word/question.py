@@ -184,19 +184,19 @@ class Sampling:
 
 def choose_sampling(place: str, most: int) -> Sampling:
     """Draws three settings; `most` is the largest top-k."""
-    boxes = st.columns(3, vertical_alignment="bottom")
-    temperature = choose_number(
-        boxes[0].slider, "masked_word.temperature", 0.0, 3.0, 1.0, step=0.05,
-        key=f"{place}_temperature", help=t("glossary.temperature_meaning"),
-    )  # fmt: skip
-    top_k = choose_number(
-        boxes[1].number_input, "masked_word.top_k", 0, most, 0,
-        key=f"{place}_top_k", help=t("glossary.top_k_meaning"),
-    )  # fmt: skip
-    top_p = choose_number(
-        boxes[2].slider, "masked_word.top_p", 0.01, 1.0, 1.0, step=0.01,
-        key=f"{place}_top_p", help=t("glossary.top_p_meaning"),
-    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        temperature = choose_number(
+            st.slider, "masked_word.temperature", 0.0, 3.0, 1.0, step=0.05,
+            key=f"{place}_temperature", help=t("glossary.temperature_meaning"),
+        )  # fmt: skip
+        top_k = choose_number(
+            st.number_input, "masked_word.top_k", 0, most, 0,
+            key=f"{place}_top_k", help=t("glossary.top_k_meaning"),
+        )  # fmt: skip
+        top_p = choose_number(
+            st.slider, "masked_word.top_p", 0.01, 1.0, 1.0, step=0.01,
+            key=f"{place}_top_p", help=t("glossary.top_p_meaning"),
+        )  # fmt: skip
     return Sampling(temperature, top_k or None, top_p)
 
 

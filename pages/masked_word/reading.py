@@ -30,8 +30,11 @@ def show_reading(model: str, text: str) -> TokenizedText | None:
     limit = ask(Explorer.info)(model).config.max_position_embeddings
     if tokenized.was_cut and not _offer_cut(tokenized, limit):
         return None
-    with st.container(height=220 if tokenized.num_tokens > _MANY else "content"):
-        st.markdown(" ".join(_badges(tokenized)))
+    badges = " ".join(_badges(tokenized))
+    if tokenized.num_tokens > _MANY:
+        st.container(height=220).markdown(badges)
+    else:
+        st.markdown(badges)
     counter = t("masked_word.counter", count=tokenized.num_tokens, limit=limit)
     st.caption(in_a_row((counter, t("masked_word.tokens_legend"))))
     say_if_unread(model, tokenized)

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertVizError
 from bertviz_core.explorer import Explorer
@@ -202,7 +201,8 @@ def type_sentence(model: str) -> Texts:
     texts = sentence_of_visit(model)
     boxes = st.columns([9, 5, 5], vertical_alignment="bottom")
     for box, key in zip(boxes, (TEXT, PAIR), strict=False):
-        draw_box(box, key)
+        with box:
+            draw_box(key)
     with boxes[2].container(gap="xsmall"):
         with st.container(horizontal=True):
             draw_button()
@@ -211,10 +211,10 @@ def type_sentence(model: str) -> Texts:
     return texts
 
 
-def draw_box(box: DeltaGenerator, key: str = TEXT) -> None:
-    """Draws the box of `TEXT` or `PAIR` on a container."""
+def draw_box(key: str = TEXT) -> None:
+    """Draws the box of `TEXT` or `PAIR`."""
     name = f"app.sentence_{key}"
-    box.text_area(
+    st.text_area(
         t(name), key=key, height=68, help=t(f"{name}_help"), persist_state="session"
     )
 

@@ -239,6 +239,12 @@ def test_a_new_text_runs_the_network_once_and_settings_never():
     assert client().ask(forward_count)() == before + 1
 
 
+def uncertainty(app: AppTest) -> list[str]:
+    """Entropy, effective choices and words left."""
+    (line,) = [one.value for one in app.markdown if one.value.startswith("Entropy")]
+    return re.findall(r"\*\*(.+?)\*\*", line)
+
+
 def test_before_and_after_stand_on_one_axis_with_the_numbers_of_the_core():
     settings = {"masked_top_k": "6", "masked_top_p": "0.9"}
     app = open_page(masked_temperature="1.7", **settings)
@@ -249,23 +255,30 @@ def test_before_and_after_stand_on_one_axis_with_the_numbers_of_the_core():
     np.testing.assert_allclose(bars(app, 1)[:10], after[order], rtol=1e-6)
     for index in (0, 1):  # with all other words it is all
         assert bars(app, index).sum() == pytest.approx(1)
-    assert app.metric[2].value == f"{(after > 0).sum()}"
     bits = -sum(p * math.log2(p) for p in after if p > 0)
-    assert app.metric[0].value == f"{bits:.2f} bits"
-    assert app.metric[1].value == f"{2**bits:,.1f} words"
+    own = softmax(logits)
+    before = -sum(p * math.log2(p) for p in own)
+    assert uncertainty(app) == [
+        f"{bits:.2f} bits (before: {before:.2f} bits)",
+        f"{2**bits:,.1f} words (before: {2**before:,.1f} words)",
+        f"{(after > 0).sum()} (before: 16,384)",
+    ]
     app.button(key="masked_reset").click().run()
     assert app.slider(key="masked_temperature").value == 1.0
-    assert app.metric[2].value == "16,384"
+    assert uncertainty(app) == [
+        f"{before:.2f} bits", f"{2**before:,.1f} words", "16,384",
+    ]  # fmt: skip
     # Temperature 0 leaves one word, and says it without nan.
     app.number_input(key="masked_draws").set_value(9)
     app.slider(key="masked_temperature").set_value(0.0).run()
-    assert app.metric[0].value == "0.00 bits"
-    assert app.metric[2].value == "1"
+    bits, _, left = uncertainty(app)
+    assert bits.startswith("0.00 bits")
+    assert left.startswith("1 (")
     assert "nan" not in said(app).lower()
     assert bars(app, 1).tolist() == [1.0] + [0.0] * 10
     # Words that are left are not called left out.
     app.slider(key="masked_temperature").set_value(0.05).run()
-    left = int(app.metric[2].value.replace(",", ""))
+    left = int(uncertainty(app)[2].split()[0].replace(",", ""))
     text = figures(app)[0]["data"][1]["text"]
     assert left > len(text)
     assert "left out" not in text
