@@ -22,7 +22,7 @@ Progress = Callable[[float, str], None]
 
 
 def untold(fraction: float, message: str, so_far: Any = None) -> None:
-    """Takes the reports of a task that nobody follows, see `engine.jobs.Progress`."""
+    """Takes the reports of a task that nobody follows; see `engine.jobs`."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ this process; what a page gets of it is always small.
 from __future__ import annotations
 
 from bertviz_core.engine import run_store, table_store
-from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.memory import ANSWERS
 from bertviz_core.engine.training_tasks import RUNNING, leave_training
 from bertviz_core.explorer import Explorer
@@ -100,7 +100,7 @@ def estimate_training(
     model: str,
     data: DataChoice,
     settings: FinetuneSettings,
-    progress: Progress = untold,
+    progress: JobProgress = untold,
 ) -> TrainingEstimate:
     """Times two steps of each level; runs where trainings run."""
     from bertviz_core.checkpoints.library import open_model

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.engine import memory, run_store
-from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
@@ -94,7 +94,7 @@ def nearest_training_rows(
     text: str,
     pair: str | None = None,
     count: int = 5,
-    progress: Progress = untold,
+    progress: JobProgress = untold,
 ) -> NearTrainingRows:
     """Finds the training rows that look most alike to the classifier."""
     from bertviz_core.training.finetune import after_training, row_prediction
@@ -114,7 +114,7 @@ def nearest_training_rows(
 
 @task()
 def compare_layers(
-    run: str, reading: str, progress: Progress = untold
+    run: str, reading: str, progress: JobProgress = untold
 ) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
     from bertviz_core.training.finetune import after_training
@@ -131,7 +131,7 @@ def compare_layers(
 
 
 @task()
-def fit_temperature(run: str, progress: Progress = untold) -> Temperature:
+def fit_temperature(run: str, progress: JobProgress = untold) -> Temperature:
     """Fits a temperature on the validation rows of a run.
 
     Raises:
@@ -172,7 +172,7 @@ def predict_table(
     text_column: str,
     pair_column: str | None = None,
     max_tokens: int = 0,
-    progress: Progress = untold,
+    progress: JobProgress = untold,
 ) -> TablePredictions:
     """Predicts every row of a table that a visitor brought.
 

@@ -19,7 +19,7 @@ from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.tasks import JOB_RESOURCE, TRAIN_RESOURCE
 
 
-class Progress(Protocol):
+class JobProgress(Protocol):
     """Where a job reports its progress, and learns that it must stop."""
 
     def __call__(self, fraction: float, message: str, so_far: Any = None) -> None:

@@ -18,7 +18,7 @@ from bertviz_core.engine.worker_specs import max_answer_bytes, max_models
 from bertviz_core.trace import Texts, Trace
 
 if TYPE_CHECKING:
-    from bertviz_core.engine.jobs import Progress
+    from bertviz_core.engine.jobs import JobProgress
     from bertviz_core.experiments.embedding_results import SentenceStates
     from bertviz_core.experiments.word_vectors import WordVectors
     from bertviz_core.explorer import Explorer
@@ -45,7 +45,7 @@ def whole_trace(model: str, texts: Texts) -> Trace:
 
 
 def sentence_states(
-    model: str, sentences: tuple[str, ...], reading: str, progress: Progress | None
+    model: str, sentences: tuple[str, ...], reading: str, progress: JobProgress | None
 ) -> SentenceStates:
     """Vectors of sentences at every layer, from the store if they are there."""
     from bertviz_core.experiments import sentence_states as experiment

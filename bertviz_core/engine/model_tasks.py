@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.memory import forget, num_forward_passes
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import DOWNLOAD_RESOURCE, UPLOAD_RESOURCE, task
@@ -79,7 +79,7 @@ def forward_count() -> int:
 
 @task(DOWNLOAD_RESOURCE, is_kept=False)
 def download_model(
-    name: str, revision: str | None = None, progress: Progress | None = None
+    name: str, revision: str | None = None, progress: JobProgress | None = None
 ) -> ModelEntry:
     """Takes a model from the hub into the cache."""
     from bertviz_core.checkpoints import library

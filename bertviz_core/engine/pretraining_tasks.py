@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.training_tasks import leave_training
 from bertviz_core.experiments.tiny_results import TinyRun
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
@@ -14,7 +14,7 @@ def pretrain_tiny(
     sentence: str,
     num_steps: int = 400,
     seed: int = 1,
-    progress: Progress = untold,
+    progress: JobProgress = untold,
 ) -> TinyRun:
     """Pre-trains a tiny BERT on a page; shows `TinyRun.to_dict` after each look."""
     from bertviz_core.experiments.tiny_pretraining import pretrain_tiny as run

@@ -26,7 +26,7 @@ from typing import (
     overload,
 )
 
-from bertviz_core.engine.jobs import JobCancelled, Progress
+from bertviz_core.engine.jobs import JobCancelled, JobProgress
 from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.tasks import task_of
 
@@ -197,7 +197,7 @@ class Outcome:
         return self.value
 
 
-def run(question: Question[Any], progress: Progress | None = None) -> Outcome:
+def run(question: Question[Any], progress: JobProgress | None = None) -> Outcome:
     """Answers a question in a process that may load models, and catches what it raises.
 
     An exception that is not a `BertVizError` is a defect: its traceback goes to
@@ -228,7 +228,7 @@ def unexpected(task: str, error: BaseException) -> EngineError:
     )
 
 
-def _answer(question: Question[R], progress: Progress | None) -> R:
+def _answer(question: Question[R], progress: JobProgress | None) -> R:
     from bertviz_core.engine.memory import ANSWERS
 
     function = question.function
@@ -256,7 +256,7 @@ def _kinds(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _arguments(
-    function: Callable[..., Any], given: tuple[Any, ...], progress: Progress | None
+    function: Callable[..., Any], given: tuple[Any, ...], progress: JobProgress | None
 ) -> Iterator[Any]:
     """What a function takes in place of what travelled."""
     from bertviz_core.engine import memory
