@@ -26,13 +26,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.labelled_table import SAMPLE_ARGUMENTS, read_data, table_parser
-from benchmarks.machine import describe_machine
+from benchmarks.machine import describe_machine, multiplies_bfloat16
 from benchmarks.peers import write_checkpoint
 from benchmarks.table import Table
 from benchmarks.trainers import (
     NAMES,
     OURS,
     TRAINER,
+    TRAINER_BF16,
     Task,
     fine_tune,
     median_ratio,
@@ -118,7 +119,8 @@ def _measure(options: argparse.Namespace, kinds: tuple[MakeTask, ...]) -> Table:
         (
             f"Batches of {BATCH_SIZE}. Median of {ROUNDS} turns; the ratio is the "
             "median over rounds. Ours is in bfloat16 where that is faster, else in "
-            "float32. Padding is not counted as tokens.",
+            "float32; the peer with bf16=True runs where the processor has "
+            "instructions for it. Padding is not counted as tokens.",
             "'others': cores busy with other work, most in any round.",
         ),
     )
@@ -149,11 +151,12 @@ def _of_a_table(
 def _compare(
     case: Case, model: str, rows_name: str, task: Task, steps: int
 ) -> list[tuple[str, ...]]:
-    tasks = {name: (fine_tune, name, task) for name in NAMES}
+    names = [name for name in NAMES if name != TRAINER_BF16 or multiplies_bfloat16()]
+    tasks = {name: (fine_tune, name, task) for name in names}
     speeds, others = speeds_in_turns(tasks, BATCH_SIZE, steps, ROUNDS)
     length = _mean_length(task)
     rows: list[tuple[str, ...]] = []
-    for name in NAMES:
+    for name in names:
         ratio = median_ratio(speeds[OURS], speeds[name])
         target = case.target if name == TRAINER else 1.0
         judged: tuple[str, ...] = ("", "", "") if name == OURS else (

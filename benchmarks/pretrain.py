@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.machine import multiplies_bfloat16
 from benchmarks.table import Table
 from benchmarks.trainers import (
     Turns,
@@ -77,12 +78,13 @@ def measure() -> Table:
 
 
 def _compare(length: int) -> list[tuple[str, ...]]:
-    tasks = {name: (train, name, length) for name in NAMES}
+    names = [name for name in NAMES if name != PEER_BF16 or multiplies_bfloat16()]
+    tasks = {name: (train, name, length) for name in names}
     speeds, most = speeds_in_turns(tasks, BATCH_TOKENS, STEPS, ROUNDS)
     making = _making_rate(length, statistics.median(speeds[OURS]))
     waiting = f"{in_a_process(waiting_rate, length):.1%}"
     rows = []
-    for name in NAMES:
+    for name in names:
         ratio = median_ratio(speeds[OURS_ADAMW], speeds[name])
         is_peer = name in (PEER, PEER_BF16)
         rows.append(

@@ -34,6 +34,9 @@ def import_keras(backend: str = "openvino") -> None:
             "tensorflow" for who trains or derives.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # TensorFlow itself asks oneDNN on newer processors alone, though those with AVX2
+    # train by it a tenth faster, too.
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     chosen = os.environ.setdefault("KERAS_BACKEND", backend)
     # JAX asks for itself, and torch for pandas.
     unasked = {"jax": _NOT_FOR_KERAS, "torch": ()}.get(chosen, (*_NOT_FOR_KERAS, "jax"))
