@@ -28,7 +28,7 @@ from pages.masked_word import state
 from pages.masked_word.question import Mask, Sampling, choose_sampling
 from pages.shared.choices import choose_number, switch_linked
 from pages.shared.export import show_figure
-from pages.shared.language import in_a_row, listed, t, words_of
+from pages.shared.language import in_a_row, listed, plain, t, words_of
 from pages.shared.markdown import Markdown, escape
 from pages.shared.panel import button, panel
 from pages.shared.tools import Program, program
@@ -222,11 +222,13 @@ def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
     }
     said, meanings = [], []
     for name, (measure, meaning) in measures.items():
-        value, before = measure(after), measure(mask.probs)
         title = t(f"masked_word.{name}")
-        number = t(f"masked_word.{name}_value", value=value)
-        if value != before:
-            number += t(f"masked_word.{name}_before", value=before)
+        before, number = (
+            plain(f"masked_word.{name}_value", value=measure(probs))
+            for probs in (mask.probs, after)
+        )
+        if number != before:
+            number = plain("masked_word.uncertainty_was", now=number, before=before)
         said.append(f"{title} **{number}**")
         meanings.append(f"**{title}** {t(meaning)}")
     st.markdown(" · ".join(said), help="\n\n".join(meanings))

@@ -31,10 +31,15 @@ def show_tools(
     """
     if code is not None:
         tools["code"] = functools.partial(_show_code, code)
+    labels = {
+        kind: f":material/{icon}: {t(key)}"
+        for kind, (key, icon) in _TOOLS.items()
+        if kind in tools
+    }
     opened = st.pills(
         t("app.tools"),
-        [kind for kind in _TOOLS if kind in tools],
-        format_func=_label,
+        list(labels),
+        format_func=labels.__getitem__,
         key=f"{name}_tools",
         label_visibility="collapsed",
     )
@@ -55,11 +60,6 @@ def program(template: str, *about: str | Texts, **values: object) -> Program:
         else:
             values["model"] = one
     return functools.partial(write_snippet, template, **values)
-
-
-def _label(tool: str) -> str:
-    key, icon = _TOOLS[tool]
-    return f":material/{icon}: {t(key)}"
 
 
 def _show_code(code: Program) -> None:

@@ -110,8 +110,7 @@ def specs(app: AppTest) -> list[dict]:
 def table(app: AppTest, below: str = "") -> Any:
     """The last table of a page, or the one below a figure, opened first."""
     if below:
-        app.session_state[f"{below}_tools"] = "table"
-        app.run()
+        app.pills(key=f"{below}_tools").set_value("table").run()
     return app.dataframe[-1].value
 
 

@@ -56,8 +56,7 @@ def offered(monkeypatch):
 
 
 def opened(app: AppTest, key: str) -> AppTest:
-    app.session_state[f"{key}_tools"] = "download"
-    return finished(app.run())
+    return finished(app.pills(key=f"{key}_tools").set_value("download").run())
 
 
 def box(app: AppTest) -> str:

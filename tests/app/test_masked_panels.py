@@ -121,14 +121,14 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     finished(checked(app))
     assert chain_of(app).state.step == 1
     run_chain(app)
-    assert app.metric[3].value == "45"
+    assert app.metric[0].value == "45"
     shown = chain_of(app).run
     again = result(follow_chain, state=shown.start, num_steps=45)
     np.testing.assert_array_equal(shown.new_ids, again.new_ids)
-    assert app.metric[4].value == percent(again.change_rate)
+    assert app.metric[1].value == percent(again.change_rate)
     places = shown.start.open_positions
     same = shown.start.input_ids[0, places] == again.end.input_ids[0, places]
-    assert app.metric[6].value == percent(same.mean())
+    assert app.metric[3].value == percent(same.mean())
     assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 5.5
     assert app.button(key="masked_gibbs_go").disabled
     # Other settings begin another chain.
@@ -174,7 +174,7 @@ def test_a_chain_is_seen_while_a_chunk_is_under_way_and_a_pause_keeps_it(monkeyp
     app = open_page(masked_panel="gibbs", masked_gibbs_steps="60")
     app.button(key="masked_gibbs_go").click().run()
     checked(app.run())
-    assert app.metric[3].value == "7"
+    assert app.metric[0].value == "7"
     assert app.progress[0].text == "Step 7 of 60"
     first = engine.run
     app.button(key="masked_gibbs_pause").click().run()
@@ -185,7 +185,7 @@ def test_a_chain_is_seen_while_a_chunk_is_under_way_and_a_pause_keeps_it(monkeyp
     app.button(key="masked_gibbs_go").click().run()
     checked(app.run())
     assert engine.started == [(0, 60), (7, 53)]
-    assert app.metric[3].value == "14"
+    assert app.metric[0].value == "14"
     run = app.session_state["masked_chain"].run
     again = result(follow_chain, state=first.start, num_steps=14)
     np.testing.assert_array_equal(run.new_ids, again.new_ids)
@@ -310,16 +310,16 @@ def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing()
 
 def test_reasons_add_up_and_a_contrast_asks_another_question():
     app = finished(open_page(masked_panel="why"))
-    value = float(app.metric[3].value)
+    value = float(app.metric[0].value)
     probs = softmax(logits(DEFAULT)[0])
     assert value == pytest.approx(np.log(probs.max()), abs=0.01)
     bars = [bar for bar in specs(app)[0]["data"][0]["x"] if bar is not None]
-    change = value - float(app.metric[4].value)
+    change = value - float(app.metric[1].value)
     assert sum(bars) == pytest.approx(change, abs=0.06 * abs(change) + 0.02)
     app.toggle(key="masked_why_contrast").set_value(True).run()
     finished(app)
     first, second = np.sort(probs)[::-1][:2]
-    assert float(app.metric[3].value) == pytest.approx(np.log(first / second), abs=0.01)
+    assert float(app.metric[0].value) == pytest.approx(np.log(first / second), abs=0.01)
     # What speaks for a word and what against it are told apart.
     for method in METHODS:
         app.get_by_key("masked_why_method").set_value(method).run()
@@ -421,11 +421,11 @@ def test_swapped_texts_change_places_with_their_numbers():
         "masked_next_passages": "Only one.",
     }
     app = finished(open_page(model=str(HF), text="ab [MASK]", **asked))
-    first, swapped = app.metric[3].value, app.metric[4].value
+    first, swapped = app.metric[0].value, app.metric[1].value
     assert first != swapped
     app.button(key="masked_next_swap").click().run()
     assert checked(app).text_area(key="masked_next_first").value == "ba"
-    assert (app.metric[3].value, app.metric[4].value) == (swapped, first)
+    assert (app.metric[0].value, app.metric[1].value) == (swapped, first)
     assert "too few sentences" in said(app)
 
 

@@ -229,7 +229,7 @@ def test_a_new_text_runs_the_network_once_and_settings_never():
     app.number_input(key="masked_draws").set_value(333).run()
     app.number_input(key="masked_seed").set_value(5)
     app.toggle(key="masked_words_alone").set_value(True)
-    app.session_state["masked_candidates_tools"] = "code"
+    app.pills(key="masked_candidates_tools").set_value("code")
     app.slider(key="masked_shown").set_value(37).run()
     app.get_by_key("masked_mask").set_value("2").run()
     assert len(app.code) == 1
@@ -297,7 +297,7 @@ def test_words_are_drawn_by_a_seed_and_listed_from_logit_to_draw():
     app.number_input(key="masked_seed").set_value(1).run()
     np.testing.assert_array_equal(bars(app, -1), first)
     assert not app.dataframe
-    app.session_state["masked_candidates_tools"] = "table"
+    app.pills(key="masked_candidates_tools").set_value("table")
     app.slider(key="masked_shown").set_value(100).run()
     table = app.dataframe[0].value
     logits = expected_logits(DEFAULT)

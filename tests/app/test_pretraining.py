@@ -101,7 +101,7 @@ def test_both_losses_are_shown_piece_by_piece_and_drawn_again():
         assert table.count("\n") == 1 + len(found.positions)
         assert f"= {found.total:.2f}" in app.latex[-1].value
     assert app.get("plotly_chart")[0].proto.alt
-    app.session_state["objective_losses_tools"] = "code"
+    app.pills(key="objective_losses_tools").set_value("code")
     _, printed = run_program(checked(app.run()))
     assert f"{found.total:.4f}"[:-1] in printed
 

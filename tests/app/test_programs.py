@@ -117,11 +117,11 @@ SHOWN = [
      {"masked_panel": "score", "masked_score_kind": "sentence",
       "masked_score_variant": "naive",
       "masked_score_text": 'He said: "unbelievable".'},
-     {"metric 3": lambda n: f"{n['score'].log_prob:.2f}",
+     {"metric 0": lambda n: f"{n['score'].log_prob:.2f}",
       "figure -1 0 x": lambda n: n["score"].log_probs}),
     ("masked_minimal_pair", {"masked_panel": "score", "masked_score_kind": "pair"},
-     {"metric 3": lambda n: f"{n['pair'].first.log_prob:.2f}",
-      "metric 4": lambda n: f"{n['pair'].second.log_prob:.2f}",
+     {"metric 0": lambda n: f"{n['pair'].first.log_prob:.2f}",
+      "metric 1": lambda n: f"{n['pair'].second.log_prob:.2f}",
       "said": lambda n: f"prefers the **{winner(n['pair'])}** sentence"}),
     ("masked_why_heads", {"masked_panel": "why", "masked_why_look": "heads"},
      {"figure -1 0 z": lambda n: 100 * n["found"].delta_probabilities,
@@ -132,12 +132,12 @@ SHOWN = [
     ("masked_whole_words", {"masked_panel": "whole", "masked_whole_size": "3"},
      {"table Word": lambda n: list(n["found"].words[:20])}),
     ("masked_gelu", {"masked_panel": "gelu"},
-     {"metric 4": lambda n: f"{n['found'].largest_differences[0]:.2g}"}),
+     {"metric 1": lambda n: f"{n['found'].largest_differences[0]:.2g}"}),
     ("masked_next",
      {"masked_panel": "next", "model": HF, "text": "ab [MASK]",
       "masked_next_first": 'cab "b"', "masked_next_second": "ba\nab"},
-     {"metric 3": lambda n: percent(n["found"].probability),
-      "metric 4": lambda n: percent(n["found"].probability_swapped)}),
+     {"metric 0": lambda n: percent(n["found"].probability),
+      "metric 1": lambda n: percent(n["found"].probability_swapped)}),
 ]  # fmt: skip
 
 
@@ -198,8 +198,8 @@ def test_settings_and_draws():
     )  # fmt: skip
     names, output = run_program(app)
     bits, choices = (float(word) for word in output.splitlines()[-2].split())
-    assert app.metric[0].value == f"{bits:.2f} bits"
-    assert app.metric[1].value == f"{choices:,.1f} words"
+    assert f"Entropy **{bits:.2f} bits (before" in said(app)
+    assert f"Effective choices **{choices:,.1f} words (before" in said(app)
     assert len(names["draws"]) == 77
     words = names["explorer"].tokenizer.vocabulary
     first = ", ".join(words[i] for i in names["draws"][:10])
@@ -235,7 +235,7 @@ def test_a_chain():
     np.testing.assert_array_equal(
         run.new_ids, app.session_state["masked_chain"].run.new_ids
     )
-    assert app.metric[4].value == percent(run.change_rate)
+    assert app.metric[1].value == percent(run.change_rate)
 
 
 def test_a_comparison():
@@ -278,10 +278,11 @@ def test_a_shuffled_test_also_with_random_weights():
     )  # fmt: skip
     found = run_program(app)[0]["found"]
     assert found.num_pairs == 3
-    assert app.metric[5].value == percent(found.accuracy)
-    assert f"{found.num_right} of 6 answers" in app.metric[5].delta
+    assert app.metric[2].value == percent(found.accuracy)
+    assert f"{found.num_right} of 6 answers" in app.metric[2].delta
     column = table(app, "masked_shuffled")["Probability of “is next”"]
     assert list(column) == [*found.probabilities, *found.shuffled]
+    app.pills(key="masked_shuffled_tools").set_value("code")
     app.toggle(key="masked_next_random").set_value(True).run()
     app.button(key="job_masked_shuffled_random_start").click().run()
     names, _ = run_program(finished(app))
@@ -304,7 +305,7 @@ def test_reasons():
         masked_why_contrast="true", masked_why_baseline="pad",
     )  # fmt: skip
     found = run_program(app)[0]["found"]
-    assert float(app.metric[3].value) == pytest.approx(found.value, abs=0.006)
+    assert float(app.metric[0].value) == pytest.approx(found.value, abs=0.006)
     row = found.scores[found.methods.index("integrated_gradients")]
     np.testing.assert_allclose(shown(app, "", "figure -1 0 x"), row, atol=1e-3)
     assert found.contrast is not None
