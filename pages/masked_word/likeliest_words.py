@@ -223,12 +223,11 @@ def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
     said, meanings = [], []
     for name, (measure, meaning) in measures.items():
         title = t(f"masked_word.{name}")
-        before, number = (
+        before, now = (
             plain(f"masked_word.{name}_value", value=measure(probs))
             for probs in (mask.probs, after)
         )
-        if number != before:
-            number = plain("masked_word.uncertainty_was", now=number, before=before)
-        said.append(f"{title} **{number}**")
+        was = plain("masked_word.uncertainty_before", before=before)
+        said.append(in_a_row((f"{title} **{now}**", was if now != before else "")))
         meanings.append(f"**{title}** {t(meaning)}")
     st.markdown(" · ".join(said), help="\n\n".join(meanings))

@@ -8,7 +8,6 @@ import io
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
 
 # Imported whole before plotly is used: it fails on a module that another visitor's
 # thread has half imported. Every page that makes figures imports this module first.
@@ -152,7 +151,6 @@ def show_below(
         code,
         table=lambda: _show_first_rows(columns(), spoken(description)),
         download=download_files,
-        link=_show_link,
     )
 
 
@@ -176,15 +174,6 @@ def _choose_image_format(key: str) -> None:
         format_func=str.upper,
         persist_state="session",
     )
-
-
-def _show_link() -> None:
-    """The address of what is shown now, to copy."""
-    # Some choices stand there several times, once for each value.
-    given = {name: st.query_params.get_all(name) for name in st.query_params}
-    chosen = urlencode(given, doseq=True, quote_via=quote)
-    st.caption(t("app.link_help"))
-    st.code(f"{st.context.url}?{chosen}", language=None, wrap_lines=True)
 
 
 def download_csv(columns: Columns, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
@@ -27,8 +28,10 @@ def show_tools(
     """Draws a row of tools and what the chosen one opens, which is made only then.
 
     `name` is that of the view, unique on the page; `code` writes a program that gives
-    its numbers again. `tools` draw what they open, by the names in `_TOOLS`.
+    its numbers again. `tools` draw what others open, by the names in `_TOOLS`; a link
+    is everywhere.
     """
+    tools["link"] = _show_link
     if code is not None:
         tools["code"] = functools.partial(_show_code, code)
     labels = {
@@ -44,7 +47,7 @@ def show_tools(
         label_visibility="collapsed",
     )
     if opened is not None:
-        with st.container(border=True):
+        with st.container(border=True, horizontal=opened == "download"):
             tools[opened]()
 
 
@@ -65,3 +68,12 @@ def program(template: str, *about: str | Texts, **values: object) -> Program:
 def _show_code(code: Program) -> None:
     st.caption(t("app.show_code_help"))
     st.code(code(), language="python", wrap_lines=True)
+
+
+def _show_link() -> None:
+    """The address of what is shown now, to copy."""
+    # Some choices stand there several times, once for each value.
+    given = {name: st.query_params.get_all(name) for name in st.query_params}
+    chosen = urlencode(given, doseq=True, quote_via=quote)
+    st.caption(t("app.link_help"))
+    st.code(f"{st.context.url}?{chosen}", language=None, wrap_lines=True)

@@ -242,7 +242,7 @@ def test_a_new_text_runs_the_network_once_and_settings_never():
 def uncertainty(app: AppTest) -> list[str]:
     """Entropy, effective choices and words left."""
     (line,) = [one.value for one in app.markdown if one.value.startswith("Entropy")]
-    return re.findall(r"\*\*(.+?)\*\*", line)
+    return [part.split("**", 1)[1].replace("**", "") for part in line.split(" · ")]
 
 
 def test_before_and_after_stand_on_one_axis_with_the_numbers_of_the_core():

@@ -198,8 +198,8 @@ def test_settings_and_draws():
     )  # fmt: skip
     names, output = run_program(app)
     bits, choices = (float(word) for word in output.splitlines()[-2].split())
-    assert f"Entropy **{bits:.2f} bits (before" in said(app)
-    assert f"Effective choices **{choices:,.1f} words (before" in said(app)
+    assert f"Entropy **{bits:.2f} bits** (before" in said(app)
+    assert f"Effective choices **{choices:,.1f} words** (before" in said(app)
     assert len(names["draws"]) == 77
     words = names["explorer"].tokenizer.vocabulary
     first = ", ".join(words[i] for i in names["draws"][:10])
