@@ -75,7 +75,9 @@ def save(page: Page, name: str):
 
 def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path):
     page, _ = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
-    page.locator(".st-key-attention_tools").get_by_text("Download").click()
+    page.locator(".st-key-attention_tools").get_by_role(
+        "radio", name="Download"
+    ).click()
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Table (CSV)", "\ufeffshown,layer,head"),

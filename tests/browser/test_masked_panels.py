@@ -116,7 +116,7 @@ def test_the_lens_follows_a_word_that_is_typed(visit):
 def test_the_program_of_a_view_is_shown_and_copied(visit):
     page = visit(address(masked_panel="gelu"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".st-key-masked_gelu_tools").get_by_text("Code").click()
+    page.locator(".st-key-masked_gelu_tools").get_by_role("radio", name="Code").click()
     code = page.get_by_test_id("stCode")
     expect(code).to_contain_text("switch_gelu(explorer, 'They were married")
     code.hover()

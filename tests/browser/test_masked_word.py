@@ -124,8 +124,8 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(visit):
     top_k = page.locator(".st-key-masked_top_k input")
     top_k.fill("4")
     top_k.press("Enter")
-    left = page.get_by_test_id("stMetric").filter(has_text="Words left")
-    expect(left.get_by_test_id("stMetricValue")).to_have_text("4")
+    left = page.get_by_text("Words left 4 (before: 16,384)")
+    expect(left).to_be_visible()
     expect(page).to_have_url(re.compile("masked_top_k=4"))
 
     page.reload()
@@ -133,7 +133,7 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(visit):
     shows(page, "[MASK] were married and had three [MASK].")
     expect(top_k).to_have_value("4")
     expect(slider).to_have_value("0.8")
-    expect(left.get_by_test_id("stMetricValue")).to_have_text("4")
+    expect(left).to_be_visible()
     word(page, "They").click()
     shows(page, DEFAULT)
 
@@ -147,7 +147,8 @@ def all_in_view(page: Page) -> None:
 
 
 def open_downloads(page: Page) -> None:
-    page.locator(".st-key-masked_candidates_tools").get_by_text("Download").click()
+    tools = page.locator(".st-key-masked_candidates_tools")
+    tools.get_by_role("radio", name="Download").click()
 
 
 def test_a_figure_is_saved_as_page_table_and_picture(visit, new_page, tmp_path):

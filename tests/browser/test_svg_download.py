@@ -22,7 +22,7 @@ BUTTON, FILE = "热图（SVG）", "注意力_热图.svg"
 
 def click_download(page: Page) -> None:
     """Opens the downloads below the picture, or closes them."""
-    page.locator(".st-key-attention_tools").get_by_text("下载").click()
+    page.locator(".st-key-attention_tools").get_by_role("radio", name="下载").click()
 
 
 def save(page: Page) -> Path:
