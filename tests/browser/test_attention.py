@@ -69,15 +69,14 @@ def test_the_head_is_the_same_in_pictures_boxes_questions_and_address(visit):
 
 def save(page: Page, name: str):
     with page.expect_download() as download:
-        page.get_by_role("button", name=name).last.click()
+        page.get_by_role("button", name=name).first.click()
     return download.value
 
 
 def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path):
     page, _ = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
-    page.locator(".st-key-attention_tools").get_by_role(
-        "radio", name="Download"
-    ).click()
+    tools = page.locator(".st-key-attention_tools")
+    tools.get_by_role("radio", name="Download").click()
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Table (CSV)", "\ufeffshown,layer,head"),
