@@ -53,12 +53,19 @@ print(json.dumps(losses))
 """
 
 
+# Code that runs a few steps need not be fast: a third of the time was compiling it.
+XLA_FLAGS = (
+    "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true"
+)
+
+
 def run_script(backend, script, *arguments):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed; `make peers` brings it")
     environment = os.environ | {
         "KERAS_BACKEND": backend,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        "XLA_FLAGS": XLA_FLAGS,
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
     done = subprocess.run(
