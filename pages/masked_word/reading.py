@@ -18,18 +18,14 @@ _MANY = 100  # tokens; more get a box that scrolls
 _SOME = 8  # words in a sentence
 
 
-def show_reading(model: str, text: str) -> TokenizedText | None:
+def show_reading(model: str, tokenized: TokenizedText) -> bool:
     """Draws the counter and the tokens; offers to cut a text that is too long.
 
-    Raises:
-        TextError: nothing but characters that the tokenizer drops.
-
-    `None` while the text is too long.
+    Returns whether the text is read: not while it is too long.
     """
-    tokenized = ask(Explorer.tokenize)(model, text, cut=True)
     limit = ask(Explorer.info)(model).config.max_position_embeddings
     if tokenized.was_cut and not _offer_cut(tokenized, limit):
-        return None
+        return False
     badges = " ".join(_badges(tokenized))
     if tokenized.num_tokens > _MANY:
         st.container(height=220).markdown(badges)
@@ -39,7 +35,7 @@ def show_reading(model: str, text: str) -> TokenizedText | None:
     st.caption(in_a_row((counter, t("masked_word.tokens_legend"))))
     say_if_unread(model, tokenized)
     _explain_unknown(tokenized)
-    return tokenized
+    return True
 
 
 def _offer_cut(tokenized: TokenizedText, limit: object) -> bool:
