@@ -68,6 +68,10 @@ class BoundedCache(Generic[Key, Value]):
                 return pending.result()
             # Another caller's job was stopped, which says nothing about this one.
 
+    def __contains__(self, key: Key) -> bool:
+        """Whether there is a value; asking does not count as using it."""
+        return key in self._kept
+
     def values(self) -> list[Value]:
         """The values that are kept, least recently used first."""
         with self._lock:

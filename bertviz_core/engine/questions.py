@@ -28,7 +28,7 @@ from typing import (
 
 from bertviz_core.engine.jobs import JobCancelled, JobProgress
 from bertviz_core.errors import BertVizError, EngineError
-from bertviz_core.tasks import task_of
+from bertviz_core.tasks import task, task_of
 
 if TYPE_CHECKING:
     from bertviz_core.experiments.embedding_results import SentenceStates
@@ -216,6 +216,12 @@ def run(question: Question[Any], progress: JobProgress | None = None) -> Outcome
     except Exception as error:
         LOGGER.exception("The task %s failed.", question.name)
         return Outcome(error=unexpected(question.name, error))
+
+
+@task()
+def answer_all(questions: tuple[Question[Any], ...]) -> tuple[Outcome, ...]:
+    """Answers several questions in one; each has its own outcome."""
+    return tuple(map(run, questions))
 
 
 def unexpected(task: str, error: BaseException) -> EngineError:

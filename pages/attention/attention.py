@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from bertviz_core.experiments.attention_matrix import named_heads
 from pages.attention.arithmetic import explore_arithmetic
 from pages.attention.combined import explore_combinations
 from pages.attention.difference import explore_differences
@@ -11,6 +12,7 @@ from pages.attention.profile import explore_profile
 from pages.attention.switch_off import explore_patterns, explore_switches
 from pages.attention.target import choose_target
 from pages.attention.texts import own_words
+from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.language import t
 from pages.shared.models import model_picker
@@ -27,7 +29,8 @@ QUESTIONS = (
 def show_attention(model: str) -> None:
     """Draws the sentence, what its heads look at, and the question that is asked."""
     texts = type_sentence(model)
-    tokenized = own_words(read_by(model, texts))
+    read = read_by(model, texts, ask(named_heads).about(model, texts))
+    tokenized = own_words(read)
 
     view = choose_and_show(model, texts, tokenized)
     follow_lock(tokenized)

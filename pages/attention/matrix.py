@@ -10,6 +10,7 @@ from bertviz_core.analysis.shown_attention import (
     ShownAttention,
     show_attention,
 )
+from bertviz_core.engine.questions import Question
 from bertviz_core.experiments.attention_matrix import MOST_FLOWING, attention_matrix
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import Measure
@@ -33,12 +34,7 @@ def shown_attention(
     page.
     """
     method, count = view.method, tokenized.num_tokens
-    # Maxima or flows of pieces, added up, would be a number that nothing gives.
-    is_of_words = method in ("max", "flow")
-    words = words_to_merge(tokenized, view.options) if is_of_words else None
-    question = ask(attention_matrix).about(
-        model, texts, method, view.layer, view.head, view.heads, words
-    )
+    question = matrix_question(model, texts, tokenized, view)
     config = ask(Explorer.info)(model).config
     work = {
         "value_zeroing": (count * config.hidden_size) ** 2,
@@ -55,6 +51,18 @@ def shown_attention(
         ),
     )
     return None if found is None else show_attention(found, tokenized, view.options)
+
+
+def matrix_question(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> Question[np.ndarray]:
+    """Asks for the matrix that filters then change."""
+    # Maxima or flows of pieces, added up, would be a number that nothing gives.
+    is_of_words = view.method in ("max", "flow")
+    words = words_to_merge(tokenized, view.options) if is_of_words else None
+    return ask(attention_matrix).about(
+        model, texts, view.method, view.layer, view.head, view.heads, words
+    )
 
 
 def words_to_merge(

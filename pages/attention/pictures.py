@@ -33,8 +33,13 @@ from pages.attention.canvas import (
 )
 from pages.attention.controls import CANVAS, METHODS, View, choose_view, view_clicked
 from pages.attention.downloads import offer_downloads
-from pages.attention.matrix import measure_of, shown_attention, words_to_merge
-from pages.shared.answers import ask
+from pages.attention.matrix import (
+    matrix_question,
+    measure_of,
+    shown_attention,
+    words_to_merge,
+)
+from pages.shared.answers import answer, ask, fetch
 from pages.shared.choices import (
     choose_linked,
     follow_default,
@@ -126,18 +131,21 @@ def _show_pictures(
 
     Else a sentence says that nothing is left, or long work is on its way.
     """
+    words = words_to_merge(tokenized, view.options)
+    grid = ask(all_heads).about(model, texts, view.options, words)
+    lines = ask(attention_links).about(model, texts, view.layer, view.options, words)
+    has_lines = view.method == "head"  # single heads alone have lines to compare
+    if has_lines:
+        fetch(matrix_question(model, texts, tokenized, view), grid, lines)
     shown = shown_attention("pictures", model, texts, tokenized, view)
     if shown is None:
         return False
     if not len(shown.places):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return False
-    words = words_to_merge(tokenized, view.options)
-    thumbnails, held = ask(all_heads)(model, texts, view.options, words)
+    thumbnails, held = answer(grid)
     look = _linked_look(view, thumbnails.shape[1])
-    links = None
-    if view.method == "head":  # single heads alone have lines to compare
-        links = ask(attention_links)(model, texts, view.layer, view.options, words)
+    links = answer(lines) if has_lines else None
     picture = picture_of(
         CANVAS,
         shown.places,

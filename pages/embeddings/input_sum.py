@@ -11,7 +11,7 @@ from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.widgets import choose_place
-from pages.shared.answers import ask
+from pages.shared.answers import answer, ask
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
@@ -30,8 +30,8 @@ def explore_input(model: str) -> None:
     """Draws the text, the strips, the lengths and the arithmetic of one number."""
     st.markdown(t("embeddings.input_intro"))
     texts = type_sentence(model)
-    read = read_by(model, texts)
-    found = ask(take_input_apart)(model, texts.text, texts.pair, cut=True)
+    parts = ask(take_input_apart).about(model, texts.text, texts.pair, cut=True)
+    read, found = read_by(model, texts, parts), answer(parts)
     boxes = st.columns(2)
     with boxes[0]:
         token = choose_piece_in_focus(read)

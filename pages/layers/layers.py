@@ -2,12 +2,14 @@
 
 import streamlit as st
 
+from bertviz_core.experiments.token_numbers import steps_for_one_token
 from pages.layers.by_hand import norm_by_hand
 from pages.layers.neuron_groups import explore_factors
 from pages.layers.neurons import explore_neurons
 from pages.layers.norm_order import compare_orders
 from pages.layers.residual import compare_layers, follow_residual
 from pages.layers.walk import walk
+from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.language import t
 from pages.shared.models import model_picker
@@ -19,7 +21,7 @@ from pages.shared.panel import panel
 def show_layers(model: str) -> None:
     """Draws the sentence, its walk through the layers, and the question asked."""
     texts = type_sentence(model)
-    tokenized = read_by(model, texts)
+    tokenized = read_by(model, texts, ask(steps_for_one_token).about(model, texts))
     token = choose_piece_in_focus(tokenized)
 
     walk(model, texts, tokenized, token)

@@ -38,7 +38,7 @@ from pages.layers.wording import (
     shape_text,
     step_name,
 )
-from pages.shared.answers import ask
+from pages.shared.answers import ask, fetch
 from pages.shared.choices import choose_linked, put_into_address, switch_linked
 from pages.shared.export import show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
@@ -273,6 +273,8 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
     step = _current(steps)
     step_strip(steps, step)
     name_missing_heads(model)
+    asked_of = functools.partial(ask(part_numbers).about, model, texts, token=token)
+    fetch(*map(asked_of, dict.fromkeys(one.part for one in _near(steps, step.part))))
     numbers_of = functools.partial(ask(part_numbers), model, texts, token=token)
     token = numbers_of(step.part).token
     st.subheader(step_name(step), anchor=False)

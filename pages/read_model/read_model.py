@@ -2,12 +2,14 @@
 
 import streamlit as st
 
+from bertviz_core.experiments.token_numbers import steps_for_one_token
 from pages.read_model.chapters import choose_depth, read_chapters
 from pages.read_model.formula_sheet import offer_sheet
 from pages.read_model.orders import read_both_orders
 from pages.read_model.padding import see_padding
 from pages.read_model.primer import keras_primer_told
 from pages.read_model.wrong_formulas import try_wrong_formulas
+from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.language import t
 from pages.shared.models import model_picker
@@ -19,7 +21,7 @@ from pages.shared.panel import panel
 def show_pass(model: str) -> None:
     """Draws the sentence, its way through the model, and what is asked further."""
     texts = type_sentence(model)
-    tokenized = read_by(model, texts)
+    tokenized = read_by(model, texts, ask(steps_for_one_token).about(model, texts))
     token = choose_piece_in_focus(tokenized)
     depth = choose_depth()
     read_chapters(model, texts, tokenized, token, depth)

@@ -19,6 +19,7 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError
 from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import (
@@ -31,7 +32,7 @@ from bertviz_core.mask_text import (
     write_sentence,
 )
 from bertviz_core.trace import Texts, TokenizedText
-from pages.shared.answers import ask, ask_anew_if_changed
+from pages.shared.answers import answer, ask, ask_anew_if_changed, fetch
 from pages.shared.choices import (
     HIDDEN,
     PAIR,
@@ -363,16 +364,19 @@ def focus_on(index: int) -> None:
     st.session_state[TOKEN] = str(index + 1)
 
 
-def read_by(model: str, texts: Texts) -> TokenizedText:
+def read_by(model: str, texts: Texts, *further: Question[Any]) -> TokenizedText:
     """Texts as a model reads them; says what it leaves out or can hardly read.
 
-    The page ends in a sentence where there is no text, or none that can be read.
+    `further` are questions that the page has of any text: their answers come along. The
+    page ends in a sentence where there is no text, or none that can be read.
     """
     if not texts.text.strip():
         st.info(t("app.no_text"), icon=":material/edit:")
         st.stop()
     with shown_to_user():
-        read = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
+        split = ask(Explorer.tokenize).about(model, texts.text, texts.pair, cut=True)
+        fetch(split, *further)
+        read = answer(split)
     if read.was_cut:
         said = t("app.was_cut", count=read.num_tokens_uncut, limit=read.num_tokens)
         st.warning(said, icon=":material/content_cut:")

@@ -7,8 +7,8 @@ import numpy as np
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.config import BertConfig
 from bertviz_core.engine import JobStatus
-from bertviz_core.engine.questions import Asker
-from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.engine.questions import Asker, Outcome
+from bertviz_core.errors import BertVizError, CheckpointError, TextError
 from bertviz_core.experiments.whole_model import RemovedTokens, WholeModel
 from bertviz_core.trace import (
     LoadReport,
@@ -101,6 +101,15 @@ class FakeClient:
         """Answers with the method that is called like the function."""
         name = question.name.rpartition(".")[2]
         return getattr(self, name)(*question.args, **dict(question.kwargs))
+
+    def answer_all(self, questions):
+        return tuple(map(self._outcome, questions))
+
+    def _outcome(self, question):
+        try:
+            return Outcome(self.call(question))
+        except BertVizError as error:
+            return Outcome(error=error)
 
     def _asked(self, name, *arguments):
         self.calls.append((name, *arguments))

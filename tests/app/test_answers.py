@@ -5,12 +5,14 @@ import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts
 from pages.shared import answers
 from pages.shared.answers import ask, ask_anew_if_changed
+from pages.shared.engine import client
 
 MODEL = "own-model"
 
@@ -27,6 +29,32 @@ def test_the_engine_is_asked_once_for_the_same(asked):
     for head in (0, 1, 0):
         ask(attention_matrix)(MODEL, Texts("ab"), "head", 0, head)
     assert [question.args[-1] for question in asked] == [0, 1]
+
+
+def test_what_a_page_will_ask_comes_in_one_go_and_an_error_where_it_is_asked(
+    monkeypatch,
+):
+    asked, engine = [], client()
+
+    def call(question):
+        asked.append(question.name)
+        return engine._run(question).unwrap()
+
+    monkeypatch.setattr(engine, "call", call)
+    answers.forget_models()
+    wanted, empty = (
+        ask(Explorer.tokenize).about(DEFAULT_MODEL, text) for text in ("a cat", " ")
+    )
+    masks = ask(Explorer.predict_masks).about(DEFAULT_MODEL, "a [MASK]")
+    answers.fetch(wanted, masks, empty)
+    assert asked == ["answer_all"]
+    assert answers.answer(wanted).text == "a cat"
+    assert answers.answer(masks).positions.tolist() == [2]
+    assert asked == ["answer_all"]
+    with pytest.raises(TextError, match="is empty"):
+        answers.answer(empty)
+    answers.fetch(wanted, masks, empty)  # one alone gains nothing
+    assert asked == ["answer_all", "Explorer.tokenize"]
 
 
 def test_a_page_asks_anew_after_a_download(asked):
