@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,12 @@ from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
 
 # Four times those of BERT-large on 512 tokens; 1.6 GB.
 MOST_ATTENTION_PROBS = 400_000_000
+# Weights of a model of which another form may be kept beside it.
+_MOST_TWICE = 2**24
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
+    from bertviz_core.model.compiled import CompiledForward
 
 
 class Explorer:
@@ -45,11 +48,31 @@ class Explorer:
         self.forward = CompiledForward(loaded.model, self.count_pass)
         self.num_forward_passes = 0
         self._counting = threading.Lock()
+        self._changed: tuple[dict[str, Any], CompiledForward] | None = None
 
     def count_pass(self) -> None:
         """Notes that the network, or a part of it, has run once more."""
         with self._counting:
             self.num_forward_passes += 1
+
+    def forward_with(self, **changed: Any) -> CompiledForward:
+        """The forward pass of the same weights with another configuration.
+
+        To compile one takes half a second: the last one of a small model is kept.
+
+        Args:
+            changed: of `BertConfig`.
+        """
+        from bertviz_core.model.bert import twin_of
+
+        kept = self._changed
+        if kept is not None and kept[0] == changed:
+            return kept[1]
+        twin = twin_of(self.loaded.model, **changed)
+        forward = type(self.forward)(twin, self.count_pass)
+        if self.loaded.model.count_params() <= _MOST_TWICE:
+            self._changed = changed, forward
+        return forward
 
     @classmethod
     def open(cls, model_id: str, progress: Progress | None = None) -> Explorer:

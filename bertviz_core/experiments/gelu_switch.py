@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import log_softmax, top_words
@@ -13,9 +10,6 @@ from bertviz_core.experiments.layer_results import GeluSwitch
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task
-
-if TYPE_CHECKING:
-    from bertviz_core.model.bert import Bert
 
 OTHER = {"gelu": "gelu_new", "gelu_new": "gelu"}
 
@@ -26,8 +20,7 @@ def switch_gelu(
 ) -> GeluSwitch:
     """Predicts the masks with the erf and with the tanh GELU.
 
-    The served model is not changed. The other one is made of its weights and compiled
-    anew each time, as its memory is not kept.
+    The served model is not changed.
 
     Args:
         explorer: of a model with the masked-word head and either GELU.
@@ -54,9 +47,7 @@ def switch_gelu(
     tokenized = explorer.require_masks(text, pair)
     positions = tokenized.mask_positions
     inputs = tokenized.inputs | {"mlm_positions": positions}
-    twin = twin_of(explorer.loaded.model, OTHER[own])
-    other = type(explorer.forward)(twin, explorer.count_pass)
-    passes = explorer.forward, other
+    passes = explorer.forward, explorer.forward_with(hidden_act=OTHER[own])
     both = np.stack([run(inputs, ("mlm_logits",))["mlm_logits"] for run in passes])
     own_logits, other_logits = both  # [P, V]
     log_probs = log_softmax(both)
@@ -79,19 +70,3 @@ def switch_gelu(
         ),
         top_log_probs=np.take_along_axis(log_probs, top_ids, axis=-1),
     )
-
-
-def twin_of(model: Bert, activation: str = "") -> Bert:
-    """A model of the same weights, copied; with another activation if one is named."""
-    activation = activation or model.config.hidden_act
-    config = dataclasses.replace(model.config, hidden_act=activation)
-    other = type(model)(
-        config,
-        model.heads,
-        model.num_labels,
-        kernel_initializer="zeros",
-        dtype=model.dtype_policy,
-    )
-    for new, old in zip(other.weights, model.weights, strict=True):
-        new.assign(old.value)
-    return other

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from bertviz_core.explorer import Explorer
@@ -35,19 +33,12 @@ def spread_in_both_orders(
         Xiong et al. 2020 (arXiv:2002.04745), figure 1.
     """
     inputs = explorer.tokenize(text, pair, cut=True).inputs
-    model, spreads = explorer.loaded.model, {}
-    own = {weight.path: weight for weight in model.weights}
-    for order in ("post", "pre"):
-        network = type(model)(
-            dataclasses.replace(model.config, pre_norm=order == "pre"),
-            heads=(),
-            kernel_initializer="zeros",
-            dtype=model.dtype_policy,
-        )
-        for weight in network.weights:
-            if weight.path in own:
-                weight.assign(own[weight.path].value)
-        forward = type(explorer.forward)(network, explorer.count_pass)
+    is_pre = explorer.config.pre_norm
+    post, pre = explorer.forward, explorer.forward_with(pre_norm=not is_pre)
+    if is_pre:
+        post, pre = pre, post
+    spreads = {}
+    for order, forward in (("post", post), ("pre", pre)):
         found = forward(inputs, ("hidden_states", "sequence_output"))
         levels = [*found["hidden_states"][0], found["sequence_output"][0]]
         spreads[order] = np.array([one.astype(np.float64).std() for one in levels])

@@ -10,7 +10,7 @@ import numpy as np
 
 from bertviz_core.analysis.logit_rows import softmax_rows, top_words
 from bertviz_core.config import BertConfig
-from bertviz_core.experiments.gelu_switch import OTHER, twin_of
+from bertviz_core.experiments.gelu_switch import OTHER
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.read_model_results import FormulaEffect, HeldOut
 from bertviz_core.experiments.scoring import score_sentences
@@ -110,7 +110,7 @@ def effect_of_formula(
 ) -> FormulaEffect:
     """Reads one text with a wrong formula in the model, beside the right one.
 
-    The served model is not changed: a copy of it is, see `gelu_switch.twin_of`.
+    The served model is not changed: a copy of it is, see `bert.twin_of`.
 
     Args:
         explorer: any model.
@@ -191,12 +191,13 @@ def explorer_with(
         ValueError: the model cannot be given this formula.
     """
     from bertviz_core.experiments.wrong_parts import put_in
+    from bertviz_core.model.bert import twin_of
 
     model, config = explorer.loaded.model, explorer.config
     if name not in wrong_in(config, model.heads):
         raise ValueError(f"`name` must be of `wrong_in`. Received: {name}.")
     if name == "gelu_curve":
-        twin, function = twin_of(model, OTHER[config.hidden_act]), None
+        twin, function = twin_of(model, hidden_act=OTHER[config.hidden_act]), None
     else:
         twin = twin_of(model)
         function = put_in(twin, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -255,3 +256,26 @@ def _checked_heads(heads: Iterable[str]) -> tuple[str, ...]:
             f"'pooler'. Received: heads={sorted(chosen)}."
         )
     return tuple(name for name in HEADS if name in chosen)
+
+
+def twin_of(model: Bert, **changed: Any) -> Bert:
+    """A copy of a model with another configuration.
+
+    Weights that the model lacks begin as training would begin them.
+
+    Args:
+        model: stays as it is.
+        changed: of `BertConfig`.
+    """
+    other = type(model)(
+        dataclasses.replace(model.config, **changed),
+        model.heads,
+        model.num_labels,
+        kernel_initializer="zeros",
+        dtype=model.dtype_policy,
+    )
+    own = {weight.path: weight for weight in model.weights}
+    for weight in other.weights:
+        if weight.path in own:
+            weight.assign(own[weight.path].value)
+    return other

@@ -117,21 +117,24 @@ def offer_downloads(
 
     # Of all of the text, however few words are shown.
     is_small = tokenized.num_tokens <= _MOST_SAVED
-    save = functools.partial(
-        *(_show_files, picture, "attention"),
-        *(texts.text, strongest, every_head, is_small),
-    )
+
+    def save() -> None:
+        _show_files(picture, "attention", texts.text, strongest, every_head, is_small)
+
     show_tools("attention", code, download=save)
 
 
 def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     """Draws the tools of a difference; `sides` is what is taken away, and from what."""
-    save = functools.partial(
-        *(_show_files, picture, name, picture.measured.difference),
-        lambda: client().ask(difference_links)(*sides),
-        lambda: client().ask(difference_heads)(*sides),
-        len(picture.tokens) <= _MOST_SAVED,
-    )
+
+    def save() -> None:
+        _show_files(
+            *(picture, name, picture.measured.difference),
+            lambda: client().ask(difference_links)(*sides),
+            lambda: client().ask(difference_heads)(*sides),
+            len(picture.tokens) <= _MOST_SAVED,
+        )
+
     show_tools(name, download=save)
 
 

@@ -70,7 +70,7 @@ def explore_vocabulary(model: str) -> None:
     chosen = _show(model, norms, found)
     if chosen.selected is not None:
         _show_nearest(model, chosen.selected)
-    places = {"num_axes": num_axes, "seed": found.seed}
+    places: dict[str, object] = {"num_axes": num_axes, "seed": found.seed}
     template = programs.VOCABULARY_PCA
     if found.method != "pca":
         places |= {"method": found.method, "size": found.neighbourhood}

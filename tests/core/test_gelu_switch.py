@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
+from bertviz_core import explorer as explorer_module
 from bertviz_core.errors import CheckpointError, ConfigError, TextError
-from bertviz_core.experiments.gelu_switch import switch_gelu
+from bertviz_core.experiments.gelu_switch import OTHER, switch_gelu
 from bertviz_core.weights import as_numpy
 from tests.core.brute_force import OracleWords
 from tests.core.cause_models import explorer_named
@@ -72,7 +73,7 @@ def test_both_predictions_equal_the_oracles(made):
             assert said == tuple(tokens[i] for i in row)
 
 
-def test_the_served_model_is_not_changed_and_new_weights_count_at_once(made):
+def test_the_served_model_is_not_changed_and_a_small_twin_is_kept(made, monkeypatch):
     model, _, explorer = made
     activation = model.config.hidden_act
     weights = [as_numpy(weight) for weight in model.weights]
@@ -82,11 +83,12 @@ def test_the_served_model_is_not_changed_and_new_weights_count_at_once(made):
     for weight, old in zip(model.weights, weights, strict=True):
         np.testing.assert_array_equal(as_numpy(weight), old)
     assert model.config.hidden_act == activation
-    bias = as_numpy(model.mlm.bias)
-    model.mlm.bias.assign(bias + 1)
-    again = switch_gelu(explorer, TEXT).other_logits
-    model.mlm.bias.assign(bias)
-    np.testing.assert_allclose(again, switched.other_logits + 1, atol=1e-5)
+    kept = explorer.forward_with(hidden_act=OTHER[activation])
+    assert explorer.forward_with(hidden_act=OTHER[activation]) is kept
+    assert explorer.forward_with(hidden_act=activation) is not kept
+    monkeypatch.setattr(explorer_module, "_MOST_TWICE", model.count_params() - 1)
+    one, other = (explorer.forward_with(hidden_act="relu") for _ in range(2))
+    assert one is not other
 
 
 def test_what_has_no_twin_or_no_mask_is_refused(made):
