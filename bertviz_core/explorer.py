@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
 
 # Four times those of BERT-large on 512 tokens; 1.6 GB.
 MOST_ATTENTION_PROBS = 400_000_000
-# Weights of a model of which another form may be kept beside it.
+# Weights of a model of which another form is kept beside it.
 _MOST_TWICE = 2**24
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.compiled import CompiledForward
+
+Form = TypeVar("Form")
 
 
 class Explorer:
@@ -48,7 +50,7 @@ class Explorer:
         self.forward = CompiledForward(loaded.model, self.count_pass)
         self.num_forward_passes = 0
         self._counting = threading.Lock()
-        self._changed: tuple[dict[str, Any], CompiledForward] | None = None
+        self._form: tuple[object, Any] | None = None
 
     def count_pass(self) -> None:
         """Notes that the network, or a part of it, has run once more."""
@@ -58,21 +60,30 @@ class Explorer:
     def forward_with(self, **changed: Any) -> CompiledForward:
         """The forward pass of the same weights with another configuration.
 
-        To compile one takes half a second: the last one of a small model is kept.
-
         Args:
             changed: of `BertConfig`.
         """
         from bertviz_core.model.bert import twin_of
 
-        kept = self._changed
-        if kept is not None and kept[0] == changed:
-            return kept[1]
-        twin = twin_of(self.loaded.model, **changed)
-        forward = type(self.forward)(twin, self.count_pass)
-        if self.loaded.model.count_params() <= _MOST_TWICE:
-            self._changed = changed, forward
-        return forward
+        def make() -> CompiledForward:
+            twin = twin_of(self.loaded.model, **changed)
+            return type(self.forward)(twin, self.count_pass)
+
+        return self.keep_form(changed, make)
+
+    def keep_form(self, name: object, make: Callable[[], Form]) -> Form:
+        """Another form of this model; compiling one takes half a second.
+
+        Args:
+            name: of the form; it is compared.
+            make: makes it, unless it was the last one. Of a large model none is kept.
+        """
+        form = self._form
+        if form is None or form[0] != name:
+            form = name, make()
+            if self.loaded.model.count_params() <= _MOST_TWICE:
+                self._form = form
+        return form[1]
 
     @classmethod
     def open(cls, model_id: str, progress: Progress | None = None) -> Explorer:

@@ -190,14 +190,23 @@ def explorer_with(
     Raises:
         ValueError: the model cannot be given this formula.
     """
+    if name not in wrong_in(explorer.config, explorer.loaded.model.heads):
+        raise ValueError(f"`name` must be of `wrong_in`. Received: {name}.")
+    return explorer.keep_form(name, lambda: _with_formula(explorer, name))
+
+
+def _with_formula(
+    explorer: Explorer, name: str
+) -> tuple[Explorer, Callable[..., object] | None]:
     from bertviz_core.experiments.wrong_parts import put_in
     from bertviz_core.model.bert import twin_of
 
-    model, config = explorer.loaded.model, explorer.config
-    if name not in wrong_in(config, model.heads):
-        raise ValueError(f"`name` must be of `wrong_in`. Received: {name}.")
+    model = explorer.loaded.model
     if name == "gelu_curve":
-        twin, function = twin_of(model, hidden_act=OTHER[config.hidden_act]), None
+        twin, function = (
+            twin_of(model, hidden_act=OTHER[explorer.config.hidden_act]),
+            None,
+        )
     else:
         twin = twin_of(model)
         function = put_in(twin, name)
