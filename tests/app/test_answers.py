@@ -1,10 +1,15 @@
 """Answers are kept for who asks the same, and forgotten with a download."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.engine.questions import Outcome
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
@@ -55,6 +60,29 @@ def test_what_a_page_will_ask_comes_in_one_go_and_an_error_where_it_is_asked(
         answers.answer(empty)
     answers.fetch(wanted, masks, empty)  # one alone gains nothing
     assert asked == ["answer_all", "Explorer.tokenize"]
+
+
+def test_who_asks_the_same_at_once_waits_for_one_answer(client):
+    calls, is_asked = [], threading.Event()
+
+    def call(question):
+        calls.append(question.name)
+        assert is_asked.wait(60)
+        return tuple(Outcome(value) for value in "ab")
+
+    client.call = call
+    questions = [ask(vocabulary).about(MODEL), ask(Explorer.info).about(MODEL)]
+    with ThreadPoolExecutor(3) as pool:
+        visits = [pool.submit(answers.fetch, *questions) for _ in range(3)]
+        while not calls or any(not visit.running() for visit in visits):
+            time.sleep(0.01)
+        time.sleep(0.1)
+        is_asked.set()
+        for visit in visits:
+            visit.result(60)
+    assert calls == ["answer_all"]
+    assert [answers.answer(question) for question in questions] == ["a", "b"]
+    assert calls == ["answer_all"]
 
 
 def test_a_page_asks_anew_after_a_download(asked):
