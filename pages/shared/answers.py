@@ -60,7 +60,8 @@ def fetch(*questions: Question[Any]) -> None:
         return
     # Kept for a moment: thirty visitors who follow one link ask it once.
     together = ask(answer_all).about(missing)
-    for question, outcome in zip(missing, answer(together), strict=True):
+    outcomes = answer(together)
+    for question, outcome in zip(missing, outcomes, strict=True):
         if outcome.value is not None:
             _KEPT.get(_key(question), functools.partial(_read_only, outcome.value))
     _KEPT.forget(_key(together).__eq__)

@@ -137,6 +137,31 @@ def test_a_comment_before_the_table_is_no_row_of_it():
     assert table.row_numbers.tolist() == [4, 5]
 
 
+TITLED = "Survey of 2024{0}{0}\n{0}{0}\nspring{0}{0}\ntext{0}label{0}place\n"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("is_bare", [False, True])
+def test_a_title_above_the_names_of_the_columns_is_no_row_of_it(separator, is_bare):
+    text = TITLED.format(separator) + f"a b{separator}good{separator}here\n" * 3
+    if is_bare:  # as an editor would write it
+        text = re.sub(f"^([^{separator}]*){separator * 2}$", r"\1", text, flags=re.M)
+    table = read_table(text.encode())
+    assert table.columns == ("text", "label", "place")
+    assert table.row_numbers.tolist() == [5, 6, 7]
+    assert "left out: “Survey of 2024”" in said(table.notes)
+    assert not table.warnings
+
+
+def test_a_sheet_has_a_title_and_a_first_row_with_an_empty_cell_is_none():
+    rows = sheet_of([("Letters", "", ""), HEADER, *CELLS])
+    table = read_table(workbook(("Sheet", rows)))
+    assert table.columns == HEADER
+    assert table.row_numbers[0] == 3
+    for text in ("a cat,\na dog,good\na cow,bad\n", "text\na, b\nc, d\n"):
+        assert "left out" not in said(read_table(text.encode()).notes)
+
+
 def said(notes):
     """In English, one after the other."""
     return " ".join(map(in_english, notes))

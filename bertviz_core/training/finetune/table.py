@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import re
 import statistics
 import tempfile
@@ -35,6 +36,7 @@ _SAMPLE_CHARS = 400_000
 # More than one row in five out of shape: not a few slips, but the wrong separator
 # or texts without quotes.
 _MAX_MISSHAPEN_SHARE = 0.2
+_MOST_TITLE_ROWS = 6  # with the one that names the columns
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _Rows = Iterator[tuple[int, list[str]]]
 
@@ -161,7 +163,10 @@ def read_table(
     else:
         codec, notes = find_encoding(data, encoding)
         found, used = _read_text(data, codec, separator, limits)
-        found.notes, layout = notes, (encoding or codec.removesuffix("-sig"), used)
+        found.notes, layout = (
+            notes + found.notes,
+            (encoding or codec.removesuffix("-sig"), used),
+        )
         if encoding is None and not codec.startswith("utf"):
             guessed = notes
     return _table(found, has_header, guessed, layout, data)
@@ -175,7 +180,7 @@ def _read_text(
     refuse_control_characters(sample)
     declared = sample[4] if sample[:4].lower() == "sep=" and len(sample) > 4 else None
     said = chosen or (declared if declared in SEPARATORS else None)
-    separator = said or guess_separator(without_comments(sample))
+    separator = said or guess_separator(_below_title(without_comments(sample)))
     num_before = 1 if declared is not None else num_comments(sample, separator)
 
     def lines() -> Iterator[str]:
@@ -395,6 +400,17 @@ def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
             out of bounds, or the rows have no shape in common.
     """
     found = _Reading()
+    head = list(itertools.islice(rows, num_before + _MOST_TITLE_ROWS))
+    rows = itertools.chain(head, rows)
+    titles = _titles([(n, row) for n, row in head if not 0 < n <= num_before])
+    if titles:
+        num_before = titles[-1][0]
+        found.notes = (
+            note(
+                "What stands above the names of the columns is left out: “{title}”.",
+                title=excerpt(" ".join(titles[0][1])),
+            ),
+        )
     cut: tuple[Note, ...] = ()
     num_taken = num_empty = last = 0
     for number, row in rows:
@@ -433,6 +449,19 @@ def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
         num_taken, last = num_taken + 1, number
     found.warnings = _out_of_shape(found) + cut
     return found
+
+
+def _titles(head: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """The rows above the one that names columns, which hold a cell each: a title."""
+    titles: list[tuple[int, list[str]]] = []
+    for number, row in head:
+        filled = [cell.strip().lower() for cell in row if cell.strip()]
+        if len(filled) > 1:
+            is_header = len(filled) == len(row) and not _KNOWN.isdisjoint(filled)
+            return titles if is_header else []
+        if filled:
+            titles.append((number, row))
+    return []
 
 
 def _require_columns(count: int, limits: Limits) -> None:
@@ -621,6 +650,19 @@ def guess_separator(sample: str) -> str:
 def without_comments(sample: str) -> str:
     """The sample from the first line that does not begin with "#", if there is one."""
     return _COMMENTS.sub("", sample) or sample
+
+
+def _below_title(sample: str) -> str:
+    """The sample from the line that names columns, if a title stands above it."""
+    lines = sample.split("\n", _MOST_TITLE_ROWS)
+    for separator in SEPARATORS:
+        split = [
+            (number, [cell.strip(' "\r') for cell in line.split(separator)])
+            for number, line in enumerate(lines[:_MOST_TITLE_ROWS], start=1)
+        ]
+        if titles := _titles(split):
+            return "\n".join(lines[titles[-1][0] :])
+    return sample
 
 
 def num_comments(sample: str, separator: str) -> int:
