@@ -21,11 +21,13 @@ serve: $(APP_READY)  ## Run the app as a host does: security headers, engine war
 # Two at a time, a file each: files share models and servers. What trains runs on
 # TensorFlow, all else on OpenVINO: a process has one backend. The browser comes last,
 # in processes of its own: while Playwright runs, nothing else may start an event loop.
-# A browser may lose a click on a busy machine: what fails there is tried once more.
+# Nothing that fails is tried again, unless RERUNS says how often, as on a busy machine,
+# where a browser may lose a click.
+RERUNS ?= 0
 test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
 	$(BIN)/python -m pytest $(TWO) -m "not tensorflow" --ignore tests/browser
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(TWO) -m tensorflow --ignore tests/browser
-	$(BIN)/python -m pytest $(TWO) --reruns 1 -rfER tests/browser
+	$(BIN)/python -m pytest $(TWO) --reruns $(RERUNS) -rfER tests/browser
 
 check: $(DEV_READY)  ## Style, types, layering
 	$(BIN)/ruff format --check .

@@ -14,7 +14,8 @@ def choose_head(page, layer, head):
     for key, number in (("layer", layer), ("head", head)):
         box = page.locator(f".st-key-attention_{key} input")
         box.fill(str(number))
-        page.keyboard.press("Enter")
+        # Enter would take the first of all, if the list is not shortened yet.
+        page.get_by_role("option", name=str(number), exact=True).click()
         settle(page)
 
 
