@@ -52,8 +52,8 @@ def answer(question: Question[R]) -> R:
 def fetch(*questions: Question[Any]) -> None:
     """Brings answers in one go, to be found by who asks.
 
-    The way to the engine and back takes the process of the pages 5 to 10 ms, as much as
-    many a page. What fails is left to be asked again, where the error is shown.
+    The way to the engine and back takes the process of the pages 5 to 10 ms, however
+    small the question. What fails is left to be asked again, where the error is shown.
     """
     missing = tuple(question for question in questions if _key(question) not in _KEPT)
     if len(missing) < 2:
