@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from bertviz_core.experiments.whole_model import whole_model
 from bertviz_core.explorer import Explorer
 from pages.home.whole_model import draw_whole_model
 from pages.shared.answers import ask
@@ -21,7 +22,8 @@ def show_sentence(model: str) -> None:
     if "mlm" not in ask(Explorer.info)(model).heads:
         st.info(t("home.no_head", model=model, default=default_model()))
     if texts.text.strip():
-        read = read_by(model, texts)
+        # Of a text that is too long to be shown whole, another part may be asked for.
+        read = read_by(model, texts, ask(whole_model).about(model, texts, None))
         draw_whole_model(model, texts, read, piece_in_focus(read))
     else:
         st.info(t("app.no_text"), icon=":material/edit:")
