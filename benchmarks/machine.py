@@ -32,16 +32,6 @@ def describe_machine() -> str:
     )
 
 
-def multiplies_bfloat16() -> bool:
-    """Whether the processor has instructions for products in bfloat16.
-
-    Without them torch takes tens of times as long as in float32, which is then the best
-    form of a peer.
-    """
-    flags = _processor_facts().get("flags", "").split()
-    return "avx512_bf16" in flags or "amx_bf16" in flags
-
-
 def _processor_facts() -> dict[str, str]:
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")

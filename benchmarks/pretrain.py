@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import multiplies_bfloat16
 from benchmarks.table import Table
 from benchmarks.trainers import (
     Turns,
@@ -26,6 +25,7 @@ from benchmarks.trainers import (
     on_tensorflow,
     speeds_in_turns,
 )
+from bertviz_core.environment import multiplies_bfloat16
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
 from bertviz_core.training.pretrain import BUNDLED

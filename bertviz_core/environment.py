@@ -1,9 +1,10 @@
-"""What the environment of a process sets: whole numbers, and one of several words."""
+"""What a process finds around it: variables that are set, and its processor."""
 
 from __future__ import annotations
 
 import os
 from contextvars import ContextVar
+from pathlib import Path
 
 from bertviz_core.errors import EngineError
 
@@ -80,3 +81,14 @@ def models_policy() -> str:
     """
     own = one_of("BERTVIZ_MODELS", ("any", "listed"))
     return "listed" if "listed" in (own, ASKED_POLICY.get()) else "any"
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether the processor has instructions for products of bfloat16 pairs."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:  # not Linux
+        return False
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    # In tiles on Intel, in AVX-512's vectors on AMD too.
+    return not {"amx_bf16", "avx512_bf16"}.isdisjoint(flags.split())

@@ -74,14 +74,19 @@ class Explorer:
     def keep_form(self, name: object, make: Callable[[], Form]) -> Form:
         """Another form of this model; compiling one takes half a second.
 
+        The last one of a small model is kept on OpenVINO, where `forward` keeps its
+        weights, too; elsewhere the weights are those of now.
+
         Args:
             name: of the form; it is compared.
-            make: makes it, unless it was the last one. Of a large model none is kept.
+            make: makes it.
         """
+        from bertviz_core.model.compile import uses_openvino
+
         form = self._form
         if form is None or form[0] != name:
             form = name, make()
-            if self.loaded.model.count_params() <= _MOST_TWICE:
+            if uses_openvino() and self.loaded.model.count_params() <= _MOST_TWICE:
                 self._form = form
         return form[1]
 

@@ -72,6 +72,11 @@ class BoundedCache(Generic[Key, Value]):
         """Whether there is a value; asking does not count as using it."""
         return key in self._kept
 
+    def drop(self, key: Key) -> None:
+        """Forgets one value, if it is kept."""
+        with self._lock:
+            self._kept.pop(key, None)
+
     def values(self) -> list[Value]:
         """The values that are kept, least recently used first."""
         with self._lock:

@@ -203,10 +203,8 @@ def _with_formula(
 
     model = explorer.loaded.model
     if name == "gelu_curve":
-        twin, function = (
-            twin_of(model, hidden_act=OTHER[explorer.config.hidden_act]),
-            None,
-        )
+        other = OTHER[model.config.hidden_act]
+        twin, function = twin_of(model, hidden_act=other), None
     else:
         twin = twin_of(model)
         function = put_in(twin, name)

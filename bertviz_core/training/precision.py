@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import timeit
 from collections.abc import Callable
-from pathlib import Path
 
 import keras
 
+from bertviz_core.environment import multiplies_bfloat16
 from bertviz_core.errors import TrainingError
 
-# Products of bfloat16 pairs: in tiles on Intel, in AVX-512's vectors on AMD too.
-_FLAGS = ("amx_bf16", "avx512_bf16")
 # B·T, H and I of a product that is timed: that of a small feed-forward block.
 _ROWS, _INNER, _OUTER = 2048, 256, 1024
 _REPEATS = 20
@@ -44,7 +42,7 @@ def chosen_precision(asked: str) -> str:
         return asked
     if _has_accelerator():
         return "bfloat16"
-    wins = _processor_multiplies_it() and _product_is_faster()
+    wins = multiplies_bfloat16() and _product_is_faster()
     return "bfloat16" if wins else "float32"
 
 
@@ -73,15 +71,6 @@ def _product(dtype: str) -> Callable[[], float]:
 
     run()
     return run
-
-
-def _processor_multiplies_it() -> bool:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
-    return not set(_FLAGS).isdisjoint(flags.split())
 
 
 def _has_accelerator() -> bool:

@@ -1,39 +1,19 @@
 """Masked words: hide words of a sentence and see what the model predicts."""
 
-import contextlib
-
 import streamlit as st
 
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.errors import TextError
 from bertviz_core.explorer import Explorer
-from bertviz_core.mask_text import MaskedText
-from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.masked_word.editor import edit_text
 from pages.masked_word.likeliest_words import explore_choices
 from pages.masked_word.panels import ask_further, ask_without_text
 from pages.masked_word.question import choose_mask, compare_with_hidden
 from pages.masked_word.reading import show_reading
-from pages.shared.answers import ask
+from pages.shared.answers import answer, ask, fetch
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
 from pages.shared.models import model_picker
 from pages.shared.panel import panel
-
-
-def _read(
-    model: str, masked: MaskedText
-) -> tuple[TokenizedText, MaskPredictions | None]:
-    """The tokens, and what stands at the masks if there are any: in one question.
-
-    Raises:
-        TextError: nothing but characters that the tokenizer drops.
-    """
-    if masked.originals:
-        with contextlib.suppress(TextError):  # all masks are in what was cut off
-            predictions = ask(Explorer.predict_masks)(model, masked.text, cut=True)
-            return predictions.tokenized, predictions
-    return ask(Explorer.tokenize)(model, masked.text, cut=True), None
 
 
 @panel
@@ -53,11 +33,18 @@ def show_masked_word(model: str) -> None:
         ask_without_text(model)
         return
 
-    with shown_to_user(offer=lambda: ask_without_text(model)), text_side:
-        tokenized, predictions = _read(model, masked)
-        is_shown = show_reading(model, tokenized)
+    split = ask(Explorer.tokenize).about(model, masked.text, cut=True)
+    guess = ask(Explorer.predict_masks).about(model, masked.text, cut=True)
+    predictions = None
+    with shown_to_user(offer=lambda: ask_without_text(model)):
+        fetch(split, guess)
+        tokenized = answer(split)
+        with text_side:
+            is_read = show_reading(model, tokenized)
+        if is_read and len(tokenized.mask_positions):
+            predictions = answer(guess)
 
-    if not is_shown:
+    if not is_read:
         ask_without_text(model)
         return
     if predictions is None:

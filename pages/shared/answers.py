@@ -44,7 +44,7 @@ def answer(question: Question[R]) -> R:
     key = _key(question)
     kept: R = _KEPT.get(key, lambda: _read_only(_asked(question)))
     if kept is None:  # none yet, but there may be one at any moment
-        _KEPT.forget(key.__eq__)
+        _KEPT.drop(key)
     note_answer()
     return kept
 
@@ -64,7 +64,7 @@ def fetch(*questions: Question[Any]) -> None:
     for question, outcome in zip(missing, outcomes, strict=True):
         if outcome.value is not None:
             _KEPT.get(_key(question), functools.partial(_read_only, outcome.value))
-    _KEPT.forget(_key(together).__eq__)
+    _KEPT.drop(_key(together))
 
 
 def _key(question: Question[Any]) -> tuple[Question[Any], int]:

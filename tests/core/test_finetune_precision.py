@@ -129,7 +129,7 @@ def test_auto_follows_the_processor(monkeypatch, text, expected):
 def test_a_processor_that_has_it_and_is_slower_by_it(monkeypatch, seconds, expected):
     turns = iter(seconds)
     monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
-    monkeypatch.setattr(precision, "_processor_multiplies_it", lambda: True)
+    monkeypatch.setattr(precision, "multiplies_bfloat16", lambda: True)
     monkeypatch.setattr(precision, "_REPEATS", len(seconds))
     monkeypatch.setattr(precision, "_timed", lambda products: next(turns))
     precision._product_is_faster.cache_clear()
@@ -160,5 +160,5 @@ def test_an_accelerator_computes_in_half_precision(monkeypatch, devices, expecte
         return found
 
     monkeypatch.setattr(precision.keras.distribution, "list_devices", list_devices)
-    monkeypatch.setattr(precision, "_processor_multiplies_it", lambda: False)
+    monkeypatch.setattr(precision, "multiplies_bfloat16", lambda: False)
     assert precision.chosen_precision("auto") == expected

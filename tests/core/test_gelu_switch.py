@@ -83,6 +83,19 @@ def test_the_served_model_is_not_changed_and_a_small_twin_is_kept(made, monkeypa
     for weight, old in zip(model.weights, weights, strict=True):
         np.testing.assert_array_equal(as_numpy(weight), old)
     assert model.config.hidden_act == activation
+    # New weights count at once where they do in the model's own pass; else in neither.
+    bias = as_numpy(model.mlm.bias)
+    model.mlm.bias.assign(bias + 1)
+    again = switch_gelu(explorer, TEXT)
+    np.testing.assert_array_equal(again.own_logits, switched.own_logits)
+    np.testing.assert_array_equal(again.other_logits, switched.other_logits)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("bertviz_core.model.compile.uses_openvino", lambda: False)
+        elsewhere.setattr(explorer, "_form", None)
+        again = switch_gelu(explorer, TEXT)
+        assert explorer._form is None
+    model.mlm.bias.assign(bias)
+    np.testing.assert_allclose(again.other_logits, switched.other_logits + 1, atol=1e-5)
     kept = explorer.forward_with(hidden_act=OTHER[activation])
     assert explorer.forward_with(hidden_act=OTHER[activation]) is kept
     assert explorer.forward_with(hidden_act=activation) is not kept
