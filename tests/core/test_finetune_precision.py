@@ -110,7 +110,7 @@ def test_auto_follows_the_processor(monkeypatch, text, expected):
 
     monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
     monkeypatch.setattr(precision, "_product_is_faster", lambda: True)
-    monkeypatch.setattr(precision.Path, "read_text", read_text)
+    monkeypatch.setattr("pathlib.Path.read_text", read_text)
     assert precision.chosen_precision("auto") == expected
     assert precision.chosen_precision("float32") == "float32"
 
