@@ -391,9 +391,9 @@ MALFORMED = [
     ("only NULs", b"\x00" * 100, "empty"),
     ("only separators", b",,,\n,,,\n", "Every row"),
     ("only a header", b"text,label\n", "no rows"),
-    ("a zip renamed", zipped(), "spreadsheet"),
+    ("a zip of a table", zipped(), "Unpack it"),
     ("half a parquet file", b"PAR1" + NOISE, "parquet"),
-    ("gzip", gzip.compress(b"text,label\na,b\n", mtime=0), "gzip"),
+    ("gzip", gzip.compress(b"text,label\na,b\n", mtime=0), "Unpack it"),
     ("a PDF", b"%PDF-1.7\n" + NOISE, "pdf"),
     ("a picture", b"\x89PNG\r\n\x1a\n" + NOISE, "png"),
     ("a database", database(), "sqlite"),
@@ -510,6 +510,12 @@ AWKWARD = {
         ("text", "label"), 2, ("one 0", "a"), 14),
     "the end of a DOS file": (
         lines("text {i},{x}") + "\x1a", ("text", "label"), 2, ("text 0", "a"), 12),
+    "row names of R, above which no name stands": (
+        "text,label\n" + "".join(f'"{i}","text {i}","a"\n' for i in range(1, 13)),
+        ("#1", "text", "label"), 2, ("1", "text 1", "a"), 12),
+    "a table of Markdown": (
+        lines("|text {i}|{x}|", first="|text|label|\n|:---|---:|"),
+        ("#1", "text", "label", "#4"), 3, ("", "text 0", "a", ""), 12),
     "numbers before texts": (
         lines("{i}\ttext {i}", first="5\tmore"), ("#1", "#2"), 1, ("5", "more"), 13),
 }  # fmt: skip
@@ -763,6 +769,34 @@ def test_a_table_of_another_kind_has_the_cells_of_the_same_csv(data, numbers):
     assert (table.encoding, table.separator, table.has_header) == ("", "", True)
 
 
+RECORDS = [dict(zip(HEADER, row, strict=True)) for row in CELLS]
+COLUMNS = {name: [row[name] for row in RECORDS] for name in HEADER}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        COLUMNS,
+        {name: dict(enumerate(column)) for name, column in COLUMNS.items()},
+        dict(enumerate(RECORDS)),
+        {"columns": HEADER, "index": [0, 1, 2, 3], "data": CELLS},
+        {"schema": {"fields": [{}]}, "data": RECORDS},
+    ],
+    ids=["lists", "columns", "index", "split", "table"],
+)
+def test_a_document_has_its_rows_in_whatever_shape(document):
+    table = read_table(json.dumps(document, indent=2).encode())
+    assert table.columns == HEADER
+    assert [tuple(row) for row in table.cells] == CELLS
+
+
+def test_objects_within_a_row_are_columns_of_their_own():
+    rows = [{"id": 7, "data": {"text": "a", "of": {"x": []}}}, {"data": {"label": "b"}}]
+    table = read_table(json.dumps(rows).encode())
+    assert table.columns == ("id", "data.text", "data.of.x", "data.label")
+    assert table.cells.tolist() == [["7", "a", "[]", ""], ["", "", "", "b"]]
+
+
 def test_a_cell_is_what_a_person_would_type():
     rows = [{"text": "a", "n": 3.0, "x": 0.5, "b": True, "l": [1, "é"], "o": None}]
     data = "\n".join(map(json.dumps, rows * 2)).encode()
@@ -784,7 +818,9 @@ def test_rows_of_a_sheet_keep_their_numbers_and_other_sheets_are_told():
     data = workbook(("Sheet", sheet_of(CELLS)))
     assert read_table(data, has_header=False).num_rows == len(CELLS)
     (told,) = map(in_english, table.warnings)
-    assert "The first of 2 sheets is read: “First”" in told
+    assert "One of 2 sheets is read: “First”" in told
+    notes = {1: {"A": "about"}, 2: {"A": "these letters"}}
+    assert read_table(workbook(("Notes", notes), ("Data", rows))).columns == HEADER
 
 
 def test_limits_hold_for_other_kinds():

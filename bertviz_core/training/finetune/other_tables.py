@@ -101,8 +101,10 @@ def _spreadsheet(path: str) -> Iterator[tuple[int, list[Any]]]:
         sheets = [book.get_sheet_by_name(name) for name in book.sheet_names]
         full = [sheet for sheet in sheets if sheet.height]
         if full:
-            yield -1, [full[0].name, len(full)]
-            yield from enumerate(full[0].to_python(skip_empty_area=False), start=1)
+            # The first that can hold texts and labels: a page of notes may be before.
+            read = next((sheet for sheet in full if sheet.width > 1), full[0])
+            yield -1, [read.name, len(full)]
+            yield from enumerate(read.to_python(skip_empty_area=False), start=1)
 
 
 def _parquet(path: str) -> Iterator[tuple[int, list[Any]]]:
@@ -121,15 +123,44 @@ def _parquet(path: str) -> Iterator[tuple[int, list[Any]]]:
 
 def _json_rows(path: str) -> Iterator[tuple[int, list[Any]]]:
     text = Path(path).read_text(encoding="utf-8-sig")
-    if text.lstrip().startswith("["):
-        found = list(enumerate(json.loads(text), start=1))
-    else:
+    try:
+        found = list(enumerate(_records(json.loads(text)), start=1))
+    except ValueError:  # an object a line
         lines = enumerate(text.split("\n"), start=1)
         found = [(number, json.loads(line)) for number, line in lines if line.strip()]
-    names = dict.fromkeys(name for _, row in found for name in row)
+    rows = [(number, dict(_flat(row))) for number, row in found]
+    names = dict.fromkeys(name for _, row in rows for name in row)
     yield 0, list(names)
-    for number, row in found:
+    for number, row in rows:
         yield number, [row.get(name) for name in names]
+
+
+def _records(found: Any) -> list[dict[str, Any]]:
+    """The rows of a document, in any of the shapes that pandas and others write."""
+    if isinstance(found, list):
+        return found
+    values = list(found.values())
+    if {"columns", "data"} <= set(found):
+        return [dict(zip(found["columns"], row, strict=True)) for row in found["data"]]
+    lists = [value for value in values if isinstance(value, list) and value]
+    if rows := [value for value in lists if isinstance(value[0], dict)]:
+        return max(rows, key=len)  # beside what is said of them
+    if values and all(isinstance(value, dict) for value in values):
+        if len(values[0]) < len(values):  # by row, and in each by column
+            return values
+        values = lists = [list(value.values()) for value in values]
+    if len({*map(len, lists)}) == 1 and len(lists) == len(values):
+        return [dict(zip(found, row, strict=True)) for row in zip(*lists, strict=True)]
+    return [found]
+
+
+def _flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and values, those of objects within as "data.text"."""
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + name, value
 
 
 _READERS = {SPREADSHEET: _spreadsheet, PARQUET: _parquet, JSON: _json_rows}

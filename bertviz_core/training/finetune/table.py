@@ -28,6 +28,7 @@ from bertviz_core.training.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.training.finetune.other_tables import SPREADSHEET, OtherTable, kind_of
 from bertviz_core.training.finetune.table_encoding import (
     find_encoding,
+    not_text,
     nul_character,
     refuse_control_characters,
 )
@@ -36,6 +37,8 @@ _SAMPLE_CHARS = 400_000
 # More than one row in five out of shape: not a few slips, but the wrong separator
 # or texts without quotes.
 _MAX_MISSHAPEN_SHARE = 0.2
+# Of files within a zip that is a spreadsheet.
+_OFFICE = (b"[Content_Types].xml", b"mimetype")
 _MOST_TITLE_ROWS = 6  # with the one that names the columns
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _Rows = Iterator[tuple[int, list[str]]]
@@ -215,6 +218,8 @@ def _read_other(data: bytes, kind: str, limits: Limits) -> _Reading:
         try:
             found = _collect(other.rows(), 0, limits)
         except ValueError:
+            if data.startswith(b"PK") and not any(map(data.count, _OFFICE)):
+                raise not_text("zip") from None
             raise DatasetError(
                 "The file cannot be read. Received: a file of the kind {kind}. It may "
                 "be another kind of file, damaged, locked with a password or too "
@@ -226,7 +231,7 @@ def _read_other(data: bytes, kind: str, limits: Limits) -> _Reading:
     if other.num_sheets > 1:
         found.warnings += (
             note(
-                "The first of {count} sheets is read: “{sheet}”. Put another sheet "
+                "One of {count} sheets is read: “{sheet}”. Put another sheet "
                 "first, or save it as CSV, to read that one.",
                 count=other.num_sheets,
                 sheet=excerpt(other.sheet),
@@ -416,7 +421,7 @@ def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
     for number, row in rows:
         if 0 < number <= num_before:
             continue
-        if not any(map(str.strip, row)):
+        if not any(cell.strip().strip(":-") for cell in row):  # or Markdown's rule
             num_empty += 1
             if num_empty > limits.max_empty_rows:
                 cut = (
@@ -444,6 +449,8 @@ def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
         if (longest := max(map(len, row))) > limits.max_cell_chars:
             raise _cell_too_long(number, longest, limits)
         if not found.width:
+            if _has_row_names([below for n, below in head if n > number], len(row)):
+                row.insert(0, "")
             found.width, found.most = len(row), limits.rows_of(len(row))
         found.take(number, row)
         num_taken, last = num_taken + 1, number
@@ -462,6 +469,14 @@ def _titles(head: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]
         if filled:
             titles.append((number, row))
     return []
+
+
+def _has_row_names(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether each row begins with its number, above which R writes no name."""
+    return len(rows) > 1 and all(
+        len(row) == width + 1 and row[0] == str(number)
+        for number, row in enumerate(rows, start=1)
+    )
 
 
 def _require_columns(count: int, limits: Limits) -> None:

@@ -34,6 +34,7 @@ _SIGNATURES = {
     b"GIF8": "gif", b"\x7fELF": "elf", b"\x89HDF": "hdf5", b"{\\rtf": "rtf",
     b"\x80\x04\x95": "pickle",
 }  # fmt: skip
+_PACKED = ("zip", "gzip", "bzip2", "xz", "7z", "rar")
 _WEB_PAGE = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # A stray control character happens (Ctrl-Z at the end of a DOS file); a hundredth
@@ -103,9 +104,9 @@ def refuse_other_formats(start: bytes) -> None:
     """
     for signature, kind in _SIGNATURES.items():
         if start.startswith(signature):
-            raise _not_text(kind)
+            raise not_text(kind)
     if _WEB_PAGE.match(start[:1000].removeprefix(codecs.BOM_UTF8)):
-        raise _not_text("html, xml")
+        raise not_text("html, xml")
 
 
 def refuse_control_characters(sample: str) -> None:
@@ -116,7 +117,7 @@ def refuse_control_characters(sample: str) -> None:
     """
     count = len(_CONTROL.findall(sample))
     if count > max(3, _MAX_CONTROL_SHARE * len(sample)):
-        raise _not_text("binary")
+        raise not_text("binary")
 
 
 def nul_character(line: int) -> DatasetError:
@@ -128,7 +129,14 @@ def nul_character(line: int) -> DatasetError:
     )
 
 
-def _not_text(kind: str) -> DatasetError:
+def not_text(kind: str) -> DatasetError:
+    """The error for a file of another kind."""
+    if kind in _PACKED:
+        return DatasetError(
+            "The file is packed. Received: a file of the kind {kind}. Unpack it, and "
+            "choose the table that is in it.",
+            kind=kind,
+        )
     return DatasetError(
         "This is not a table in text form. Received: a file of the kind {kind}. "
         "Open it in a spreadsheet program and save it as CSV.",
@@ -196,7 +204,7 @@ def _utf16_without_mark(data: bytes) -> str:
                 _require_decodable(data, name)
                 return name
     if sum(map(data.count, range(8))) > max(3, _MAX_CONTROL_SHARE * len(data)):
-        raise _not_text("binary")
+        raise not_text("binary")
     raise nul_character(_line_of(data, data.index(b"\x00")))
 
 
@@ -214,4 +222,4 @@ def _guess(data: bytes) -> str:
     for name in (*guesses, "gb18030", "cp1252", "iso8859-1"):
         if name in known and _first_undecodable(data, name) is None:
             return known[name]
-    raise _not_text("binary")
+    raise not_text("binary")
