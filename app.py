@@ -21,6 +21,7 @@ from pages.shared.language import choose_language, plain
 from pages.shared.navigation import FIRST, ICONS, arrive
 from pages.shared.page_head import page_head
 from pages.shared.replaced_words import choose_projector, translate_frame
+from pages.shared.turns import TURNS
 from pages.shared.visitor import say_that_one_is_here
 
 ROOT = Path(__file__).parent
@@ -57,7 +58,8 @@ def show_page() -> None:
 # `streamlit run` imports this file when the server starts, which is when the engine
 # shall start, too; after that every visitor's session runs it.
 if st.runtime.exists():
-    show_page()
+    with TURNS.taken():
+        show_page()
 else:
     require_decision()
     prepare_own_machine()

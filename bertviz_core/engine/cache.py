@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
@@ -42,7 +41,8 @@ class BoundedCache(Generic[Key, Value]):
         self._weight_of = weight_of
         self._weight_of_key = weight_of_key
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        # The one that was used last comes last.
+        self._kept: dict[Key, tuple[Value, int]] = {}
         self._pending: dict[Key, Future[Value]] = {}
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
@@ -55,7 +55,7 @@ class BoundedCache(Generic[Key, Value]):
         while True:
             with self._lock:
                 if key in self._kept:
-                    self._kept.move_to_end(key)
+                    self._kept[key] = self._kept.pop(key)
                     return self._kept[key][0]
                 pending = self._pending.get(key)
                 is_mine = pending is None
@@ -118,7 +118,7 @@ class BoundedCache(Generic[Key, Value]):
         with self._lock:
             weight = sum(weight for _, weight in self._kept.values())
             while self._kept and weight + needed > self._limit:
-                _, (_, freed) = self._kept.popitem(last=False)
+                _, freed = self._kept.pop(next(iter(self._kept)))
                 weight -= freed
 
 

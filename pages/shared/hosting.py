@@ -26,10 +26,6 @@ from pages.shared.errors import shown_to_user
 from pages.shared.security import KnownHosts, SecurityHeaders
 from pages.shared.visitor import VisitorCookie
 
-# How long a page may compute before another visitor's page has its turn. Python's
-# 5 ms have the pages of a full class interrupt each other ten times each: with thirty
-# visitors a rerun took a third more processor time, and the slowest twice as long.
-_TURN_SECONDS = 0.05
 _M_ARENA_MAX = -8  # malloc.h
 
 MIDDLEWARE = [
@@ -53,7 +49,6 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     PagesManager.uses_pages_directory = False
     send_at_once()
     share_arenas()
-    sys.setswitchinterval(_TURN_SECONDS)
     warm_up()
     yield
     await asyncio.to_thread(close)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.shared.errors import shown_to_user
 from pages.shared.language import help_of, labelled, t
+from pages.shared.turns import TURNS
 
 P = ParamSpec("P")
 
@@ -25,7 +26,7 @@ def panel(draw: Callable[P, None]) -> Callable[P, None]:
     @st.fragment
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
-        with shown_to_user():
+        with TURNS.taken(), shown_to_user():
             draw(*args, **kwargs)
 
     return drawn

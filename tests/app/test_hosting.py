@@ -72,7 +72,6 @@ def test_the_server_warms_the_engine_up_before_it_serves_and_closes_it(
     monkeypatch.setattr(
         PagesManager, "uses_pages_directory", PagesManager.uses_pages_directory
     )
-    monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
     runpy.run_path(str(ROOT / script))
     (options,) = given
 
