@@ -351,7 +351,8 @@ class CompiledForward:
             self._functions[key] = function  # the last to be let go
             if len(self._functions) > _FUNCTIONS_A_PART * (len(self.model.blocks) + 5):
                 del self._functions[next(iter(self._functions))]
-        return function(arrays, part.weights, into)
+        # OpenVINO has them in the function; to list them takes a sixth of a short pass.
+        return function(arrays, () if uses_openvino() else part.weights, into)
 
 
 def _only(found: Tensors, keep: Sequence[str]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Turns:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Waits for the turn of this thread, and ends it; within a turn does nothing."""
+        """Waits for the turn of this thread, and ends it; nothing within a turn."""
         if getattr(self._own, "run", None) is not None:
             yield
             return
