@@ -279,9 +279,12 @@ def go_to(page, name):
 
 
 def be_tended(page):
-    """Waits for letters of formulas, and for what the frame does to what is new."""
+    """Waits for letters, for what moves, and for what the frame does to what is new."""
     page.evaluate("""async () => {
       await document.fonts.ready
+      const ending = document.getAnimations().filter(
+        (one) => Number.isFinite(one.effect.getComputedTiming().endTime))
+      await Promise.allSettled(ending.map((one) => one.finished))
       for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
     }""")
 

@@ -391,7 +391,7 @@ MALFORMED = [
     ("only NULs", b"\x00" * 100, "empty"),
     ("only separators", b",,,\n,,,\n", "Every row"),
     ("only a header", b"text,label\n", "no rows"),
-    ("a zip of a table", zipped(), "Unpack it"),
+    ("a zip renamed", zipped(), "Unpack it"),
     ("half a parquet file", b"PAR1" + NOISE, "parquet"),
     ("gzip", gzip.compress(b"text,label\na,b\n", mtime=0), "Unpack it"),
     ("a PDF", b"%PDF-1.7\n" + NOISE, "pdf"),
