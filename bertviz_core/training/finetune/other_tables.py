@@ -148,8 +148,8 @@ def _records(found: Any) -> list[dict[str, Any]]:
     if values and all(isinstance(value, dict) for value in values):
         if len(values[0]) < len(values):  # by row, and in each by column
             return values
-        values = lists = [list(value.values()) for value in values]
-    if len({*map(len, lists)}) == 1 and len(lists) == len(values):
+        lists = [list(value.values()) for value in values]
+    if len(lists) == len(values) and len({*map(len, lists)}) == 1:
         return [dict(zip(found, row, strict=True)) for row in zip(*lists, strict=True)]
     return [found]
 

@@ -218,7 +218,7 @@ def _read_other(data: bytes, kind: str, limits: Limits) -> _Reading:
         try:
             found = _collect(other.rows(), 0, limits)
         except ValueError:
-            if data.startswith(b"PK") and not any(map(data.count, _OFFICE)):
+            if data.startswith(b"PK") and not any(name in data for name in _OFFICE):
                 raise not_text("zip") from None
             raise DatasetError(
                 "The file cannot be read. Received: a file of the kind {kind}. It may "
