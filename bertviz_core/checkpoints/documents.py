@@ -34,8 +34,9 @@ class Documents:
 
         head = REGEX_YAML_BLOCK.match(self.card)
         # Anybody may have written it: what is not understood says nothing.
-        with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
-            found = yaml.safe_load(head[2]) if head else {}
+        with contextlib.suppress(yaml.YAMLError, ValueError):
+            # That in Python takes seconds for brackets within brackets.
+            found = yaml.load(head[2], yaml.CSafeLoader) if head else {}
             return found if isinstance(found, dict) else {}
         return {}
 

@@ -33,6 +33,7 @@ from pages.shared.choices import choose_linked_or_none
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
 _STEP = "act_step"
@@ -61,8 +62,8 @@ def watch_training(
         _toggle(last)
         # The whole page: only that starts or ends the clock of a fragment.
         st.rerun()
-    watched = st.fragment(_watch, run_every=_TICK_SECONDS if is_playing else None)
-    watched(trainings, neuron, last, is_playing, code)
+    every = _TICK_SECONDS if is_playing else None
+    panel(_watch, every)(trainings, neuron, last, is_playing, code)
 
 
 def _watch(

@@ -37,6 +37,7 @@ from pages.shared.errors import shown_to_user
 from pages.shared.export import Columns, download, download_csv, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.markdown import spoken
+from pages.shared.panel import panel
 from pages.shared.tools import Program, show_tools
 
 _MOUNT = """
@@ -55,7 +56,7 @@ _component = st.components.v2.component(
 )
 
 
-@st.fragment
+@panel
 def download_svg(
     label: str, make: Callable[[], str], *, file_name: str, key: str
 ) -> None:

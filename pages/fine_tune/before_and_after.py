@@ -35,11 +35,11 @@ from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import begin_boxes, choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
-from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown
+from pages.shared.panel import panel
 
 _PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
 _MOST_CHARACTERS = 1000
@@ -194,24 +194,23 @@ def show(state: FineTuneState) -> None:
     offer_step("take", "compared")
 
 
-@st.fragment
+@panel
 def _compare(run: str, base: str) -> None:
     label = "fine_tune_results.compare_panel"
-    panel = choose_panel(label, PANELS, "ft_compare_panel")
-    st.markdown(t(f"fine_tune_results.{panel}_intro"))
-    with shown_to_user(stop=False):
-        if panel == "weights":
-            _show_weights(ask(weight_change)(run))
-            return
-        outcome = ask(training_outcome)(run)
-        if panel == "heads":
-            show_heads(base, outcome)
-            return
-        found = _ask_layers(outcome)
-        if found is not None and panel == "probes":
-            _show_probes(found)
-        elif found is not None:
-            _show_points(found, run)
+    opened = choose_panel(label, PANELS, "ft_compare_panel")
+    st.markdown(t(f"fine_tune_results.{opened}_intro"))
+    if opened == "weights":
+        _show_weights(ask(weight_change)(run))
+        return
+    outcome = ask(training_outcome)(run)
+    if opened == "heads":
+        show_heads(base, outcome)
+        return
+    found = _ask_layers(outcome)
+    if found is not None and opened == "probes":
+        _show_probes(found)
+    elif found is not None:
+        _show_points(found, run)
 
 
 def _show_weights(found: WeightChange) -> None:

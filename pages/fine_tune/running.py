@@ -31,7 +31,7 @@ from pages.shared.export import show_figure
 from pages.shared.file_download import file_link
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.markdown import table
-from pages.shared.panel import button
+from pages.shared.panel import button, panel
 
 _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
@@ -59,7 +59,7 @@ def show_run(state: FineTuneState) -> None:
         if status.is_own:
             st.markdown(t("fine_tune.run_goes_on", time=lease()))
         share(status)
-        _watch(status.run_id)
+        panel(_watch, _POLL_SECONDS)(status.run_id)
         return
     _show_ending(status)
     share(status)
@@ -82,11 +82,9 @@ def share(status: TrainingStatus) -> None:
         st.code(f"{st.context.url or ''}{link}", language=None, wrap_lines=True)
 
 
-@st.fragment(run_every=_POLL_SECONDS)
 def _watch(run_id: str) -> None:
     """Asks how far the run is; that also says that somebody waits for it."""
-    with shown_to_user():
-        status = client().trainings.status(run_id)
+    status = client().trainings.status(run_id)
     if status.is_finished:
         st.rerun()
     _show_place(status)

@@ -42,7 +42,7 @@ from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t, words_of
-from pages.shared.panel import show_numbers
+from pages.shared.panel import panel, show_numbers
 
 # Those that have a picture and a place of their own.
 _ELSEWHERE = ("lengths", "balance", "rare")
@@ -234,7 +234,7 @@ def _columns(counts: tuple[np.ndarray, ...]) -> dict[str, np.ndarray]:
     return {f"fine_tune.figure_{p}": n for p, n in zip(parts, counts, strict=True)}
 
 
-@st.fragment
+@panel
 def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
     """Draws how long texts are, and a slider for where they are cut.
 

@@ -54,7 +54,7 @@ from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import OPEN, language_of, say_if_unread, title_of
 from pages.shared.page_head import model_at_work
-from pages.shared.panel import button
+from pages.shared.panel import button, panel
 from pages.shared.visitor import hold, owner
 
 _WHICH, _RUN, _CHOSEN = "ft_try_which", "run", "chosen"
@@ -357,34 +357,33 @@ def begin_with(examples: Mapping[str, tuple[str, str]], language: str) -> None:
             st.session_state[key] = example
 
 
-@st.fragment
+@panel
 def _try_text(classifier: Classifier) -> None:
-    with shown_to_user(stop=False):
-        texts = _edit(classifier)
-        if texts is None:
-            st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
-            return
-        limit = classifier.max_tokens
-        read = ask(read_text)(classifier.model_id, texts.text, texts.pair, limit)
-        say_if_unread(read.model_id, read.tokenized)
-        if read.was_cut:
-            counts = {
-                "count": read.num_tokens_uncut,
-                "limit": read.tokenized.num_tokens,
-            }
-            said = t("fine_tune_results.was_cut", **counts)
-            st.warning(said, icon=":material/content_cut:")
-        _show_answer(read)
-        outcome, panel = classifier.outcome, "words"
-        if outcome is not None:  # the rows that it learned from are still here
-            label = "fine_tune_results.try_panel"
-            panel = choose_panel(label, PANELS, "ft_try_panel")
-        kind = "_number" if read.is_regression else ""
-        st.markdown(t(f"fine_tune_results.{panel}_intro{kind}"))
-        if outcome is None or panel == "words":
-            _show_words(read)
-        else:
-            _show_nearest(outcome, read)
+    texts = _edit(classifier)
+    if texts is None:
+        st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
+        return
+    limit = classifier.max_tokens
+    read = ask(read_text)(classifier.model_id, texts.text, texts.pair, limit)
+    say_if_unread(read.model_id, read.tokenized)
+    if read.was_cut:
+        counts = {
+            "count": read.num_tokens_uncut,
+            "limit": read.tokenized.num_tokens,
+        }
+        said = t("fine_tune_results.was_cut", **counts)
+        st.warning(said, icon=":material/content_cut:")
+    _show_answer(read)
+    outcome, opened = classifier.outcome, "words"
+    if outcome is not None:  # the rows that it learned from are still here
+        label = "fine_tune_results.try_panel"
+        opened = choose_panel(label, PANELS, "ft_try_panel")
+    kind = "_number" if read.is_regression else ""
+    st.markdown(t(f"fine_tune_results.{opened}_intro{kind}"))
+    if outcome is None or opened == "words":
+        _show_words(read)
+    else:
+        _show_nearest(outcome, read)
 
 
 def _edit(classifier: Classifier) -> Texts | None:

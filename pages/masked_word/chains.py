@@ -33,7 +33,7 @@ from pages.shared.errors import shown_to_user
 from pages.shared.export import download, show_figure, show_table, table_csv, titled
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
-from pages.shared.panel import button, show_numbers
+from pages.shared.panel import button, panel, show_numbers
 from pages.shared.tools import program
 from pages.shared.visitor import hold, owner
 
@@ -260,33 +260,32 @@ _MOST_STEPS, _MOST_TOP_K = 20_000, 1000
 _STARTS = ("sentence", "masks")
 
 
-@st.fragment
+@panel
 def explore_chains(question: Question) -> None:
     """Draws the settings, the buttons and the chain."""
     st.markdown(t("masked_panels.gibbs_intro"))
-    with shown_to_user():
-        num_masks = _choose_start(question)
-        settings, num_steps = _choose_settings(question)
-        text = "" if num_masks else question.text
-        asked = (question.model, text, num_masks, settings)
-        chain: Chain | None = st.session_state.get(_CHAIN)
-        version = version_of(question.model)
-        if chain is not None and (chain.version != version or not chain.is_of(*asked)):
-            _pause()
-            del st.session_state[_CHAIN]
-            chain = None
-        if chain is None:
-            if num_masks:
-                state = ask(start_from_masks)(question.model, num_masks, settings)
-            else:
-                state = ask(start_chain)(question.model, text, settings)
-            chain = Chain(*asked, state, num_steps, version=version)
-        chain = chain.with_burn_in(settings.burn_in)
-        if chain.job_id is None:  # a single step has a goal of its own
-            chain = dataclasses.replace(chain, goal=num_steps)
-        st.session_state[_CHAIN] = chain
-        every = POLL_SECONDS if chain.job_id is not None else None
-        st.fragment(_watch, run_every=every)(chain.job_id is not None)
+    num_masks = _choose_start(question)
+    settings, num_steps = _choose_settings(question)
+    text = "" if num_masks else question.text
+    asked = (question.model, text, num_masks, settings)
+    chain: Chain | None = st.session_state.get(_CHAIN)
+    version = version_of(question.model)
+    if chain is not None and (chain.version != version or not chain.is_of(*asked)):
+        _pause()
+        del st.session_state[_CHAIN]
+        chain = None
+    if chain is None:
+        if num_masks:
+            state = ask(start_from_masks)(question.model, num_masks, settings)
+        else:
+            state = ask(start_chain)(question.model, text, settings)
+        chain = Chain(*asked, state, num_steps, version=version)
+    chain = chain.with_burn_in(settings.burn_in)
+    if chain.job_id is None:  # a single step has a goal of its own
+        chain = dataclasses.replace(chain, goal=num_steps)
+    st.session_state[_CHAIN] = chain
+    every = POLL_SECONDS if chain.job_id is not None else None
+    panel(_watch, every)(chain.job_id is not None)
 
 
 def _choose_start(question: Question) -> int:
@@ -331,21 +330,20 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
 
 def _watch(was_running: bool) -> None:
     """The buttons and the chain; repeats itself while a chunk is under way."""
-    with shown_to_user():
-        if _CHAIN not in st.session_state:
-            st.rerun()  # starts over
-        chain = _collect(st.session_state[_CHAIN])
-        st.session_state[_CHAIN] = chain
-        if was_running != (chain.job_id is not None):
-            st.rerun()  # starts or stops the clock
-        _draw_buttons(chain)
-        if chain.job_id is not None:
-            step = chain.state.step
-            st.progress(
-                min(step / chain.goal, 1.0),
-                t("masked_panels.gibbs_at", step=step, goal=chain.goal),
-            )
-        show_chain(chain)
+    if _CHAIN not in st.session_state:
+        st.rerun()  # starts over
+    chain = _collect(st.session_state[_CHAIN])
+    st.session_state[_CHAIN] = chain
+    if was_running != (chain.job_id is not None):
+        st.rerun()  # starts or stops the clock
+    _draw_buttons(chain)
+    if chain.job_id is not None:
+        step = chain.state.step
+        st.progress(
+            min(step / chain.goal, 1.0),
+            t("masked_panels.gibbs_at", step=step, goal=chain.goal),
+        )
+    show_chain(chain)
     with shown_to_user(stop=False):
         if chain.error is not None:
             raise chain.error

@@ -107,7 +107,7 @@ def explore_filling(question: Question) -> None:
         return
     playing = bool(st.session_state.get(_PLAYING))
     every = _SECONDS_A_STEP if playing else None
-    st.fragment(_show_steps, run_every=every)(filling, has_clock=playing)
+    panel(_show_steps, every)(filling, has_clock=playing)
     columns = _show_table(filling)
     code = program(masked_words.FILLING, **question.program, mode=mode)
     _show_confidences(filling, columns, code)

@@ -26,7 +26,7 @@ from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.models import default_model, language_of
-from pages.shared.panel import button, show_numbers
+from pages.shared.panel import button, panel, show_numbers
 from pages.shared.tools import Program, program
 
 # Name, pairs, P(is next) of each, and whether they are true neighbours.
@@ -170,7 +170,7 @@ _EXAMPLES = {
 }
 
 
-@st.fragment
+@panel
 def explore_next_sentence(model: str) -> None:
     """Draws two text boxes, what the model says, and a test on many pairs."""
     st.markdown(t("masked_panels.next_intro"))

@@ -22,6 +22,7 @@ from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import current_language, plain, t
+from pages.shared.panel import panel
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_SEED = 9999
 
 
-@st.fragment
+@panel
 def explore_pretraining() -> None:
     """Draws what to learn from, the button, and the network while it learns."""
     # The reader's own first: the first one is the default.

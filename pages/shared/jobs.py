@@ -25,7 +25,7 @@ from pages.shared.answers import answer, ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
-from pages.shared.panel import button
+from pages.shared.panel import button, panel
 from pages.shared.visitor import hold, owner
 
 R = TypeVar("R")
@@ -92,7 +92,7 @@ def ask_job(
     if job is None and at_once:
         job = _start(key, question, version, start)
     if job is not None and job.ended is None:
-        _watch(key, job, wording, show)
+        panel(_watch, _POLL_SECONDS)(key, job, wording, show)
         return None
     if job is not None and job.ended is not None and job.ended.state == "done":
         result: R = job.ended.result
@@ -177,31 +177,29 @@ def _drop(key: str, job: _Job) -> None:
     hold(key, [])
 
 
-@st.fragment(run_every=_POLL_SECONDS)
 def _watch(
     key: str, job: _Job, wording: Wording, show: Callable[[Any], object]
 ) -> None:
     # The session keeps the id alone: the job goes on while another page is shown.
-    with shown_to_user():
-        status = _status(job.job_id)
-        if status.is_finished:
-            st.session_state[key] = replace(job, ended=status)
-            hold(key, [])
+    status = _status(job.job_id)
+    if status.is_finished:
+        st.session_state[key] = replace(job, ended=status)
+        hold(key, [])
+        st.rerun()
+    is_waiting = status.state == "waiting"
+    words = wording.working(status.fraction)
+    if is_waiting:
+        derives = job.question.resource(JOB_RESOURCE) == GRADIENT_RESOURCE
+        words = t("app.gradients_start") if derives else t("app.in_line")
+    st.progress(status.fraction, words)
+    if st.button(t("app.cancel"), key=f"{key}_cancel"):
+        if job.is_shared:
+            ended = replace(status, state="cancelled")
+            st.session_state[key] = replace(job, ended=ended)
             st.rerun()
-        is_waiting = status.state == "waiting"
-        words = wording.working(status.fraction)
-        if is_waiting:
-            derives = job.question.resource(JOB_RESOURCE) == GRADIENT_RESOURCE
-            words = t("app.gradients_start") if derives else t("app.in_line")
-        st.progress(status.fraction, words)
-        if st.button(t("app.cancel"), key=f"{key}_cancel"):
-            if job.is_shared:
-                ended = replace(status, state="cancelled")
-                st.session_state[key] = replace(job, ended=ended)
-                st.rerun()
-            client().cancel(job.job_id)
-        if status.so_far is not None:
-            show(status.so_far)
+        client().cancel(job.job_id)
+    if status.so_far is not None:
+        show(status.so_far)
 
 
 def _status(job_id: str) -> JobStatus:

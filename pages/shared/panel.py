@@ -15,21 +15,22 @@ from pages.shared.turns import TURNS
 P = ParamSpec("P")
 
 
-def panel(draw: Callable[P, None]) -> Callable[P, None]:
+def panel(draw: Callable[P, None], every: float | None = None) -> Callable[P, None]:
     """Makes a function a panel: it runs alone, and its errors end in a sentence.
 
     A widget inside draws the panel anew and leaves the rest of the page alone. All that
     a page says of its sentence is one, too: another text need not draw the links and
-    the choice of a model anew.
+    the choice of a model anew. What follows on the page stands after an error, too.
+
+    `every`: seconds after which it draws itself anew, again and again.
     """
 
-    @st.fragment
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
-        with TURNS.taken(), shown_to_user():
+        with TURNS.taken(), shown_to_user(stop=False):
             draw(*args, **kwargs)
 
-    return drawn
+    return st.fragment(drawn, run_every=every)
 
 
 def show_numbers(
