@@ -68,6 +68,7 @@ def imports_of(path, with_functions=True):
     return frozenset(names)
 
 
+@functools.cache
 def file_of(module):
     """The file of a module of ours, or `None`."""
     path = ROOT.joinpath(*module.split("."))
@@ -83,21 +84,25 @@ def modules_loaded_by(module):
     return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
-def reached_from(path):
-    """Every module that a file loads, and those that these load.
+@functools.cache
+def modules_named_in(path):
+    """What a file loads itself, and nothing that these load.
 
     What the core imports in a function is loaded by who calls it: workers.
     """
+    names = imports_of(path, with_functions=path not in CORE_FILES)
+    return {module for name in names for module in modules_loaded_by(name)}
+
+
+def reached_from(path):
+    """Every module that a file loads, and those that these load, with the way there."""
     seen, waiting = {}, [(path, ())]
     while waiting:
         file, way = waiting.pop()
-        for name in imports_of(file, with_functions=file not in CORE_FILES):
-            for module in modules_loaded_by(name):
-                if module in seen:
-                    continue
-                seen[module] = (*way, module)
-                if target := file_of(module):
-                    waiting.append((target, seen[module]))
+        for module in modules_named_in(file) - seen.keys():
+            seen[module] = (*way, module)
+            if target := file_of(module):
+                waiting.append((target, seen[module]))
     return seen
 
 
