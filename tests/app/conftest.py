@@ -13,7 +13,13 @@ from streamlit.testing.v1 import AppTest
 from pages.shared import answers, engine, models
 from tests.app.chinese_model import write_chinese_model
 from tests.app.fake_client import FakeClient
-from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
+from tests.core.checkpoint_copies import (
+    first_layers,
+    hf_copy,
+    number_copy,
+    weights_of_hf,
+    without_part,
+)
 
 ROOT = Path(__file__).parents[2]
 REQUIRE_CLICK = models._require_click
@@ -52,12 +58,13 @@ def explorers():
 
 @pytest.fixture(scope="session")
 def hf_without(tmp_path_factory):
-    """Makes a copy of `hf_tiny` without these weights, each once."""
+    """Makes a copy of two layers of `hf_tiny` without these weights, each once."""
 
     @functools.cache
     def make(*parts):
-        kept = {k: v for k, v in weights_of_hf().items() if not k.startswith(parts)}
-        return str(hf_copy(tmp_path_factory.mktemp("fewer"), kept))
+        kept = first_layers(without_part(weights_of_hf(), *parts), 2)
+        folder = tmp_path_factory.mktemp("fewer")
+        return str(hf_copy(folder, kept, {"num_hidden_layers": 2}))
 
     return make
 
@@ -71,7 +78,7 @@ def chinese(tmp_path_factory):
 @pytest.fixture(scope="session")
 def number_model(tmp_path_factory):
     """A tiny model that says a number."""
-    return str(number_copy(tmp_path_factory.mktemp("number")))
+    return str(number_copy(tmp_path_factory.mktemp("number"), num_layers=2))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Copies of the golden checkpoints with something changed, for tests of loading."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,16 @@ NUM_LABELS = 11
 
 def weights_of_hf():
     return load_file(HF / "model.safetensors")
+
+
+def first_layers(weights, num_layers):
+    """Of weights as `hf_tiny` has them; a copy says `num_hidden_layers` too."""
+    layers = {name: re.search(r"\.layer\.(\d+)\.", name) for name in weights}
+    return {
+        name: array
+        for name, array in weights.items()
+        if not layers[name] or int(layers[name][1]) < num_layers
+    }
 
 
 def hf_copy(folder, weights=None, config=None, without=(), name="copy"):
@@ -35,7 +46,7 @@ def spare_rows_copy(folder, num_spare, name="spare"):
     return target
 
 
-def number_copy(folder, label="price", name="number"):
+def number_copy(folder, label="price", name="number", num_layers=3):
     """A copy of `hf_tiny` that says one number, as a model trained on numbers does."""
     rng = np.random.default_rng(5)
     weights = without_part(weights_of_hf(), "cls.") | {
@@ -45,8 +56,9 @@ def number_copy(folder, label="price", name="number"):
     config = {
         "architectures": ["BertForSequenceClassification"],
         "id2label": {"0": label},
+        "num_hidden_layers": num_layers,
     }
-    return hf_copy(folder, weights, config, name=name)
+    return hf_copy(folder, first_layers(weights, num_layers), config, name=name)
 
 
 def google_copy(folder, config=None, without=(), name="copy", source=GOOGLE):
