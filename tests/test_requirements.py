@@ -1,6 +1,7 @@
 """What is imported is required by its name, what hosts install is pinned by hashes."""
 
 import ast
+import functools
 import re
 import sys
 from importlib.metadata import packages_distributions
@@ -45,8 +46,11 @@ def imported(*patterns):
     }
 
 
+installed_packages = functools.cache(packages_distributions)
+
+
 def unnamed(imports, required):
-    installed = packages_distributions()
+    installed = installed_packages()
     return {
         name: file
         for name, file in imports.items()

@@ -44,6 +44,7 @@ from bertviz_core.snippets.writing import write_snippet
 from bertviz_core.trace import Texts
 from pages.activations.training import FIRST_SEED, NUM_STEPS
 from pages.attention.controls import METHODS
+from pages.layers import neurons
 from pages.layers.by_hand import SMALL
 from pages.shared.engine import client
 from pages.shared.own_text import EXAMPLES
@@ -351,6 +352,13 @@ def test_similar_layers():
     assert (written != "").all()
 
 
+@pytest.fixture
+def without_ranking(monkeypatch):
+    """The ranking of neurons has a program of its own, and stands below these."""
+    monkeypatch.setattr(neurons, "rank_all_neurons", lambda *_: None)
+
+
+@pytest.mark.usefixtures("without_ranking")
 def test_a_neuron_switched_off():
     app, output = layers_printed("layers_off", layers_panel="neurons")
     before, after, change = floats(output)[:3]
@@ -363,6 +371,7 @@ def test_a_neuron_switched_off():
 
 
 @pytest.mark.parametrize("reading", ["head", "embedding"])
+@pytest.mark.usefixtures("without_ranking")
 def test_the_words_of_a_neuron_as_the_page_reads_them(reading):
     link = {"layers_panel": "neurons", "layers_neuron_layer": "5"}
     app, output = layers_printed("layers_suppressed", **link, layers_reading=reading)
