@@ -1,7 +1,6 @@
 """What is imported is required by its name, what hosts install is pinned by hashes."""
 
 import ast
-import functools
 import re
 import sys
 from importlib.metadata import packages_distributions
@@ -46,11 +45,8 @@ def imported(*patterns):
     }
 
 
-installed_packages = functools.cache(packages_distributions)
-
-
 def unnamed(imports, required):
-    installed = installed_packages()
+    installed = packages_distributions()
     return {
         name: file
         for name, file in imports.items()

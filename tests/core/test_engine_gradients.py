@@ -12,10 +12,10 @@ from bertviz_core.errors import EngineError
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.explorer import Explorer
-from tests.core.checkpoint_copies import HF, first_layers, hf_copy, weights_of_hf
+from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended
 
-TEXT = "ab cab [MASK] ba"
+MODEL, TEXT = str(HF), "ab cab [MASK] ba"
 
 
 @pytest.fixture
@@ -36,20 +36,16 @@ def processes_with(library, client):
     return {p.pid for p in cluster.children(recursive=True) if has_it(p)}
 
 
-def test_a_worker_answers_as_this_process_does_and_never_loads_tensorflow(
-    client, tmp_path
-):
-    shallow = first_layers(weights_of_hf(), 1)
-    model = str(hf_copy(tmp_path, shallow, {"num_hidden_layers": 1}))
-    predicted = client.ask(Explorer.predict_masks)(model, TEXT)
-    here = Explorer.open(model).predict_masks(TEXT)
+def test_a_worker_answers_as_this_process_does_and_never_loads_tensorflow(client):
+    predicted = client.ask(Explorer.predict_masks)(MODEL, TEXT)
+    here = Explorer.open(MODEL).predict_masks(TEXT)
     assert predicted.tokenized.tokens == here.tokenized.tokens
     np.testing.assert_allclose(predicted.logits, here.logits, rtol=0, atol=1e-5)
     (reader,) = processes_with("libopenvino", client)
     assert processes_with("libtensorflow", client) == set()
     target = Target("mlm", 7, int(predicted.positions[0]))
     status = ended(
-        client, client.start(client.ask(estimate_heads).about(model, TEXT, target))
+        client, client.start(client.ask(estimate_heads).about(MODEL, TEXT, target))
     )
     assert status.error is None
     assert np.isfinite(status.result.derivatives).all()
@@ -64,7 +60,7 @@ def test_a_gradient_without_tensorflow_is_a_sentence():
     client = InlineEngine()
     target = Target("mlm", 7, 3)
     status = ended(
-        client, client.start(client.ask(estimate_heads).about(str(HF), TEXT, target))
+        client, client.start(client.ask(estimate_heads).about(MODEL, TEXT, target))
     )
     assert "Gradients need TensorFlow" in str(status.error)
     client.close()
