@@ -152,6 +152,14 @@ def _no_browser(error):
     pytest.skip(reason)
 
 
+# What stands for parts that are still to come pulses, and without a graphics card the
+# window is drawn anew for it sixty times a second. Here it stands still.
+STILL = """() => {
+  const still = new CSSStyleSheet()
+  still.replaceSync('[data-testid=stSkeleton] { animation: none !important }')
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, still]
+}"""
+
 # Of a browser, by the language that the app then speaks.
 LOCALES = {"en": "en-US", "zh": "zh-CN"}
 
@@ -190,6 +198,7 @@ def contexts(browser):
                 viewport={"width": width, "height": 900},
             )
             context.set_default_timeout(ANSWER_SECONDS * 1000)
+            context.add_init_script(f"({STILL})()")
             context.new_page()  # stays open, and the renderer with it
             context.on("close", lambda _: made.pop(kind, None))
         return made[kind]
