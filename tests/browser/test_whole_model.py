@@ -1,5 +1,6 @@
 """The picture of the whole model in a real browser: hands, keys, numbers, files."""
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -195,40 +196,14 @@ def test_what_is_clicked_before_the_next_picture_is_kept(open_whole):
     assert set(page.evaluate("window.followed")) <= {"2", "6", "7"}
 
 
-def test_a_curve_under_the_pointer_says_its_numbers_and_a_click_cuts_it(open_whole):
-    page, view = open_whole()
-    settle(page)
-    curve = view.locator("[data-name='layer.5.edge.7.3']")
-    x, y = curve.evaluate(
-        """path => { const at = path.getPointAtLength(path.getTotalLength() / 2)
-          const box = path.ownerSVGElement.getBoundingClientRect()
-          return [at.x + box.left, at.y + box.top] }"""
-    )
-    page.mouse.move(x, y)
-    said = view.get_by_role("status").last
-    expect(said).to_contain_text("Layer 6")
-    expect(said).to_contain_text("comes from married")
-    page.mouse.click(x, y)
-    expect(view).to_have_attribute("data-off", "layer.5.edge.7.3")
-    expect(view.locator("text.row").first).to_contain_text("→")
-
-
-def test_eight_stations_play_pause_and_step(open_whole):
-    _, view = open_whole()
-    view.get_by_role("button", name="Play").click()
-    expect(view).to_have_attribute("data-station", "1")
-    view.get_by_role("button", name="Pause").click()
-    for number in range(2, 9):
-        view.get_by_role("button", name="Next station").click()
-        expect(view).to_have_attribute("data-station", str(number))
-        expect(view.locator(".status")).to_contain_text(f"{number} / 8")
-
-
 def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
+    """Of a phone, which scrolls the rails sideways."""
     page, view = open_whole(width=390)
+    scroll = view.locator(".scroll")
+    assert scroll.evaluate("box => box.scrollWidth > box.clientWidth")
     saved = []
     for left in (0, 80):
-        view.locator(".scroll").evaluate("(box, left) => (box.scrollLeft = left)", left)
+        scroll.evaluate("(box, left) => (box.scrollLeft = left)", left)
         expect(view.locator("[data-part=names]")).to_have_attribute(
             "transform", f"translate({left} 0)"
         )
@@ -241,18 +216,6 @@ def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
     with page.expect_download() as file:
         view.get_by_role("button", name="PNG").click()
     assert file.value.path().read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_table_has_every_share(open_whole):
-    _, view = open_whole()
-    view.get_by_text("As a table").click()
-    expect(view.locator("details tr")).to_have_count(2 + 10)
-
-
-def test_a_phone_scrolls_the_rails_sideways(open_whole):
-    _, view = open_whole(width=390)
-    scroll = view.locator(".scroll")
-    assert scroll.evaluate("box => box.scrollWidth > box.clientWidth")
 
 
 def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_path):
@@ -286,8 +249,8 @@ def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_
     assert shown == [f" {100 * weight:.1f} %" for weight in weights]
 
 
-def test_exact_bars_stand_at_the_words_that_they_are_of(open_whole):
-    _, view = open_whole()
+def test_bars_and_table_have_every_number_a_curve_is_cut_and_stations_play(open_whole):
+    page, view = open_whole()
     bars = view.locator("[data-moved]")
     expect(bars).to_have_count(9)
     found = {}
@@ -304,6 +267,31 @@ def test_exact_bars_stand_at_the_words_that_they_are_of(open_whole):
     for token, moved in zip(removed.tokens, removed.moved, strict=True):
         at = min(found, key=lambda x: abs(x - middles[token]))
         assert found[at] == pytest.approx(moved, abs=1e-4)
+    settle(page)
+    curve = view.locator("[data-name='layer.5.edge.7.3']")
+    x, y = curve.evaluate(
+        """path => { const at = path.getPointAtLength(path.getTotalLength() / 2)
+          const box = path.ownerSVGElement.getBoundingClientRect()
+          return [at.x + box.left, at.y + box.top] }"""
+    )
+    page.mouse.move(x, y)
+    said = view.get_by_role("status").last
+    expect(said).to_contain_text("Layer 6")
+    expect(said).to_contain_text("comes from married")
+    page.mouse.click(x, y)
+    expect(view).to_have_attribute("data-off", "layer.5.edge.7.3")
+    expect(view.locator("text.row").first).to_contain_text("→")
+    view.get_by_role("button", name="Switch everything on").click()
+    expect(view).to_have_attribute("data-off", "")
+    view.get_by_role("button", name="Play").click()
+    expect(view).to_have_attribute("data-station", "1")
+    view.get_by_role("button", name="Pause").click()
+    for number in range(2, 9):
+        view.get_by_role("button", name="Next station").click()
+        expect(view).to_have_attribute("data-station", str(number))
+        expect(view.locator(".status")).to_contain_text(f"{number} / 8")
+    view.get_by_text("As a table").click()
+    expect(view.locator("details tr")).to_have_count(2 + 10)
 
 
 def test_a_laptop_shows_a_long_text_and_what_is_said_of_it(open_whole):
@@ -337,8 +325,9 @@ def draw(new_page):
         said = json.loads(LOCALE.read_text("utf-8"))
         payload = whole_model_payload(picture, id="x", text="", file="", words=said)
         page.evaluate(
-            "bytes => showWhole(document.body, Uint8Array.from(bytes), () => {})",
-            [*payload],
+            "bytes => showWhole(document.body,"
+            " Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)), () => {})",
+            base64.b64encode(payload).decode(),
         )
         return page
 
