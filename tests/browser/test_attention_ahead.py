@@ -161,9 +161,21 @@ def test_a_long_text_is_sketched_without_numbers_until_they_come(show):
     assert sketched == pytest.approx(held, abs=5)
 
 
-def test_a_late_answer_does_not_bring_an_older_head_back(show):
+def test_what_is_held_is_not_sent_again_nor_an_older_head_brought_back(show):
     page, view, line = show("?text=middle")
-    click_head(view, 5, 3)
+    for layer in (5, 6):
+        line.hold()
+        click_head(view, layer, 3)
+        line.has_kept(page)
+        page.wait_for_timeout(500)
+        # The shown head, the strongest links of its layer, and the script: with all
+        # that is held they were twice as much.
+        assert line.num_bytes() < 250_000
+        line.let_through()
+        expect(selection_line(page)).to_contain_text(f"layer={layer - 1}, head=2")
+    # A late answer.
+    line.hold()
+    click_head(view, 7, 3)
     line.has_kept(page)
     page.wait_for_timeout(500)  # until the whole answer lies there
     click_head(view, 9, 7)
@@ -182,20 +194,6 @@ def test_a_head_chosen_from_what_was_put_together_is_sketched(show):
     expect(view.locator(".legend")).to_have_text("01weight (linear)")
     view.locator("canvas.heat").hover(position=cell_position(view, 1, 4))
     expect(status(view)).to_contain_text("exact number to follow")
-
-
-def test_heads_that_the_browser_holds_are_not_sent_again(show):
-    page, view, line = show("?text=middle")
-    for layer in (5, 6):
-        line.hold()
-        click_head(view, layer, 3)
-        line.has_kept(page)
-        page.wait_for_timeout(500)
-        # The shown head, the strongest links of its layer, and the script: with all
-        # that is held they were twice as much.
-        assert line.num_bytes() < 250_000
-        line.let_through()
-        expect(selection_line(page)).to_contain_text(f"layer={layer - 1}, head=2")
 
 
 def test_what_a_browser_has_lost_is_asked_for_again(visit, canvas_url):

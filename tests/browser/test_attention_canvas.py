@@ -76,7 +76,7 @@ def drawing(view, name="heat"):
     return view.locator(f"canvas.{name}").evaluate("canvas => canvas.toDataURL()")
 
 
-def test_the_exact_weight_is_said_and_listed_without_a_run_of_the_page(show):
+def test_the_exact_weight_is_said_and_scale_and_language_change_the_picture(show):
     page, view = show()
     for column in (2, 3, 4):
         view.locator("canvas.heat").hover(position=cell_position(view, 1, column))
@@ -111,30 +111,23 @@ def test_the_exact_weight_is_said_and_listed_without_a_run_of_the_page(show):
     view.locator("canvas.heat").hover(position=cell_position(view, 6, 2))
     said = f"##s → cat · layer 1, head 1 · weight {weights[2]:.4f}"
     expect(status(view)).to_contain_text(said)
+    page.keyboard.press("Escape")
+    expect(view).to_have_attribute("data-locked", "false")
+
+    before = drawing(view)
+    expect(view.locator(".legend")).to_have_text("01weight (linear)")
+    view.get_by_label("Scale").select_option("log")
+    expect(view.locator(".legend")).to_have_text("≤ 0.00011weight (log)")
+    assert drawing(view) != before
+    view.get_by_label("Lines from").fill("0.5")
+    expect(view).to_have_attribute("data-lines", re.compile(r"^\d$"))
+    expect(look_line(page)).to_contain_text("scale='log'")
+    expect(look_line(page)).to_contain_text("threshold=0.5")
+    page.get_by_text("中文").click()
+    expect(view.get_by_role("button", name="显示第 3 个头")).to_be_visible()
 
 
-def test_the_page_may_choose_and_the_visitor_goes_on_from_there(show):
-    page, view = show()
-    click_head(view, 7, 1)
-    view.get_by_label("Scale").select_option("row")
-    view.get_by_role("button", name="Tokens in rows").click()
-    view.get_by_role("button", name="Show head 4").click()
-    expected = "Look(scale='row', is_lying=True, threshold=0.05, heads=(0, 3))"
-    expect(look_line(page)).to_have_text(expected)
-    page.get_by_role("button", name="Choose").click()
-    # Heads that were added to another one are not this one's; the rest stays.
-    expect(title(view, "Lines: layer 7, head 5")).to_be_visible()
-    expect(pressed(view)).to_have_text(["5"])
-    expect(look_line(page)).to_have_text(expected.replace("(0, 3)", "()"))
-    expect(view.get_by_label("Scale")).to_have_value("row")
-    expect(view.get_by_role("button", name="Tokens in columns")).to_be_visible()
-    click_head(view, 3, 1)
-    expect(selection_line(page)).to_contain_text("layer=2, head=0")
-    expect(view).to_have_attribute("aria-busy", "false")
-    expect(view).to_have_attribute("data-layer", "3")
-
-
-def test_a_click_locks_and_a_second_click_or_escape_frees(show):
+def test_a_click_locks_and_frees_and_goes_on_from_what_the_page_chooses(show):
     page, view = show()
     heat, lines = view.locator("canvas.heat"), view.locator("canvas.lines")
     heat.click(position=cell_position(view, 2, 5))
@@ -159,9 +152,46 @@ def test_a_click_locks_and_a_second_click_or_escape_frees(show):
     lines.click(position=token_position(view, 8, is_looked_at=True))
     expect(selection_line(page)).to_contain_text("from_token=None, to_token=8")
 
+    click_head(view, 7, 1)
+    view.get_by_label("Scale").select_option("row")
+    view.get_by_role("button", name="Tokens in rows").click()
+    view.get_by_role("button", name="Show head 4").click()
+    expected = "Look(scale='row', is_lying=True, threshold=0.05, heads=(0, 3))"
+    expect(look_line(page)).to_have_text(expected)
+    page.get_by_role("button", name="Choose").click()
+    # Heads that were added to another one are not this one's; the rest stays.
+    expect(title(view, "Lines: layer 7, head 5")).to_be_visible()
+    expect(pressed(view)).to_have_text(["5"])
+    expect(look_line(page)).to_have_text(expected.replace("(0, 3)", "()"))
+    expect(view.get_by_label("Scale")).to_have_value("row")
+    expect(view.get_by_role("button", name="Tokens in columns")).to_be_visible()
+    click_head(view, 3, 1)
+    expect(selection_line(page)).to_contain_text("layer=2, head=0")
+    expect(view).to_have_attribute("aria-busy", "false")
+    expect(view).to_have_attribute("data-layer", "3")
 
-def test_keys_move_and_lock(show):
+
+def test_every_canvas_is_reached_by_tab_with_a_visible_ring_and_keys_move_and_lock(
+    show,
+):
     page, view = show()
+    names = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            """() => {
+              const inner = document.activeElement.shadowRoot?.activeElement
+              if (inner?.tagName !== 'CANVAS') return null
+              const { outlineStyle, outlineWidth } = getComputedStyle(inner)
+              return [inner.getAttribute('aria-label'), outlineStyle, outlineWidth]
+            }"""
+        )
+        names += [found] if found else []
+    # After the last element of the page, Tab begins again.
+    assert [name.split(" ")[0] for name, _, _ in names[:3]] == [
+        *("Attention", "Heatmap", "Lines")
+    ]
+    assert {(style, width) for _, style, width in names} == {("solid", "3px")}
 
     def keys(name, pressed):
         view.locator(f"canvas.{name}").focus()
@@ -182,27 +212,6 @@ def test_keys_move_and_lock(show):
     expect(status(view)).to_contain_text("the → every token")
     keys("lines", "Right Down Enter")
     expect(selection_line(page)).to_contain_text("from_token=1, to_token=2")
-
-
-def test_every_canvas_is_reached_by_tab_with_a_name_and_a_visible_ring(show):
-    page, _ = show()
-    names = []
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        found = page.evaluate(
-            """() => {
-              const inner = document.activeElement.shadowRoot?.activeElement
-              if (inner?.tagName !== 'CANVAS') return null
-              const { outlineStyle, outlineWidth } = getComputedStyle(inner)
-              return [inner.getAttribute('aria-label'), outlineStyle, outlineWidth]
-            }"""
-        )
-        names += [found] if found else []
-    # After the last element of the page, Tab begins again.
-    assert [name.split(" ")[0] for name, _, _ in names[:3]] == [
-        *("Attention", "Heatmap", "Lines")
-    ]
-    assert {(style, width) for _, style, width in names} == {("solid", "3px")}
 
 
 def test_heads_are_added_to_the_lines_and_listed_with_them(show):
@@ -262,24 +271,15 @@ def test_heads_are_added_to_the_lines_and_listed_with_them(show):
     assert float(cells[2]) == pytest.approx(weights_of(1, int(head)).max(), abs=5e-5)
 
 
-def test_scale_threshold_and_language_change_picture_and_words(show):
-    page, view = show()
-    before = drawing(view)
-    expect(view.locator(".legend")).to_have_text("01weight (linear)")
-    view.get_by_label("Scale").select_option("log")
-    expect(view.locator(".legend")).to_have_text("≤ 0.00011weight (log)")
-    assert drawing(view) != before
-    view.get_by_label("Lines from").fill("0.5")
-    expect(view).to_have_attribute("data-lines", re.compile(r"^\d$"))
-    expect(look_line(page)).to_contain_text("scale='log'")
-    expect(look_line(page)).to_contain_text("threshold=0.5")
-    page.get_by_text("中文").click()
-    expect(view.get_by_role("button", name="显示第 3 个头")).to_be_visible()
-
-
-def test_differences_have_a_legend_with_both_signs(show):
-    _, view = show("?difference=1", color_scheme="dark")
+def test_differences_and_a_map_have_both_signs_and_a_map_is_chosen_from(show):
+    page, view = show("?difference=1&map=1", color_scheme="dark")
     expect(view.locator(".legend")).to_have_text(re.compile(r"−0\..*\+0\..*negative"))
+    view = page.locator(".attention").nth(1)
+    expect(status(view)).to_contain_text(re.compile(r"Layer 1, head 1: [+−]0\.\d{4}"))
+    click_head(view, 3, 7)
+    expect(selection_line(page).nth(1)).to_contain_text("layer=2, head=6")
+    expect(status(view)).to_contain_text("Layer 3, head 7: ")
+    expect(view.locator(".legend")).to_contain_text("may be negative")
 
 
 def test_chinese_is_upright_between_two_rows(show):
@@ -364,16 +364,6 @@ def test_lengths_are_named_and_drawn_up_to_the_largest(show):
     # The head in the frame is not what is shown: a click on it is told.
     click_head(view, 1, 1)
     expect(selection_line(page)).to_contain_text("run 3")
-
-
-def test_a_map_of_heads_is_chosen_from_and_read(show):
-    page, _ = show("?map=1")
-    view = page.locator(".attention").nth(1)
-    expect(status(view)).to_contain_text(re.compile(r"Layer 1, head 1: [+−]0\.\d{4}"))
-    click_head(view, 3, 7)
-    expect(selection_line(page).nth(1)).to_contain_text("layer=2, head=6")
-    expect(status(view)).to_contain_text("Layer 3, head 7: ")
-    expect(view.locator(".legend")).to_contain_text("may be negative")
 
 
 # How the script chooses; equal weights stand in the order of cells.

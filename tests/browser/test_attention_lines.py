@@ -55,8 +55,18 @@ def expect_small(view, width):
     expect(note).to_have_role("status")
 
 
-def test_it_is_said_how_many_of_how_many_lines_are_drawn(show):
-    _, view = show("?text=middle")
+# A browser that makes no canvas above so many pixels; it gives no picture of one.
+LIMIT_CANVAS = """(most) => {
+  const make = HTMLCanvasElement.prototype.toBlob
+  HTMLCanvasElement.prototype.toBlob = function (take) {
+    if (this.width * this.height > most) return setTimeout(() => take(null))
+    return make.call(this, take)
+  }
+}"""
+
+
+def test_of_128_tokens_lines_are_counted_and_another_head_is_saved_whole(show):
+    page, view = show("?text=middle")
     counted = view.locator(".lines-count")
     own, added = (weights_of(1, head, 128) for head in (1, 11))
     total = int((own >= 0.05).sum())
@@ -81,19 +91,6 @@ def test_it_is_said_how_many_of_how_many_lines_are_drawn(show):
     total = int((own >= 0.3).sum() + (added >= 0.3).sum())
     expect(counted).to_have_text(f"Lines drawn: {total} of {total}")
 
-
-# A browser that makes no canvas above so many pixels; it gives no picture of one.
-LIMIT_CANVAS = """(most) => {
-  const make = HTMLCanvasElement.prototype.toBlob
-  HTMLCanvasElement.prototype.toBlob = function (take) {
-    if (this.width * this.height > most) return setTimeout(() => take(null))
-    return make.call(this, take)
-  }
-}"""
-
-
-def test_another_head_of_128_tokens_is_saved_whole(show):
-    page, view = show("?text=middle")
     click_head(view, 2, 2)
     expect(view).to_have_attribute("aria-busy", "false")
     expect(title(view, "Heatmap: layer 2,")).to_be_visible()
