@@ -63,34 +63,6 @@ def colour_of_gelu(page):
     )
 
 
-def test_clicks_draw_functions_and_a_reload_keeps_them(visit):
-    page = visit("/activations")
-    expect(curves(page).locator(".legendtext")).to_have_count(6)
-    colour = colour_of_gelu(page)
-    choose_function(page, "swish", 8)
-    slider = page.locator(".st-key-act_swish").get_by_role("slider")
-    slider.focus()
-    page.keyboard.press("ArrowRight")
-    expect(page).to_have_url(re.compile(r"act_swish=1\.01"))
-    # A function keeps its colour when others go.
-    choose_function(page, "sigmoid", 6)
-    assert colour_of_gelu(page) == colour
-    choose_function(page, "sigmoid", 8)
-    page.get_by_role("button", name="Taylor", exact=True).click()
-    expect(page.get_by_text("Yours, c = 0.045540")).to_be_visible()
-    expect(page).to_have_url(re.compile(r"act_constant=0\.04554"))
-    settle(page)
-    page.locator(".st-key-act_weakness").get_by_text("Dead ReLUs").click()
-    expect(page).to_have_url(re.compile("act_weakness=dead"))
-    expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
-
-    page.reload()
-    settle(page)
-    expect(curves(page).locator(".legendtext")).to_have_count(8)
-    expect(slider).to_have_value("1.01")
-    expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
-
-
 # What stands beside the pointer, once that is where it was moved to: plotly answers
 # the last of many moves a little later.
 READ_OUT = """place => {
@@ -102,7 +74,9 @@ READ_OUT = """place => {
 }"""
 
 
-def test_the_pointer_reads_out_functions_and_slopes_where_it_is(visit):
+def test_the_pointer_reads_out_functions_and_clicks_draw_them_and_a_reload_keeps_them(
+    visit,
+):
     page = visit("/activations?act_x=-4.9")
     curves(page).locator(".legendtext").first.wait_for()
     settle(page)
@@ -128,3 +102,28 @@ def test_the_pointer_reads_out_functions_and_slopes_where_it_is(visit):
         named = dict(row.rsplit(" : ", 1) for row in rows)
         found = {name: float(value) for name, value in named.items()}
         assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    page.mouse.move(0, 0)
+    expect(curves(page).locator(".legendtext")).to_have_count(6)
+    colour = colour_of_gelu(page)
+    choose_function(page, "swish", 8)
+    slider = page.locator(".st-key-act_swish").get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile(r"act_swish=1\.01"))
+    # A function keeps its colour when others go.
+    choose_function(page, "sigmoid", 6)
+    assert colour_of_gelu(page) == colour
+    choose_function(page, "sigmoid", 8)
+    page.get_by_role("button", name="Taylor", exact=True).click()
+    expect(page.get_by_text("Yours, c = 0.045540")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"act_constant=0\.04554"))
+    settle(page)
+    page.locator(".st-key-act_weakness").get_by_text("Dead ReLUs").click()
+    expect(page).to_have_url(re.compile("act_weakness=dead"))
+    expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
+
+    page.reload()
+    settle(page)
+    expect(curves(page).locator(".legendtext")).to_have_count(8)
+    expect(slider).to_have_value("1.01")
+    expect(page.get_by_text("1 of 6 neurons")).to_be_visible()

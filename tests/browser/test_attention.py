@@ -74,9 +74,10 @@ def save(page: Page, name: str):
 
 
 def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path):
-    page, _ = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
+    page, view = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
     tools = page.locator(".st-key-attention_tools")
     tools.get_by_role("radio", name="Download").click()
+    the_views_stand_side_by_side_where_there_is_room(page, view)
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Table (CSV)", "\ufeffshown,layer,head"),
@@ -126,17 +127,7 @@ def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
     expect(view).to_have_attribute("data-locked", "false")
 
 
-def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
-    words = "+".join(["the cat sat"] * 180)
-    query = f"?{FIRST_HEAD}&attention_panel=compare&text={words}"
-    page, view = open_page(visit, query)
-    click_head(view, 2, 3, NUM_HEADS)
-    expect(view).to_have_attribute("data-head", "3")
-    expect(page.get_by_text("at most", exact=False).first).to_be_visible()
-
-
-def test_the_views_stand_side_by_side_where_there_is_room(visit):
-    page, view = open_page(visit, width=1440)
+def the_views_stand_side_by_side_where_there_is_room(page, view):
     for width, rows in ((1440, 1), (390, 3)):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
@@ -148,6 +139,16 @@ def test_the_views_stand_side_by_side_where_there_is_room(visit):
             arg=[view.element_handle(), rows],
         )
         assert overflow(page) <= 0
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
+    words = "+".join(["the cat sat"] * 180)
+    query = f"?{FIRST_HEAD}&attention_panel=compare&text={words}"
+    page, view = open_page(visit, query)
+    click_head(view, 2, 3, NUM_HEADS)
+    expect(view).to_have_attribute("data-head", "3")
+    expect(page.get_by_text("at most", exact=False).first).to_be_visible()
 
 
 # After a click the pictures answer first, and the rest of the page follows.
@@ -200,7 +201,7 @@ def listened(new_page, server_url):
     return open_listened
 
 
-def test_the_numbers_of_a_clicked_head_do_not_wait_for_the_questions(listened):
+def test_a_clicked_head_and_its_picture_are_told_first_and_nothing_more(listened):
     page, view, said = listened(ARITHMETIC)
     said.listen(most=1)
     click_head(view, 3, 6, NUM_HEADS)
@@ -211,10 +212,10 @@ def test_the_numbers_of_a_clicked_head_do_not_wait_for_the_questions(listened):
     said.let_through()
     expect(asked_about(page, "3·6")).to_be_visible()
     expect(chosen(page, "head")).to_have_value("6")
-
-
-def test_a_click_is_told_and_its_picture_and_nothing_more(listened):
-    page, view, said = listened(ARITHMETIC)
+    settle(page)
+    click_head(view, 1, 1, NUM_HEADS)
+    expect(asked_about(page, "1·1")).to_be_visible()
+    settle(page)
     for is_long in (True, False):
         if not is_long:
             page.locator(".st-key-text textarea").fill("a cat")

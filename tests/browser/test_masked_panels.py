@@ -96,8 +96,18 @@ def test_a_chain_is_started_paused_stepped_saved_and_begun_anew(visit, tmp_path)
     expect(go).to_have_text(re.compile("Start"))
 
 
-def test_the_lens_follows_a_word_that_is_typed(visit):
-    page = visit(address(masked_panel="lens"))
+def test_a_program_is_shown_and_copied_and_the_lens_follows_a_typed_word(visit):
+    page = visit(address(masked_panel="gelu"))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator(".st-key-masked_gelu_tools").get_by_role("radio", name="Code").click()
+    code = page.get_by_test_id("stCode")
+    expect(code).to_contain_text("switch_gelu(explorer, 'They were married")
+    code.hover()
+    code.get_by_role("button").first.click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("from bertviz_core import Explorer\n")
+    assert "[MASK]" in copied
+    choose(page, "masked_panel", "Each layer's guess (logit lens)")
     box = page.locator(".st-key-masked_lens_word input")
     # What moves the page closes the list: a figure that comes, and scrolling.
     expect(page.get_by_text(re.compile("Rank of “"))).to_be_visible()
@@ -112,19 +122,6 @@ def test_the_lens_follows_a_word_that_is_typed(visit):
     expect(page.get_by_text(re.compile("Rank of “rome”"))).to_be_visible()
     expect(page).to_have_url(re.compile("masked_lens_word=rome"))
     expect(page.get_by_text("Caution:")).to_be_visible()
-
-
-def test_the_program_of_a_view_is_shown_and_copied(visit):
-    page = visit(address(masked_panel="gelu"))
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".st-key-masked_gelu_tools").get_by_role("radio", name="Code").click()
-    code = page.get_by_test_id("stCode")
-    expect(code).to_contain_text("switch_gelu(explorer, 'They were married")
-    code.hover()
-    code.get_by_role("button").first.click()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("from bertviz_core import Explorer\n")
-    assert "[MASK]" in copied
 
 
 # The figure of each panel.
