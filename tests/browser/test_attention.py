@@ -43,6 +43,7 @@ def asked_about(page: Page, head: str):
 
 def test_the_head_is_the_same_in_pictures_boxes_questions_and_address(visit):
     page, view = open_page(visit, "?attention_panel=arithmetic")
+    the_views_stand_side_by_side_where_there_is_room(page, view)
     why = page.get_by_text("opens first")
     expect(why).to_contain_text("of its attention goes to the previous token")
     layer, head = re.search(r"(\d+)·(\d+)", why.inner_text()).groups()
@@ -74,10 +75,9 @@ def save(page: Page, name: str):
 
 
 def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path):
-    page, view = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
+    page, _ = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
     tools = page.locator(".st-key-attention_tools")
     tools.get_by_role("radio", name="Download").click()
-    the_views_stand_side_by_side_where_there_is_room(page, view)
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Table (CSV)", "\ufeffshown,layer,head"),
