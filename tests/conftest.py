@@ -14,20 +14,13 @@ import_keras()
 
 # By their file, the longest first: two processes take a file each, and the one that
 # takes a long one last keeps the other waiting.
-LONG = (
-    "test_fine_tune.py",
-    "test_fine_tune_results.py",
-    "test_masked_panels.py",
-    "test_layers.py",
-    "test_attention.py",
-    "test_programs.py",
-    "test_embeddings.py",
-    "test_engine_training.py",
-    "test_pretrain_run.py",
-    "test_finetune_trainer.py",
-    "test_training_run.py",
-    "test_pretrain_devices.py",
-)
+LONG = """
+    fine_tune layers programs masked_panels attention fine_tune_results embeddings
+    backends wrong_formulas deploy masked_word attention_questions finetune_bundle
+    pretrain_devices training_run finetune_trainer gradients pretrain_run
+    engine_training finetune_estimate training_costs finetune_precision
+    finetune_network pretrain_initial tiny_pretraining accessibility whole_model
+"""
 
 
 def pytest_ignore_collect(collection_path):
@@ -44,8 +37,8 @@ def pytest_ignore_collect(collection_path):
 
 
 def pytest_collection_modifyitems(items):
-    ranks = {name: rank for rank, name in enumerate(LONG)}
-    items.sort(key=lambda item: ranks.get(item.path.name, len(LONG)))
+    ranks = {f"test_{name}.py": rank for rank, name in enumerate(LONG.split())}
+    items.sort(key=lambda item: ranks.get(item.path.name, len(ranks)))
     if os.environ["KERAS_BACKEND"] != "tensorflow":
         elsewhere = pytest.mark.skip(reason="runs with KERAS_BACKEND=tensorflow")
         for item in items:
