@@ -4,6 +4,7 @@ import json
 import logging
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import EngineError
 
@@ -92,3 +93,24 @@ def test_projector_mode_enlarges_the_type_of_every_page(open_app):
     assert app.toggle(key="projector").value
     assert app.query_params["projector"] in ("true", ["true"])
     assert any("font-size: 22px" in one.proto.body for one in app.get("html"))
+
+
+def two_parts():
+    import streamlit as st
+
+    from bertviz_core.errors import TextError
+    from pages.shared.panel import panel
+
+    def fail():
+        raise TextError("Too long. Received: {count} words.", count=3)
+
+    panel(fail)()
+    st.markdown("below")
+
+
+def test_an_error_in_a_part_leaves_what_stands_below_it():
+    app = AppTest.from_function(two_parts, default_timeout=20).run()
+    assert not app.exception
+    (error,) = app.error
+    assert error.value.replace("\\", "") == "Too long. Received: 3 words."
+    assert app.markdown[0].value == "below"
