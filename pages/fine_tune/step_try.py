@@ -367,10 +367,7 @@ def _try_text(classifier: Classifier) -> None:
     read = ask(read_text)(classifier.model_id, texts.text, texts.pair, limit)
     say_if_unread(read.model_id, read.tokenized)
     if read.was_cut:
-        counts = {
-            "count": read.num_tokens_uncut,
-            "limit": read.tokenized.num_tokens,
-        }
+        counts = {"count": read.num_tokens_uncut, "limit": read.tokenized.num_tokens}
         said = t("fine_tune_results.was_cut", **counts)
         st.warning(said, icon=":material/content_cut:")
     _show_answer(read)

@@ -1,7 +1,6 @@
 """Copies of the golden checkpoints with something changed, for tests of loading."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -20,13 +19,9 @@ def weights_of_hf():
 
 
 def first_layers(weights, num_layers):
-    """Of weights as `hf_tiny` has them; a copy says `num_hidden_layers` too."""
-    layers = {name: re.search(r"\.layer\.(\d+)\.", name) for name in weights}
-    return {
-        name: array
-        for name, array in weights.items()
-        if not layers[name] or int(layers[name][1]) < num_layers
-    }
+    """Of the three of `hf_tiny`; a copy says `num_hidden_layers` too."""
+    others = (f"bert.encoder.layer.{layer}." for layer in range(num_layers, 3))
+    return without_part(weights, *others)
 
 
 def hf_copy(folder, weights=None, config=None, without=(), name="copy"):
