@@ -46,10 +46,10 @@ def objective_formulas(
         total: of all.
     """
     letters = r"L = \frac{1}{P} \sum_{i \in M} -\ln p(w_i \mid x_{\setminus M})"
-    numbers = rf"L = \frac{{{losses.sum():.2f}}}{{{num_places}}}"
+    numbers = rf"L = \frac{{{losses.sum():.4f}}}{{{num_places}}}"
     if nsp_loss is not None:
-        letters, numbers = rf"{letters} - \ln p(s)", f"{numbers} + {nsp_loss:.2f}"
-    return letters, f"{numbers} = {total:.2f}"
+        letters, numbers = rf"{letters} - \ln p(s)", f"{numbers} + {nsp_loss:.4f}"
+    return letters, f"{numbers} = {total:.4f}"
 
 
 def tiny_loss_figure(run: TinyRun, words: TinyWords = ENGLISH) -> go.Figure:

@@ -44,9 +44,11 @@ from pages.shared.answers import ask
 from pages.shared.choices import put_into_address
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
+from pages.shared.export import download
 from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
 from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
+from pages.shared.tools import show_tools
 
 # The bytes of the payload are all of the component's data.
 _MOUNT = """
@@ -144,16 +146,12 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
             language,
         )
 
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            t("app.download_html"),
-            alive,
-            file_name=plain("app.html_file", name=said["file"]),
-            mime="text/html",
-            key=f"{_KEY}_html",
-            on_click="ignore",
-        )
-        _link_to_page(st.session_state[OPEN])
+    file = plain("app.html_file", name=said["file"])
+    save = functools.partial(
+        download, "app.download_html", alive, file, "text/html", f"{_KEY}_html"
+    )
+    show_tools(_KEY, download=save)
+    _link_to_page(st.session_state[OPEN])
 
 
 def _hiding(read: TokenizedText) -> list[int]:

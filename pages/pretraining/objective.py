@@ -19,8 +19,7 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
-from pages.shared.markdown import table
-from pages.shared.panel import panel, show_numbers
+from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
 MAX_SEED = 9999
@@ -58,55 +57,50 @@ def show_objective(model: str, texts: Texts) -> None:
     if not len(found.positions):
         st.info(t("objective.nothing_to_guess"), icon=":material/edit:")
         return
-    _show_sum(found)
+    for formula in objective_formulas(
+        found.losses, found.num_places, found.nsp_loss, found.total
+    ):
+        st.latex(formula)
+    st.caption(t("objective.places"))
     if not texts.pair:
         st.caption(t("objective.no_pair"))
     words = {"text": texts.text, "pair": texts.pair}
     _show_pieces(found, program(snippets.OBJECTIVE, model=model, **words, **choices))
 
 
-def _show_sum(found: Objective) -> None:
-    summed = found.losses, found.num_places, found.nsp_loss, found.total
-    for formula in objective_formulas(*summed):
-        st.latex(formula)
-    numbers = {"objective.mlm": f"{found.mlm_loss:.2f}"}
-    if found.nsp_loss is not None:
-        numbers["objective.nsp"] = f"{found.nsp_loss:.2f}"
-    show_numbers(numbers | {"objective.total": f"{found.total:.2f}"})
-
-
 def _show_pieces(found: Objective, code: Program) -> None:
-    losses, probs = found.losses, np.exp(-found.losses)
-    all_names, worst = numbered(found.tokens), int(found.losses.argmax())
+    losses, worst = found.losses, int(found.losses.argmax())
+    all_names = numbered(found.tokens)
     names = [all_names[place] for place in found.positions.tolist()]
-    columns = {
-        plain("objective.piece"): names,
-        plain("objective.fate"): [plain(f"objective.fate_{f}") for f in found.fates],
-        plain("objective.shown"): list(found.shown),
-        plain("objective.probability"): [percent(p) for p in probs.tolist()],
-        plain("objective.loss"): [f"{loss:.2f}" for loss in losses.tolist()],
-    }
-    st.markdown(table(list(columns), [*map(list, zip(*columns.values(), strict=True))]))
+    fates = [plain(f"objective.fate_{fate}") for fate in found.fates]
+    shown = list(found.shown)
     bars = [
-        plain("objective.bar", piece=piece, fate=fate, shown=shown)
-        for piece, fate, shown, *_ in zip(*columns.values(), strict=True)
+        plain("objective.bar", piece=piece, fate=fate, shown=there)
+        for piece, fate, there in zip(names, fates, shown, strict=True)
     ]
+    described = t(
+        "objective.described",
+        count=len(names),
+        worst=names[worst],
+        loss=float(losses[worst]),
+        share=percent(float(np.exp(-losses[worst]))),
+    )
     if found.nsp_loss is not None:
-        bars.append(plain("objective.nsp"))
         losses = np.append(losses, found.nsp_loss)
+        for column in (bars, names):
+            column.append(plain("objective.nsp"))
+        for column in (fates, shown):
+            column.append("")
     show_figure(
         named_bars_figure(bars, losses, title=plain("objective.loss")),
         name="objective_losses",
-        description=t(
-            "objective.described",
-            count=len(names),
-            worst=names[worst],
-            loss=float(found.losses[worst]),
-            share=percent(float(probs[worst])),
-        ),
+        description=described,
         columns={
-            plain("objective.loss_of"): bars,
-            plain("objective.loss"): losses.tolist(),
+            plain("objective.piece"): names,
+            plain("objective.fate"): fates,
+            plain("objective.shown"): shown,
+            plain("objective.probability"): np.exp(-losses),
+            plain("objective.loss"): losses,
         },
         code=code,
     )

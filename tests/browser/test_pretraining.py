@@ -35,7 +35,7 @@ def test_it_is_stopped_or_learns_to_its_end_and_one_can_go_back(visit, server_ur
 def test_the_objective_is_drawn_again_and_a_link_keeps_the_draw(visit, server_url):
     page = visit("/pretraining?objective_rate=50", width=390)
     box = page.get_by_role("spinbutton", name=re.compile("Seed")).last
-    losses = page.locator("main table").first
+    losses = page.locator("main .js-plotly-plot").first
     expect(losses).to_be_visible()
     settle(page)
     before = losses.inner_text()

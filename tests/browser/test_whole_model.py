@@ -220,6 +220,7 @@ def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
 
 def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_path):
     page, _ = open_whole()
+    page.get_by_role("radio", name="Download").click()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Figure (HTML, works offline)").click()
     saved.value.save_as(tmp_path / "whole.html")
