@@ -4,29 +4,38 @@ import streamlit as st
 
 from pages.activations.curves import explore_curves
 from pages.activations.gelu import explore_approximation, explore_normal
-from pages.activations.weaknesses import explore_weaknesses
-from pages.masked_word.panels import PANEL, choose_panel
+from pages.activations.training import explore_training
+from pages.activations.weaknesses import (
+    explore_centre,
+    explore_collapse,
+    explore_vanishing,
+)
+from pages.shared.choices import choose_named
 from pages.shared.language import t
-from pages.shared.panel import button
+from pages.shared.panel import panel
 
-st.header(t("activations.curves_title"), anchor=False)
-explore_curves()
+PARTS = {
+    "curves": explore_curves,
+    "vanishing": explore_vanishing,
+    "centre": explore_centre,
+    "dead": explore_training,
+    "collapse": explore_collapse,
+    "gelu": explore_normal,
+    "approximation": explore_approximation,
+}
 
-st.header(t("activations.weaknesses_title"), anchor=False)
-st.markdown(t("activations.weaknesses_intro"))
-explore_weaknesses()
 
-st.header(t("activations.gelu_title"), anchor=False)
-st.markdown(t("activations.gelu_intro"))
-explore_normal()
+@panel
+def show_activations() -> None:
+    """Draws the part that is looked at, which alone is computed."""
+    part = choose_named(
+        *("activations.part", list(PARTS), "part"),
+        key="act_part",
+        widget=st.pills,
+        label_visibility="collapsed",
+    )
+    st.markdown(t(f"activations.intro_{part}"))
+    PARTS[part]()
 
-st.header(t("activations.approximation_title"), anchor=False)
-st.markdown(t("activations.approximation_intro"))
-explore_approximation()
 
-# What asks a model stands below this line, so that nothing above waits for one.
-st.markdown(t("activations.gelu_on_model_intro"))
-if button("activations.gelu_on_model", "act_to_masked", "edit_note"):
-    choose_panel("gelu")
-    # Without parameters, Streamlit refuses to leave an address with a choice in it.
-    st.switch_page("pages/masked_word/masked_word.py", query_params={PANEL: "gelu"})
+show_activations()

@@ -28,14 +28,13 @@ from bertviz_core.figures.gelu import (
 from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import GELU_STEPS, TANH_STEPS
 from pages.activations.widgets import (
-    choose_one,
     choose_seed,
     derivation,
     figure_words,
     number,
     slide,
 )
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure
 from pages.shared.language import t
 from pages.shared.panel import button, panel
@@ -49,6 +48,8 @@ _ERROR_POINTS = np.linspace(-5, 5, 251)
 _LOWEST, _HIGHEST = 0.04, 0.05
 _CONSTANTS = np.linspace(_LOWEST, _HIGHEST, 81)
 _DIGITS = 6  # of the constant, behind the point
+# The address of the question about both on the page of masked words.
+_TWO_KINDS = {"masked_panel": "gelu"}
 
 
 @panel
@@ -106,7 +107,11 @@ def explore_approximation() -> None:
     """Draws the constant, the error of the tanh form, and the largest one."""
     with st.expander(t("activations.tanh_derivation"), icon=":material/functions:"):
         st.markdown(derivation(TANH_STEPS))
-    measure = choose_one("act_measure", MEASURES, t("activations.measure"))
+    measure = choose_named(
+        *("activations.measure", MEASURES, "act_measure"),
+        key="act_measure",
+        help=t("activations.act_measure_help"),
+    )
     constants = {
         "chosen": _choose_constant(measure),
         "taylor": TAYLOR_CONSTANT,
@@ -151,6 +156,12 @@ def explore_approximation() -> None:
     )
     places = {"gelu": best_constant("gelu"), "cumulative": best_constant("cumulative")}
     st.markdown(t("activations.best_found", **places, paper=PAPER_CONSTANT))
+    st.page_link(
+        "pages/masked_word/masked_word.py",
+        label=t("activations.gelu_on_model"),
+        icon=":material/arrow_forward:",
+        query_params=_TWO_KINDS,
+    )
 
 
 def _columns(x: np.ndarray, curves: Mapping[str, np.ndarray]) -> dict[str, list[float]]:

@@ -27,12 +27,10 @@ from bertviz_core.figures.small_networks import (
 )
 from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import column, matrix
-from pages.activations.training import explore_training
 from pages.activations.widgets import (
     LABELS,
     choose_function,
     choose_functions,
-    choose_one,
     choose_seed,
     figure_words,
     number,
@@ -42,7 +40,6 @@ from pages.shared.choices import choose_linked
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, table
-from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
 _ALONG = np.linspace(-3, 3, 121)
@@ -157,21 +154,8 @@ _WIDTHS = ("1", "8", "32")
 _NUM_INPUTS = 8
 
 
-@panel
-def explore_weaknesses() -> None:
-    """Draws the choice of a weakness, and what shows it. One at a time is run."""
-    weaknesses = {
-        "vanishing": _explore_vanishing,
-        "centre": _explore_centre,
-        "dead": explore_training,
-        "collapse": explore_collapse,
-    }
-    chosen = choose_one("act_weakness", list(weaknesses))
-    st.markdown(t(f"activations.intro_{chosen}"))
-    weaknesses[chosen]()
-
-
-def _explore_vanishing() -> None:
+def explore_vanishing() -> None:
+    """Draws how large the gradient still is at each layer on its way back."""
     names = choose_functions(
         "act_deep_functions",
         ["sigmoid", "tanh", "relu", "elu", "gelu"],
@@ -263,7 +247,8 @@ def _product(factors: list[float]) -> Markdown:
     return Markdown(" · ".join(said))
 
 
-def _explore_centre() -> None:
+def explore_centre() -> None:
+    """Draws where the outputs lie, and the zigzag of weights that follows from it."""
     signs = {name: output_signs(name) for name in ACTIVATIONS}
     one_sided = {name: s.one_sided(_NUM_INPUTS) for name, s in signs.items()}
     show_figure(

@@ -120,23 +120,6 @@ def choose_function(
     )
 
 
-def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
-    """Draws a choice that stands in the address in the same words in any language.
-
-    The keys of its texts begin with `key`: "activations.<key>_<option>".
-    """
-    return choose_linked(
-        st.segmented_control,
-        label or t(f"activations.{key}"),
-        options,
-        key=key,
-        required=True,
-        format_func=lambda option: plain(f"activations.{key}_{option}"),
-        label_visibility="visible" if label else "collapsed",
-        help=t(f"activations.{key}_help") if label else None,
-    )
-
-
 def choose_seed(key: str, default: int) -> int:
     """Draws the box for a seed."""
     return choose_number(

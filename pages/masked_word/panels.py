@@ -44,11 +44,6 @@ _NEED_NO_TEXT: dict[str, Callable[[str], None]] = {
 }
 
 
-def choose_panel(name: str) -> None:
-    """Makes a question the open one. For other pages, before they lead here."""
-    st.session_state[PANEL] = name
-
-
 def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None:
     """Draws the choice of a question, and its answer. None is asked at first.
 

@@ -435,14 +435,14 @@ def test_curves_at_the_chosen_x():
 
 
 def test_weaknesses():
-    link = {"act_depth": "9", "act_start": "-2"}
+    link = {"act_part": "vanishing", "act_depth": "9", "act_start": "-2"}
     _, output = printed("activations", "activations_gradients", **link)
     left = {line.split()[0]: float(line.split()[-1]) for line in output.splitlines()}
     for name, gradient in left.items():
         path = gradient_through_layers(name, 9, 1.0, start=-2.0)
         assert gradient == pytest.approx(path.gradients[-1])
     assert "elu" in left
-    centre = {"act_weakness": "centre"}
+    centre = {"act_part": "centre"}
     _, output = printed("activations", "activations_means", **centre)
     assert floats(output.splitlines()[0])[0] == output_signs("sigmoid").mean
     _, output = printed("activations", "activations_path", **centre)
@@ -450,22 +450,24 @@ def test_weaknesses():
     first = output.split()
     assert int(first[1]) == path.num_one_sided
     assert float(first[2]) == pytest.approx(path.distances[-1])
-    _, output = printed("activations", "activations_neuron", act_weakness="dead")
+    _, output = printed("activations", "activations_neuron", act_part="dead")
     relu = train("relu", learning_rate=0.1, num_steps=NUM_STEPS, seed=FIRST_SEED)
     assert output.startswith(f"relu {relu.died_at()}")
     assert output.splitlines()[1].split() == ["0.0", "0.0"]
-    _, output = printed("activations", "activations_collapse", act_weakness="collapse")
+    _, output = printed("activations", "activations_collapse", act_part="collapse")
     stack, one, bent = output.splitlines()[-3:]
     assert floats(stack) == pytest.approx(floats(one))
     assert floats(stack) != pytest.approx(floats(bent))
 
 
 def test_gelu():
-    _, output = printed("activations", "activations_normal", act_normal_x="1.5")
+    _, output = printed(
+        "activations", "activations_normal", act_part="gelu", act_normal_x="1.5"
+    )
     gelu = float(activate("gelu", np.array(1.5)))
     gate = sampled_gate(np.array([1.5]), 100, 0)[-1, 0]
     assert floats(output)[-2:] == pytest.approx([gelu, gate])
-    _, output = printed("activations", "activations_error")
+    _, output = printed("activations", "activations_error", act_part="approximation")
     assert floats(output)[0] == best_constant("gelu")
 
 

@@ -9,8 +9,17 @@ from playwright.sync_api import expect
 from bertviz_core.analysis.activations import activate, differentiate
 from tests.browser.conftest import overflow, settle
 
-# The figures of each part, in their order.
-FIGURES = {"vanishing": 5, "centre": 6, "dead": 6, "collapse": 5}
+# The figures and the formulas of each part, in their order: a function and a slope on
+# each of three cards, three steps back in both networks, nine and five of a derivation.
+DRAWN = {
+    "curves": (1, 6),
+    "vanishing": (1, 0),
+    "centre": (2, 0),
+    "dead": (2, 6),
+    "collapse": (1, 0),
+    "gelu": (1, 9),
+    "approximation": (2, 5),
+}
 
 
 def curves(page):
@@ -28,22 +37,19 @@ def choose_function(page, name, num_curves):
 def test_every_formula_and_figure_is_drawn_and_fits_a_phone(visit):
     page = visit("/activations", width=390)
     formulas = page.locator(".katex-display")
-    for index, (part, num_figures) in enumerate(FIGURES.items()):
-        choices = page.locator(".st-key-act_weakness").get_by_role("radio")
+    choices = page.locator(".st-key-act_part").get_by_role("radio")
+    for index, (num_figures, num_formulas) in enumerate(DRAWN.values()):
         choices.nth(index).click()
         expect(page.locator(".js-plotly-plot")).to_have_count(num_figures)
         settle(page)
-        # Nine and five steps, a function and a slope on each of three cards, and beside
-        # the dead ReLU three steps back in both networks.
-        count = 9 + 5 + 6 + (6 if part == "dead" else 0)
         folded = page.locator("details:not([open]) > summary")
         for _ in range(200):  # some fold only now, others are drawn anew
             if folded.count():
                 folded.first.click()
-            elif formulas.count() == count:
+            elif formulas.count() == num_formulas:
                 break
             page.wait_for_timeout(100)
-        expect(formulas).to_have_count(count)
+        expect(formulas).to_have_count(num_formulas)
         # What KaTeX does not know it writes in this colour.
         wrong = ".katex-error, .katex [style*='#cc0000'], [data-testid=stException]"
         expect(page.locator(wrong)).to_have_count(0)
@@ -114,16 +120,19 @@ def test_the_pointer_reads_out_functions_and_clicks_draw_them_and_a_reload_keeps
     choose_function(page, "sigmoid", 6)
     assert colour_of_gelu(page) == colour
     choose_function(page, "sigmoid", 8)
+    parts = page.locator(".st-key-act_part")
+    parts.get_by_text("GELU with tanh").click()
     page.get_by_role("button", name="Taylor", exact=True).click()
     expect(page.get_by_text("Yours, c = 0.045540")).to_be_visible()
     expect(page).to_have_url(re.compile(r"act_constant=0\.04554"))
     settle(page)
-    page.locator(".st-key-act_weakness").get_by_text("Dead ReLUs").click()
-    expect(page).to_have_url(re.compile("act_weakness=dead"))
+    parts.get_by_text("Dead ReLUs").click()
+    expect(page).to_have_url(re.compile("act_part=dead"))
     expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
 
     page.reload()
     settle(page)
+    expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
+    parts.get_by_text("The functions").click()
     expect(curves(page).locator(".legendtext")).to_have_count(8)
     expect(slider).to_have_value("1.01")
-    expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
