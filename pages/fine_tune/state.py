@@ -77,7 +77,9 @@ def choose_step(open_steps: Sequence[str]) -> str:
 def explain_closed(step: str, state: FineTuneState) -> None:
     """Says what a closed step waits for, and offers the way there."""
     needed = "data" if "train" not in state.open_steps else "train"
-    st.info(t(f"fine_tune.needs_{needed}"), icon=":material/lock:")
+    is_under_way = state.status is not None and not state.status.is_finished
+    said = "under_way" if is_under_way else f"needs_{needed}"
+    st.info(t(f"fine_tune.{said}"), icon=":material/lock:")
     offer_step(needed, f"closed_{step}")
 
 

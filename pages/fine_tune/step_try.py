@@ -435,7 +435,7 @@ def _show_answer(read: ReadText) -> None:
 def _show_words(read: ReadText) -> None:
     index = _choose_class(read)
     method = choose_named(
-        "fine_tune_results.method", METHODS, "why", key="ft_try_method"
+        "fine_tune_results.why_method", METHODS, "why", key="ft_try_method"
     )
     st.caption(t(f"fine_tune_results.why_{method}_help"))
     baseline = BASELINES[0]

@@ -807,7 +807,7 @@ def test_the_bar_to_beat_is_shown_and_no_epoch_where_nothing_chooses(
     open_step, tuner, shown
 ):
     bar = note(
-        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent} % of the test "
+        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent}% of the test "
         "rows right.",
         chosen="C=10",
         percent=81.7,
@@ -898,6 +898,15 @@ def test_a_run_that_was_stopped_here_leads_on_to_its_scores(open_run, tuner, ste
     assert app.get_by_key("ft_step").value == {"train": "evaluate"}.get(step, step)
     app.get_by_key("ft_step").set_value("train").run()
     assert app.get_by_key("ft_step").value == "train"
+
+
+def test_a_step_that_waits_for_a_running_training_says_so(open_run, tuner):
+    app = open_run("running")
+    app.get_by_key("ft_step").set_value("evaluate").run()
+    assert "still running" in said_in(app.info)
+    tuner.statuses[RUN] = status_of(finished_request(), "failed")
+    app.run()
+    assert "Train one first" in said_in(app.info)
 
 
 def test_a_run_that_left_a_model_stays_and_leads_on(open_run, tuner):

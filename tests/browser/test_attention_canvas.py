@@ -81,7 +81,7 @@ def test_the_exact_weight_is_said_and_scale_and_language_change_the_picture(show
     for column in (2, 3, 4):
         view.locator("canvas.heat").hover(position=cell_position(view, 1, column))
     weights = weights_of(1, 1)[1]
-    share = f"{100 * weights[4]:.1f} % of its row"
+    share = f"{100 * weights[4]:.1f}% of its row"
     rank = f"rank {1 + sum(other > weights[4] for other in weights)} of 12"
     numbers = f"weight {weights[4]:.4f} · {share} · {rank}"
     expect(status(view)).to_have_text(f"the → drink · layer 1, head 1 · {numbers}")
@@ -333,7 +333,7 @@ def test_one_token_and_one_head_are_enough(show):
     expect(view).to_have_attribute("data-lines", "1")
     expect(view.locator(".chip")).to_have_count(0)
     view.locator("canvas.heat").hover(position={"x": HEAT_LEFT + 9, "y": HEAT_TOP + 9})
-    expect(status(view)).to_contain_text("weight 1.0000 · 100.0 % of its row · rank 1")
+    expect(status(view)).to_contain_text("weight 1.0000 · 100.0% of its row · rank 1")
     view.locator("canvas.grid").focus()
     page.keyboard.press("ArrowRight")
     expect(view).to_have_attribute("data-head", "1")

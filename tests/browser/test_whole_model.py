@@ -247,7 +247,7 @@ def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_
     weights = open_head(explorer, trace, 3, 1, 7).weights
     # Between the row of the query and that of the sum.
     (_, *shown, _) = panel.locator("tr td:nth-child(5)").all_text_contents()
-    assert shown == [f" {100 * weight:.1f} %" for weight in weights]
+    assert shown == [f" {100 * weight:.1f}%" for weight in weights]
 
 
 def test_bars_and_table_have_every_number_a_curve_is_cut_and_stations_play(open_whole):

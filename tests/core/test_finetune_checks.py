@@ -111,7 +111,7 @@ def test_what_a_length_cuts_off_is_found_with_the_longest_rows_first(measured):
     found = check_lengths(*measured, max_tokens=4, limit=9)
     assert found.severity == "warning"
     assert found.rows == (4, 3, 5)
-    assert "60.0 % of the texts" in in_english(found.message)
+    assert "60.0% of the texts" in in_english(found.message)
     assert "Raise the maximum length" in in_english(found.remedy)
     # What to do depends on what the model reads.
     at_limit = check_lengths(*measured, max_tokens=4, limit=4)

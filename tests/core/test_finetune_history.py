@@ -86,7 +86,7 @@ def test_the_last_reading_tells_its_share_and_its_time():
         (
             {"metric_name": "accuracy", "metric": 0.8126,
              "chosen": {"C": 10.0, "class_weight": "balanced", "folds": 3}},
-            "(TF-IDF, C=10, class_weight=balanced) get 81.3 % of the test rows",
+            "(TF-IDF, C=10, class_weight=balanced) get 81.3% of the test rows",
         ),
         (
             {"metric_name": "r2", "metric": 0.25, "chosen": {"alpha": 0.1, "folds": 0}},
@@ -184,7 +184,7 @@ def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_found_again():
 @pytest.mark.parametrize(
     ("name", "best", "worse"),
     [
-        ("accuracy", "Epoch 1: 62.5 % of", "Epoch 2: 50.0 % of"),
+        ("accuracy", "Epoch 1: 62.5% of", "Epoch 2: 50.0% of"),
         ("macro_f1", "Epoch 1: macro-F1 on the validation rows is 0.625", "0.5. Epoch"),
         ("r2", "Epoch 1: R² on the validation rows is 0.625", "0.5. Epoch 1 with"),
     ],
@@ -198,6 +198,8 @@ def test_the_log_says_how_each_epoch_did(name, best, worse):
     assert "best so far" in first
     assert worse in second
     assert "stays the best" in second
+    history.take(epoch(3, 0.625, True, 30, name, loss=0.1))
+    assert "as good as epoch 1" in sentences(history)[-1]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ function describeCell(data, cell, place) {
 
 function shareOf({ weight, sum }) {
   if (sum === 0) return '–'
-  return `${((100 * weight) / sum).toFixed(1)} %`
+  return `${((100 * weight) / sum).toFixed(1)}%`
 }
 
 function describeMapCell(app, place) {

@@ -90,7 +90,7 @@ function savedInside({ data, state: { open } }) {
 
 function percent(share) {
   const shown = 100 * share
-  return `${shown.toFixed(shown < 9.95 ? 1 : 0)} %`
+  return `${shown.toFixed(shown < 9.95 ? 1 : 0)}%`
 }
 
 /** What a part is called, by its name. */

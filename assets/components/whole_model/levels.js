@@ -190,7 +190,7 @@ function insideHead(app, { arrays }) {
     const at = place + data.first
     return row([
       token, strip(app, keys.subarray(at * size, (at + 1) * size), ofKeys), products[at].toFixed(2), scores[at].toFixed(2),
-      element('span', {}, [meter(weights[at]), ` ${(100 * weights[at]).toFixed(1)} %`]),
+      element('span', {}, [meter(weights[at]), ` ${(100 * weights[at]).toFixed(1)}%`]),
       strip(app, values.subarray(at * size, (at + 1) * size), ofValues),
     ])
   })
@@ -243,7 +243,7 @@ function insideAnswer(app, { arrays, best, words }) {
     table.replaceChildren(head, ...best.map((index, place) => {
       const prob = Math.exp(arrays.logits[index] / heat - top) / sum
       return row([words[place], arrays.logits[index].toFixed(2), (arrays.logits[index] / heat).toFixed(2),
-        element('span', {}, [meter(prob), ` ${(100 * prob).toFixed(2)} %`])])
+        element('span', {}, [meter(prob), ` ${(100 * prob).toFixed(2)}%`])])
     }))
   }
   slider.oninput = fill

@@ -108,7 +108,7 @@ class LengthCounts(FrozenArrays):
         return float(lost.sum() / (self.num_tokens * self.num_rows).sum())
 
     def default_max_tokens(self, max_position_embeddings: int) -> int:
-        """The length that 95 % of rows keep to, in steps of 8.
+        """The length that 95% of rows keep to, in steps of 8.
 
         Args:
             max_position_embeddings: of the model; no more than that.
@@ -163,7 +163,7 @@ class DataCheck(FrozenArrays):
         remedy: proposal for unequal classes, one of `split.REMEDIES`.
         lengths: of the rows in all parts; of very many, of some.
         share_unknown: share of tokens, in [0, 1], that are [UNK].
-        default_max_tokens: what 95 % of the rows keep to, in steps of 8.
+        default_max_tokens: what 95% of the rows keep to, in steps of 8.
         max_position_embeddings: of the model; no maximum may be above it.
     """
 
@@ -422,7 +422,7 @@ _SAID: Mapping[str, tuple[Note, Note | None]] = {
     "giveaway": (
         note(
             "“{token}” gives the label away: of the texts labelled “{label}”, "
-            "{percent} % hold it, and of {total} texts that hold it {count} have "
+            "{percent}% hold it, and of {total} texts that hold it {count} have "
             "this label."
         ),
         note(
@@ -450,15 +450,15 @@ _SAID: Mapping[str, tuple[Note, Note | None]] = {
     ),
     "lengths": (
         note(
-            "At {max_tokens} tokens, {percent} % of the texts lose their end. "
-            "Half of the texts have up to {median} tokens, 95 % up to {p95}, the "
+            "At {max_tokens} tokens, {percent}% of the texts lose their end. "
+            "Half of the texts have up to {median} tokens, 95% up to {p95}, the "
             "longest {longest}."
         ),
         note("Raise the maximum length; training takes longer and more memory."),
     ),
     "unknown": (
         note(
-            "{percent} % of the tokens are [UNK]: the model cannot read them. "
+            "{percent}% of the tokens are [UNK]: the model cannot read them. "
             "They are in {count} of the texts."
         ),
         note("Choose a model for the language of the texts."),

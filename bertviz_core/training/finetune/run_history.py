@@ -174,8 +174,12 @@ class RunHistory:
         values = (event.loss, event.validation_loss, event.metric)
         known = (math.nan if value is None else value for value in values)
         self.epochs.append([float(event.step), *known])
+        before = self.best_epoch
         if event.is_best:
             self.best_epoch = event.epoch
+            if before and self.epochs[before - 1][3] == event.metric:
+                self.say(said("best_of_equals", epoch=event.epoch, best=before))
+                return
         best = self.epochs[self.best_epoch - 1][3]
         self.say(of_epoch(event, self.best_epoch, best))
 
@@ -226,7 +230,7 @@ _SAID: Mapping[str, Note] = {
         "Word counts (TF-IDF) could not be had, so the report lacks this method."
     ),
     "bar_accuracy": note(
-        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent} % of the "
+        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent}% of the "
         "test rows right."
     ),
     "bar": note(
@@ -254,7 +258,7 @@ _SAID: Mapping[str, Note] = {
     "on_within": note("The training goes on after step {step}."),
     "epoch": note("Epoch {epoch} is done; its mean loss was {loss}."),
     "best_accuracy": note(
-        "Epoch {epoch}: {percent} % of the validation rows are right, the best so far."
+        "Epoch {epoch}: {percent}% of the validation rows are right, the best so far."
     ),
     "best_macro_f1": note(
         "Epoch {epoch}: macro-F1 on the validation rows is {value}, the best so far."
@@ -262,9 +266,13 @@ _SAID: Mapping[str, Note] = {
     "best_r2": note(
         "Epoch {epoch}: R² on the validation rows is {value}, the best so far."
     ),
+    "best_of_equals": note(
+        "Epoch {epoch}: as good as epoch {best} on the validation rows, with a lower "
+        "loss, and so the best so far."
+    ),
     "worse_accuracy": note(
-        "Epoch {epoch}: {percent} % of the validation rows are right. Epoch {best} "
-        "with {most} % stays the best."
+        "Epoch {epoch}: {percent}% of the validation rows are right. Epoch {best} "
+        "with {most}% stays the best."
     ),
     "worse_macro_f1": note(
         "Epoch {epoch}: macro-F1 on the validation rows is {value}. Epoch {best} "
