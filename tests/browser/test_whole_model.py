@@ -61,7 +61,7 @@ def test_what_is_drawn_is_what_the_model_says(open_whole, model):
     for level, said in enumerate(words):
         word, prob = picture.guesses[level], picture.guess_probs[level]
         assert said.startswith(word[picture.focus][0])
-        shown = float(said.removesuffix(" %").split()[-1]) / 100
+        shown = float(said.removesuffix("%").split()[-1]) / 100
         assert shown == pytest.approx(prob[picture.focus, 0], abs=6e-3)
 
 
