@@ -219,8 +219,10 @@ def test_the_weights_of_the_best_epoch_are_restored(monkeypatch):
 
 def test_a_run_without_a_better_epoch_ends_early(monkeypatch):
     scored(monkeypatch, 0.5, 0.4, 0.4, 0.9)
-    result = trained(dataclasses.replace(HEAD, patience=2)).run()
+    events = []
+    result = trained(dataclasses.replace(HEAD, patience=2), tell=events.append).run()
     assert (result.ending, result.best_epoch, len(result.points)) == ("no_better", 1, 3)
+    assert (events[-1].kind, events[-1].epoch) == ("ended", 3)  # there is no fourth
 
 
 def test_of_equal_metrics_the_smaller_loss_wins_and_then_the_earlier():
@@ -279,6 +281,7 @@ def test_a_stop_in_the_first_epoch_keeps_what_there_is(step):
     assert result.epochs_run == (step == 5)
     told = [e for e in events if e.kind in ("epoch", "ended")]
     assert [event.is_whole for event in told] == [step == 5] * 2
+    assert [event.epoch for event in told] == [1] * 2
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, HEAD], ids=["full", "head"])

@@ -138,7 +138,9 @@ class Trainer:
         self.learner.set_weights(cast("Arrays", self.best_weights))
         self.learner.restore_unit()
         is_whole = self.step >= self.in_epoch
-        self._tell("ended", fraction=1.0, ending=ending, is_whole=is_whole)
+        # That of the last step, not the one that would be next.
+        epoch = len(self.points) + bool(self._losses)
+        self._tell("ended", epoch=epoch, fraction=1.0, ending=ending, is_whole=is_whole)
         return TrainedModel(
             bert=with_all_words(self._loaded, self.learner.bert, self._words),
             points=tuple(self.points),
