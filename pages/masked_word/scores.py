@@ -22,7 +22,7 @@ from bertviz_core.snippets import masked_sentences
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
-from pages.shared.export import show_figure, show_table
+from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, ask_soon, is_short
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
@@ -233,7 +233,6 @@ def _score_words(question: Question | None) -> None:
 
 
 def _show_words(order: list[WordScore], code: Program) -> None:
-    probs = [float(np.exp(score.log_prob)) for score in order]
     values = np.array([score.log_prob for score in order])
     best = order[0]
     show_figure(
@@ -244,25 +243,12 @@ def _show_words(order: list[WordScore], code: Program) -> None:
         description=t(
             "masked_panels.words_described",
             word=best.word,
-            share=Markdown(percent(probs[0])),
+            share=Markdown(percent(float(np.exp(best.log_prob)))),
             pieces=len(best.tokens),
         ),
         columns=_piece_columns(order),
         code=code,
     )
-    shown = {
-        "masked_panels.word": [score.word for score in order],
-        "masked_panels.probability": [percent(prob) for prob in probs],
-        "masked_panels.log_prob": values,
-        "masked_panels.pieces": [" ".join(score.tokens) for score in order],
-        "masked_panels.piece_ranks": [
-            " ".join(map(str, score.ranks.tolist())) for score in order
-        ],
-        "masked_panels.piece_log_probs": [
-            " ".join(f"{value:.2f}" for value in score.log_probs) for score in order
-        ],
-    }
-    show_table(shown, plain("masked_panels.words_table"))
 
 
 def _piece_columns(order: list[WordScore]) -> dict[str, list[Any]]:
