@@ -33,7 +33,7 @@ def explore_arithmetic(
     """Draws every step of the arithmetic for one pair of tokens."""
     layer, head = view.layer, view.head
     st.markdown(t("attention.arithmetic_intro", layer=layer + 1, head=head + 1))
-    row, column = choose_pair(tokenized, "edge_from", "looks_at")
+    row, column = choose_pair(model, texts, tokenized, view, "looks_at")
     found = ask(pair_arithmetic)(model, texts, layer, head, row, column)
     places = {"count": len(found.query), "total": float(found.running_sums[-1])}
     _show_rows(

@@ -19,7 +19,7 @@ from pages.shared.panel import panel
 
 WAYS = ("mean", "max", "rollout", "flow")
 _TIED = 5e-4  # nearer shares look the same
-_MOST_DRAWN = 40  # tokens; more are not legible in a quarter of the page
+_MOST_DRAWN = 40  # tokens; more are not legible in half of the page
 
 
 @panel
@@ -47,7 +47,8 @@ def explore_combinations(
     unit, top = measures[0].unit, max(measure.top for measure in measures)
     ends = plain("attention.from_token"), plain("attention.to_token")
     names = {way: plain(f"attention.combine_{way}") for way in found}
-    for box, (way, shown) in zip(st.columns(len(found)), found.items(), strict=True):
+    boxes = [box for _ in range(2) for box in st.columns(2)]
+    for box, (way, shown) in zip(boxes, found.items(), strict=False):
         labels, received = shown.places.labels, shown.values.mean(axis=0)
         best = np.flatnonzero(received > received.max() - _TIED)
         with box:
@@ -64,7 +65,7 @@ def explore_combinations(
                     share=float(received.max()),
                 ),
                 most=_MOST_DRAWN,
-                # A quarter of a page is narrow: no number is written.
+                # Half of a page is narrow: no number is written.
                 marks=[[""] * len(labels[:_MOST_DRAWN])] * len(labels[:_MOST_DRAWN]),
                 top=top,
                 unit=unit,

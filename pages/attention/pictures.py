@@ -10,7 +10,7 @@ of a run.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -249,10 +249,13 @@ def follow_lock(tokenized: TokenizedText) -> None:
         st.session_state[_SEEN_TOKEN] = str(seen + 1)
 
 
-def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, int]:
+def choose_pair(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View, seen: str
+) -> tuple[int, int]:
     """Draws the two boxes, for the indices of who looks and who is seen.
 
-    `looks` and `seen` are the keys of their labels in "attention".
+    At first that is whom it looks at most in the head that is shown. `seen` is the key
+    of the label in "attention".
     """
     names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
     boxes = st.columns(2)
@@ -263,13 +266,15 @@ def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, i
         "help": t("attention.pair_box_help"),
     }
     boxes[0].selectbox(
-        t(f"attention.{looks}"), options, key=TOKEN, persist_state="session", **more
+        t("attention.edge_from"), options, key=TOKEN, persist_state="session", **more
     )
+    shown = replace(view, method="head")
+    weights = answer(matrix_question(model, texts, tokenized, shown))[focus]
     seen_number = choose_linked(
         boxes[1].selectbox,
         f"attention.{seen}",
         options,
-        options[-1],  # the sign at the end, which many heads look at
+        options[int(weights.argmax())],
         key=_SEEN_TOKEN,
         **more,
     )

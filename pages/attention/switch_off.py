@@ -63,7 +63,7 @@ def explore_switches(
 ) -> None:
     """Draws the switches and the prediction before and after."""
     st.markdown(t("attention.switch_intro"))
-    switches = _choose_switches(model, tokenized, view)
+    switches = _choose_switches(model, texts, tokenized, view)
     result = ask(switch_off)(
         model, texts.text, watched.target, switches, pair=texts.pair, cut=True
     )
@@ -90,7 +90,9 @@ def explore_switches(
         st.caption(t(f"attention.{key}", points=100 * abs(change)))
 
 
-def _choose_switches(model: str, tokenized: TokenizedText, view: View) -> Switches:
+def _choose_switches(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> Switches:
     heads = choose_heads(model, "attention_off_heads", ((view.layer, view.head),))
     layers = [str(layer + 1) for layer in range(grid_of(model)[0])]
     chosen = (
@@ -105,15 +107,18 @@ def _choose_switches(model: str, tokenized: TokenizedText, view: View) -> Switch
         heads=heads,
         attention=tuple(sorted(whole | attention)),
         feed_forward=tuple(sorted(whole | feed_forward)),
-        edges=_choose_edges(tokenized, view.layer, view.head),
+        edges=_choose_edges(model, texts, tokenized, view),
     )
 
 
-def _choose_edges(tokenized: TokenizedText, layer: int, head: int) -> tuple[Edge, ...]:
+def _choose_edges(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> tuple[Edge, ...]:
     if not switch_linked("attention.cut_edge", key="attention_cut_edge"):
         return ()
-    row, column = choose_pair(tokenized, "edge_from", "edge_to")
+    row, column = choose_pair(model, texts, tokenized, view, "edge_to")
     st.caption(t("attention.edge_help"))
+    layer, head = view.layer, view.head
     places = {"layer": layer + 1, "head": head + 1}
     place = choose_linked(
         st.segmented_control,

@@ -111,9 +111,10 @@ SHOWN = [
 ] + [
     ("masked_word_scores",
      {"masked_panel": "score", "masked_score_words": "rome, unbelievable"},
-     {"column Word": lambda n: [one.word for one in sorted_scores(n)],
-      "column Log-probability": lambda n: [one.log_prob for one in sorted_scores(n)],
-      "column Pieces": lambda n: [" ".join(one.tokens) for one in sorted_scores(n)]}),
+     {"table Log-probability of each piece": lambda n: [
+          value for one in sorted_scores(n) for value in one.log_probs],
+      "table Pieces": lambda n: [
+          token for one in sorted_scores(n) for token in one.tokens]}),
     ("masked_sentence_score",
      {"masked_panel": "score", "masked_score_kind": "sentence",
       "masked_score_variant": "naive",
