@@ -37,9 +37,12 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, type_linked
 from pages.shared.language import plain, t
 from pages.shared.models import known_models, say_if_unread
+from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
 
+# Tokens of a text of which the model itself says what word to change.
+_MOST_CHANGED = 64
 # What is compared: a model, and what it reads.
 _Side = tuple[str, Texts, TokenizedText]
 
@@ -56,7 +59,10 @@ def explore_differences(
         "compare",
         key="attention_compare",
     )
-    other = _other_text(model) if kind == "sentence" else _other_model(model, texts)
+    if kind == "sentence":
+        other = _other_text(model, texts, tokenized.num_tokens)
+    else:
+        other = _other_model(model, texts)
     if other is None:
         return
     other_model, other_texts = other
@@ -70,18 +76,20 @@ def explore_differences(
     _show_matrix(*sides, view)
 
 
-def _other_text(model: str) -> tuple[str, Texts] | None:
+def _other_text(model: str, texts: Texts, num_tokens: int) -> tuple[str, Texts] | None:
+    offered = ""
+    if num_tokens <= _MOST_CHANGED and "mlm" in ask(Explorer.info)(model).heads:
+        offered = with_a_word_changed(model, texts.text)
+    boxes = {"sentence": ("text", offered), "pair": ("pair", texts.pair or "")}
     typed = [
         type_linked(
             box.text_input,
             f"attention.other_{name}",
-            "",
+            first,
             key=f"attention_compared_{key}",
             max_chars=MOST_CHARACTERS,
         )
-        for box, name, key in zip(
-            st.columns(2), ("sentence", "pair"), ("text", "pair"), strict=True
-        )
+        for box, (name, (key, first)) in zip(st.columns(2), boxes.items(), strict=True)
     ]
     text, pair = (normalise_masks(one)[0].strip() for one in typed)
     if not text:

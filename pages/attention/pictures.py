@@ -42,6 +42,7 @@ from pages.attention.matrix import (
 from pages.shared.answers import answer, ask, fetch
 from pages.shared.choices import (
     choose_linked,
+    defaults,
     follow_default,
     is_untouched,
     write_linked,
@@ -247,6 +248,7 @@ def follow_lock(tokenized: TokenizedText) -> None:
         focus_on(looks)
     if seen is not None:
         st.session_state[_SEEN_TOKEN] = str(seen + 1)
+        defaults().pop(_SEEN_TOKEN, None)  # it is chosen, if it were the default
 
 
 def choose_pair(
@@ -254,8 +256,8 @@ def choose_pair(
 ) -> tuple[int, int]:
     """Draws the two boxes, for the indices of who looks and who is seen.
 
-    At first that is whom it looks at most in the head that is shown. `seen` is the key
-    of the label in "attention".
+    While nobody is chosen or locked, that is whom it looks at most in the head that is
+    shown. `seen` is the key of the label in "attention".
     """
     names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
     boxes = st.columns(2)
@@ -270,11 +272,14 @@ def choose_pair(
     )
     shown = replace(view, method="head")
     weights = answer(matrix_question(model, texts, tokenized, shown))[focus]
+    most = int(weights.argmax())
+    if (locked := st.session_state.get(_SEEN, (None, None))[1]) is not None:
+        most = -1 if locked == 0 else 0  # so that the link names who is locked
     seen_number = choose_linked(
         boxes[1].selectbox,
         f"attention.{seen}",
         options,
-        options[int(weights.argmax())],
+        options[most],
         key=_SEEN_TOKEN,
         **more,
     )

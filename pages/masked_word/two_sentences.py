@@ -12,11 +12,10 @@ from bertviz_core.analysis.two_sentences import (
     most_shifted,
 )
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.experiments.lens import read_layers
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
-from bertviz_core.mask_text import MASK, normalise_masks, split_words
+from bertviz_core.mask_text import MASK, normalise_masks
 from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
@@ -24,6 +23,7 @@ from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
@@ -31,10 +31,6 @@ _LIMITS = ("50", "200", "1000")
 _NUM_SHIFTED = 10
 _NUM_WRITTEN = 6  # words on each side of the picture that carry their name
 _LEAST_PROB = 1e-3
-# The best-known pairs; of any other text the model itself says what to change.
-_OTHERS = {
-    "married": "divorced", "Paris": "Rome", "doctor": "nurse", "nurse": "doctor",
-}  # fmt: skip
 
 
 @panel
@@ -48,7 +44,7 @@ def explore_comparison(question: Question) -> None:
     typed = type_linked(
         st.text_input,
         "masked_panels.other_sentence",
-        _other_than(question),
+        with_a_word_changed(question.model, question.text),
         key="masked_other",
         max_chars=3000,
     )
@@ -85,29 +81,6 @@ def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
             t("masked_panels.other_has_fewer", **places, count=num_others),
             icon=":material/rule:",
         )
-
-
-def _other_than(question: Question) -> str:
-    """The text with one word replaced by the one that the model finds likeliest."""
-    text = question.text
-    for word in split_words(text):
-        if word.text in _OTHERS:
-            return text[: word.start] + _OTHERS[word.text] + text[word.end :]
-    lens = ask(read_layers)(question.model, text, word_ids=())
-    read, best = lens.tokenized, (-np.inf, text)
-    for place, position in enumerate(lens.positions):
-        start, end = read.offsets[position]
-        own = text[start:end]
-        is_whole = (read.word_ids == read.word_ids[position]).sum() == 1
-        if not is_whole or not own.isalnum():
-            continue
-        for token, log_prob in zip(
-            lens.top_tokens[-1][place], lens.top_log_probs[-1, place], strict=True
-        ):
-            if token.isalnum() and token != read.tokens[position]:
-                new = token.capitalize() if own.istitle() else token
-                best = max(best, (log_prob, text[:start] + new + text[end:]))
-    return best[1]
 
 
 def _show_points(

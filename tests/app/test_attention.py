@@ -62,7 +62,7 @@ TEXT = "The dog chased the cat because [MASK] was angry."
 SHORT = "We like tea."
 FIRST_HEAD = {"attention_layer": "1", "attention_head": "1"}
 UNTOUCHED = {"attention_layer": "", "attention_head": ""}
-LIGHT = "compare"  # a question that computes nothing until somebody types
+LIGHT = "patch"  # a question that computes nothing until somebody types
 
 
 def started(
@@ -590,6 +590,16 @@ def test_a_comparison_goes_through_the_filters_of_the_pictures(differences):
     found = client().ask(compare_heads)(*sides)
     layer, head = np.unravel_index(found.argmax(), found.shape)
     assert f"Most: head {layer + 1}·{head + 1}, {found.max():.1%}" in said(app)
+
+
+def test_a_short_text_is_compared_with_itself_with_a_word_changed(differences):
+    app = ask("compare", text=TEXT)
+    offered = app.text_input(key="attention_compared_text").value
+    words = zip(TEXT.split(), offered.split(), strict=True)
+    assert sum(one != other for one, other in words) == 1
+    assert differences[-1].is_difference
+    ask("compare", text=f"{TEXT} " * 12)
+    assert len(differences) == 1
 
 
 def test_a_pair_is_compared_with_a_pair(differences):

@@ -158,6 +158,19 @@ def test_a_lock_of_another_text_moves_no_box():
     assert pair_of(app) == ("2", most) != ("2", "6")
 
 
+def test_a_locked_cell_stays_the_pair_in_another_head():
+    weights = client().ask(attention_matrix)(MODEL, Texts(TEXT), "head", 2, 1)
+    most = int(weights[3].argmax())
+    head = {"attention_layer": "3", "attention_head": "2"}
+    app = ask("arithmetic", token="4", **head)
+    assert pair_of(app) == ("4", str(most + 1))
+    app.session_state["attention_canvas"] = locked(3, most)["attention_canvas"]
+    app.run()
+    for other in "4567":
+        app.selectbox(key="attention_head").set_value(other).run()
+        assert pair_of(app) == ("4", str(most + 1))
+
+
 @pytest.mark.parametrize(
     ("text", "row", "expected"), [(TEXT, "5", ("5", "1")), ("a cat", "9", ("2", "1"))]
 )
