@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from bertviz_core.experiments.whole_model import whole_model
+from bertviz_core.experiments.whole_model import MOST_SHOWN, whole_model
 from bertviz_core.explorer import Explorer
+from bertviz_core.mask_text import split_words
 from pages.home.whole_model import draw_whole_model
 from pages.shared.answers import ask
 from pages.shared.language import t
@@ -22,8 +23,10 @@ def show_sentence(model: str) -> None:
     if "mlm" not in ask(Explorer.info)(model).heads:
         st.info(t("home.no_head", model=model, default=default_model()))
     if texts.text.strip():
-        # Of a text that is too long to be shown whole, another part may be asked for.
-        read = read_by(model, texts, ask(whole_model).about(model, texts, None))
+        # Of a text that is too long to be shown whole, a part is asked for below.
+        words = split_words(f"{texts.text} {texts.pair or ''}", MOST_SHOWN)
+        whole = [ask(whole_model).about(model, texts, None)]
+        read = read_by(model, texts, *(whole if len(words) < MOST_SHOWN else ()))
         draw_whole_model(model, texts, read, piece_in_focus(read))
     else:
         st.info(t("app.no_text"), icon=":material/edit:")

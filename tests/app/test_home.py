@@ -48,6 +48,15 @@ def test_the_example_is_drawn_without_any_input(open_app, client):
     assert not app.text_area(key="text").proto.set_value
 
 
+def test_the_picture_of_a_long_text_is_made_once(open_app, client):
+    for text in ("word " * 30, "word " * 80):
+        before = len(client.calls)
+        app = open_app(text=text)
+        assert picture(app)
+        asked = [call for call in client.calls[before:] if call[0] == "whole_model"]
+        assert len(asked) == 1
+
+
 def test_a_text_without_a_gap_is_followed_from_its_first_word(open_app):
     app = open_app()
     app.text_area(key="text").set_value("No gap.").run()
