@@ -34,7 +34,8 @@ def show_activations() -> None:
         widget=st.pills,
         label_visibility="collapsed",
     )
-    st.markdown(t(f"activations.intro_{part}"))
+    if part != "curves":  # which come first, without a word
+        st.markdown(t(f"activations.intro_{part}"))
     PARTS[part]()
 
 

@@ -68,7 +68,7 @@ def terms_of(page: str) -> str:
 
 
 # Pages that say in a sentence what they are about before all else.
-_WITH_INTRO = ("fine_tune", "pretraining")
+_WITH_INTRO = ("activations", "fine_tune", "pretraining")
 
 
 def page_head(page: str) -> None:

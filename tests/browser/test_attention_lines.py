@@ -51,7 +51,7 @@ def expect_small(view, width):
     percent = int(100 * width / on_screen)
     assert percent < 100, "nothing to say"
     note = view.locator(".save-note")
-    expect(note).to_contain_text(re.compile(f"saved at ({percent}|{percent + 1}) % of"))
+    expect(note).to_contain_text(re.compile(f"saved at ({percent}|{percent + 1})% of"))
     expect(note).to_have_role("status")
 
 
