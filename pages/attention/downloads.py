@@ -34,10 +34,10 @@ from pages.attention.matrix import words_to_merge
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import Columns, download, download_csv, table_csv
+from pages.shared.export import Columns, download_csv, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.markdown import spoken
-from pages.shared.panel import panel
+from pages.shared.panel import download, panel
 from pages.shared.tools import Program, show_tools
 
 _MOUNT = """

@@ -32,9 +32,10 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
 from pages.shared.choices import put_into_address, whole_number
-from pages.shared.export import download, download_csv, show_figure, titled
+from pages.shared.export import download_csv, show_figure, titled
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
+from pages.shared.panel import download
 from pages.shared.tools import Program
 
 # The bytes of the payload are all of the component's data.

@@ -17,13 +17,13 @@ from pages.fine_tune.widgets import lease
 from pages.shared.answers import forget_lists
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import download, show_table
+from pages.shared.export import show_table
 from pages.shared.file_download import file_link
 from pages.shared.language import current_language, plain, t
 from pages.shared.models import OPEN, add_uploaded, may_bring_any_model
 from pages.shared.navigation import ICONS
 from pages.shared.page_head import model_at_work
-from pages.shared.panel import button
+from pages.shared.panel import button, download
 from pages.shared.visitor import owner
 
 # Pages that look into one model, in the order of their links.

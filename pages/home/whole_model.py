@@ -44,10 +44,10 @@ from pages.shared.answers import ask
 from pages.shared.choices import put_into_address
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import download
 from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
 from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
+from pages.shared.panel import download
 from pages.shared.tools import show_tools
 
 # The bytes of the payload are all of the component's data.

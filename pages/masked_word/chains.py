@@ -30,10 +30,10 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import download, show_figure, show_table, table_csv, titled
+from pages.shared.export import show_figure, show_table, table_csv, titled
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
-from pages.shared.panel import button, panel, show_numbers
+from pages.shared.panel import button, download, panel, show_numbers
 from pages.shared.tools import program
 from pages.shared.visitor import hold, owner
 

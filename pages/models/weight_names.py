@@ -21,10 +21,10 @@ from bertviz_core.figures.weight_histogram import weight_histogram
 from bertviz_core.snippets import read_model as snippets
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, type_linked
-from pages.shared.export import download, show_figure, show_table
+from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
-from pages.shared.panel import panel
+from pages.shared.panel import download, panel
 from pages.shared.tools import program
 
 _BYTES_A_NUMBER = 4

@@ -8,11 +8,10 @@ from bertviz_core.experiments.step_table import describe
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.formula_sheet import formula_sheet, shape_of, sheet_chapters
 from pages.shared.answers import ask
-from pages.shared.export import download
 from pages.shared.language import current_language, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import title_of
-from pages.shared.panel import panel
+from pages.shared.panel import download, panel
 
 
 @panel

@@ -17,8 +17,9 @@ import streamlit as st
 
 from bertviz_core.cells import safe_cell
 from bertviz_core.figures.upright_titles import set_titles_upright
-from pages.shared.language import current_language, labelled, plain, t, title_of
+from pages.shared.language import current_language, plain, t, title_of
 from pages.shared.markdown import spoken
+from pages.shared.panel import download
 from pages.shared.replaced_words import is_projected
 from pages.shared.tools import Program, show_tools
 
@@ -186,21 +187,6 @@ def download_csv(columns: Columns, name: str) -> None:
         "text/csv",
         f"{name}_csv",
     )
-
-
-def download(
-    label: str,
-    make: Callable[[], str | bytes],
-    file_name: str,
-    mime: str,
-    key: str,
-    icon: str = "",
-    **options: Any,
-) -> None:
-    """Draws a button that saves a file, which is made at the click, see `button`."""
-    label, sign = labelled(label, options), f":material/{icon}:" if icon else None
-    how = {"key": key, "icon": sign, "on_click": "ignore", **options}
-    st.download_button(label, make, file_name=file_name, mime=mime, **how)
 
 
 def show_table(

@@ -68,3 +68,18 @@ def button(
     """
     label, sign = labelled(label, options), f":material/{icon}:" if icon else None
     return st.button(label, key=key, icon=sign, on_click=call, args=args, **options)
+
+
+def download(
+    label: str,
+    make: Callable[[], str | bytes],
+    file_name: str,
+    mime: str,
+    key: str,
+    icon: str = "",
+    **options: Any,
+) -> None:
+    """Draws a button that saves a file, which is made at the click, see `button`."""
+    label, sign = labelled(label, options), f":material/{icon}:" if icon else None
+    how = {"key": key, "icon": sign, "on_click": "ignore", **options}
+    st.download_button(label, make, file_name=file_name, mime=mime, **how)
