@@ -270,11 +270,13 @@ def choose_pair(
     boxes[0].selectbox(
         t("attention.edge_from"), options, key=TOKEN, persist_state="session", **more
     )
-    shown = replace(view, method="head")
-    weights = answer(matrix_question(model, texts, tokenized, shown))[focus]
-    most = int(weights.argmax())
-    if (locked := st.session_state.get(_SEEN, (None, None))[1]) is not None:
-        most = -1 if locked == 0 else 0  # so that the link names who is locked
+    locked = st.session_state.get(_SEEN, (None, None))[1]
+    if locked is None:
+        shown = replace(view, method="head")
+        weights = answer(matrix_question(model, texts, tokenized, shown))[focus]
+        most = int(weights.argmax())
+    else:  # anybody else, so that the link names who is locked
+        most = -1 if locked == 0 else 0
     seen_number = choose_linked(
         boxes[1].selectbox,
         f"attention.{seen}",
