@@ -119,7 +119,7 @@ def test_an_explorer_that_is_gone_leaves_nothing_behind():
 
 
 def test_an_absent_head_and_an_absent_token_are_refused():
-    with pytest.raises(CheckpointError, match="has no MLM head"):
+    with pytest.raises(CheckpointError, match="has no trained MLM head"):
         ablate_heads(explorer_named("headless"), TEXT, WORD)
     with pytest.raises(TextError, match=r"no token number 10.*Received: 9 tokens"):
         ablate_heads(explorer_named("post-norm"), TEXT, Target("mlm", 1, 9))
@@ -206,7 +206,7 @@ def test_texts_that_cannot_be_compared_are_refused(monkeypatch):
     for minus in (WORD.index, CONFIG.vocab_size):
         with pytest.raises(ValueError, match=r"minus|below 23"):
             patch_hidden_states(explorer, TEXT, CORRUPTED, WORD, minus)
-    with pytest.raises(CheckpointError, match="has no MLM head"):
+    with pytest.raises(CheckpointError, match="has no trained MLM head"):
         patch_hidden_states(explorer_named("headless"), TEXT, CORRUPTED, WORD)
 
 
@@ -322,7 +322,9 @@ def test_a_target_that_cannot_be_is_refused():
         with pytest.raises(ValueError, match=r"Received|negative"):
             Target(*arguments)
     for target in TARGETS:
-        with pytest.raises(CheckpointError, match=f"no {target.head.upper()} head"):
+        with pytest.raises(
+            CheckpointError, match=f"no trained {target.head.upper()} head"
+        ):
             switch_off(explorer_named("headless"), TEXT, target, Switches())
 
 
@@ -428,5 +430,5 @@ def test_a_sparse_model_keeps_its_own_pattern():
 def test_a_pattern_that_cannot_be_is_refused(pattern, field):
     with pytest.raises(ConfigError, match=field):
         edges_of(pattern, CONFIG, 5)
-    with pytest.raises(CheckpointError, match="has no MLM head"):
+    with pytest.raises(CheckpointError, match="has no trained MLM head"):
         predict_sparsely(explorer_named("headless"), TEXT, WORD, PATTERNS[0])

@@ -131,9 +131,9 @@ def test_a_model_without_heads_gives_the_encoder_alone(explorer, headless):
     assert trace.attention_probs is not None
     for name in (*PARTS[2:], "mlm_positions"):
         assert getattr(trace, name) is None
-    with pytest.raises(CheckpointError, match="The model tiny has no MLM head"):
+    with pytest.raises(CheckpointError, match="The model tiny has no trained MLM head"):
         headless.predict_masks(TEXT)
-    with pytest.raises(CheckpointError, match="has no NSP head"):
+    with pytest.raises(CheckpointError, match="has no trained NSP head"):
         headless.require_head("nsp")
     explorer.require_head("nsp")
 

@@ -33,6 +33,8 @@ ROWS = [
     ("first line\nsecond line", "praise"),
     ("nothing to add here", "praise"),
 ]
+# 上 is U+4E0A and 不 U+4E0D.
+BYTES_OF_LINE_ENDS = [("早上不吵，晚上也不吵", "好"), ("上不去下不来", "坏")]
 CHINESE = [
     ("电梯又坏了，请尽快派人来修", "报修"),
     ("谢谢物业，处理得很及时", "表扬"),
@@ -72,11 +74,22 @@ def test_separators_and_line_ends_make_no_difference(separator, end):
 
 
 @pytest.mark.parametrize(
+    ("separator", "text"), [("\t", "clean, but cold"), (";", "1,5")]
+)
+def test_of_two_separators_that_fit_it_is_the_one_that_texts_hold_less_often(
+    separator, text
+):
+    table = read_table(written([(text, "a"), (text, "b")], None, separator).encode())
+    assert cells(table) == [(text, "a"), (text, "b")]
+
+
+@pytest.mark.parametrize(
     ("rows", "codec", "found"),
     [(ROWS, "utf-8", "utf-8"), (CHINESE, "utf-8-sig", "utf-8"),
      (CHINESE, "gb18030", "gb18030"), (CHINESE, "utf-16", "utf-16"),
      (CHINESE, "utf-16-le", "utf-16-le"), (CHINESE, "utf-16-be", "utf-16-be"),
      (ROWS, "utf-16-le", "utf-16-le"), (CHINESE, "utf-32", "utf-32"),
+     (BYTES_OF_LINE_ENDS, "utf-16-le", "utf-16-le"),
      (FRENCH, "latin-1", "latin-1")],
 )  # fmt: skip
 def test_every_encoding_is_found(rows, codec, found):

@@ -70,7 +70,7 @@ def test_derivatives_of_a_class_are_what_small_steps_find(target):
 def test_another_quantity_and_an_absent_head_are_refused():
     with pytest.raises(ValueError, match="rank"):
         estimate_heads(explorer_named("post-norm"), TEXT, WORD, quantity="rank")
-    with pytest.raises(CheckpointError, match="has no MLM head"):
+    with pytest.raises(CheckpointError, match="has no trained MLM head"):
         estimate_heads(explorer_named("headless"), TEXT, WORD)
 
 
@@ -140,7 +140,7 @@ def test_every_neuron_of_every_layer_is_estimated_as_small_steps_find(name):
 
 def test_an_absent_head_and_no_neurons_are_refused():
     explorer, told = explorer_named("post-norm"), []
-    with pytest.raises(CheckpointError, match="has no MLM head"):
+    with pytest.raises(CheckpointError, match="has no trained MLM head"):
         rank_neurons(explorer_named("headless"), TEXT, WORD)
     with pytest.raises(ValueError, match="num_neurons"):
         rank_neurons(explorer, TEXT, WORD, 0)

@@ -190,7 +190,8 @@ def _line_of(data: bytes, offset: int) -> int:
 def _utf16_without_mark(data: bytes) -> str:
     sample = data[:_SAMPLE_BYTES]
     # Read the wrong way round, a line end is no character at all (U+0A00); and
-    # 8-bit text with a stray NUL loses nearly all of its line ends.
+    # 8-bit text with a stray NUL loses nearly all of its line ends. A byte of a letter,
+    # as of 不 (U+4E0D), may look like one, too.
     num_bytes = sample.count(b"\n") + sample.count(b"\r")
     for name in ("utf-16-le", "utf-16-be"):
         try:
@@ -198,7 +199,7 @@ def _utf16_without_mark(data: bytes) -> str:
         except UnicodeDecodeError:
             continue
         num_ends = text.count("\n") + text.count("\r")
-        if 0 < num_bytes <= 2 * num_ends and not _CONTROL.search(text):
+        if 0 < num_bytes <= 8 * num_ends and not _CONTROL.search(text):
             kinds = {unicodedata.category(letter) for letter in text}
             if not kinds & {"Cn", "Co", "Cs"}:
                 _require_decodable(data, name)
