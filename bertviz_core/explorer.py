@@ -270,8 +270,8 @@ class Explorer:
         """
         if head not in self.loaded.model.heads:
             raise CheckpointError(
-                "The model {model} has no trained {head} head, so it cannot answer this. "
-                "Choose a model that has one.",
+                "The model {model} has no trained {head} head, so it cannot answer "
+                "this. Choose a model that has one.",
                 model=self.model_id,
                 head=head.upper(),
             )

@@ -63,6 +63,23 @@ function fitted(text, width, widthOf) {
   return `${letters.join('')}…`
 }
 
+const SAVE = 'bert-explorer-save'
+
+/**
+ * Saves what an element shows when a button below its view says so, see `svg_save`.
+ * @param {HTMLElement} root
+ * @param {object} saves what makes the file of each kind.
+ * @returns {function(): void} ends it.
+ */
+function saveWhenTold(root, saves) {
+  const take = ({ detail: { key, kind } }) => {
+    const { host } = root.getRootNode()
+    if (!host || host.closest(`.st-key-${key}`)) saves[kind]()
+  }
+  window.addEventListener(SAVE, take)
+  return () => window.removeEventListener(SAVE, take)
+}
+
 /** Has the browser save a file. */
 function saveBlob(blob, name) {
   const href = URL.createObjectURL(blob)

@@ -106,14 +106,11 @@ class TitledPicture:
     file_name: str
 
 
-def pictures_payload(
-    pictures: Mapping[str, TitledPicture], words: Mapping[str, str]
-) -> bytes:
+def pictures_payload(pictures: Mapping[str, TitledPicture]) -> bytes:
     """Packs pictures for `showPicture` of assets/components/step.
 
     Args:
         pictures: by the names that choose them, at most 10,000.
-        words: the component's own texts.
 
     Returns:
         Bytes, see `payload.pack`; the header's `key` differs where they do.
@@ -128,7 +125,6 @@ def pictures_payload(
             }
             for name, picture in pictures.items()
         },
-        "words": dict(words),
         "scales": {"diverging": DIVERGING, "sequential": SEQUENTIAL},
         "barColor": BAR_COLOR,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -27,63 +26,17 @@ from bertviz_core.figures.attention_pictures import (
 from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
-from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.trace import Texts, TokenizedText, Trace
-from pages.attention.controls import View
+from pages.attention.controls import CANVAS, View
 from pages.attention.matrix import words_to_merge
 from pages.shared.answers import ask
 from pages.shared.engine import client
-from pages.shared.errors import shown_to_user
 from pages.shared.export import Columns, download_csv, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.markdown import spoken
-from pages.shared.panel import download, panel
+from pages.shared.panel import download
+from pages.shared.picture_files import download_svg, save_drawn
 from pages.shared.tools import Program, show_tools
-
-_MOUNT = """
-export default function ({ data, parentElement, setTriggerValue }) {
-  showSave(parentElement, data, (number) => setTriggerValue("asked", number))
-}
-"""
-_WORDS = ("making", "saved", "saved_as_text", "failed")
-
-# Registered once: pages import this module, they do not run it again.
-_component = st.components.v2.component(
-    "bert_explorer_svg_save",
-    html='<div\n class="svg-save"></div>',
-    css=component_style("svg_save"),
-    js=component_script("svg_save") + _MOUNT,
-)
-
-
-@panel
-def download_svg(
-    label: str, make: Callable[[], str], *, file_name: str, key: str
-) -> None:
-    """Draws the button that saves a picture; it is made when it is clicked.
-
-    Pictures may have megabytes, so one is sent once, in the run that answers a click.
-
-    The errors of `make` are shown above the button.
-    """
-    asked = f"{key}_asked"
-
-    def remember() -> None:
-        st.session_state[asked] = st.session_state[key]["asked"]
-
-    data: dict[str, Any] = {
-        "words": {name: plain(f"app.svg_{name}") for name in _WORDS} | {"label": label},
-        "file": file_name,
-    }
-    number = st.session_state.get(asked)
-    if number is not None:
-        data["made"] = {"number": number, "svg": None}
-        with shown_to_user(stop=False):
-            data["made"]["svg"] = make()
-    _component(data=data, key=key, on_asked_change=remember)
-    # Only now: a run that ended early has not delivered the picture.
-    st.session_state.pop(asked, None)
-
 
 # What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
 # the words and filters of both.
@@ -120,6 +73,7 @@ def offer_downloads(
     is_small = tokenized.num_tokens <= _MOST_SAVED
 
     def save() -> None:
+        save_drawn(CANVAS, "png")
         _show_files(picture, "attention", texts.text, strongest, every_head, is_small)
 
     show_tools("attention", code, download=save)
@@ -129,6 +83,7 @@ def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     """Draws the tools of a difference; `sides` is what is taken away, and from what."""
 
     def save() -> None:
+        save_drawn(name, "png")
         _show_files(
             *(picture, name, picture.measured.difference),
             lambda: client().ask(difference_links)(*sides),
@@ -204,6 +159,7 @@ def offer_map(
     told = spoken(description)
 
     def show_files() -> None:
+        save_drawn(name, "png")
         download_svg(
             plain("attention.save_map_svg"),
             lambda: head_map_svg(named),

@@ -36,6 +36,7 @@ from pages.shared.export import download_csv, show_figure, titled
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
 from pages.shared.panel import download
+from pages.shared.picture_files import save_drawn
 from pages.shared.tools import Program
 
 # The bytes of the payload are all of the component's data.
@@ -65,7 +66,7 @@ _marks = st.components.v2.component("bert_explorer_point_marks", js=_MARK)
 
 _WORDS = (
     *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
-    *("reset", "save_png", "save_svg", "as_table", "alt", "legend", "nothing"),
+    *("reset", "as_table", "alt", "legend", "nothing"),
     *("matches", "point", "shown", "axes_flat", "axes_space", "near", "far"),
 )
 _NAMES = ("state", "color", "search", "only", "near", "selected")
@@ -243,6 +244,7 @@ def show_files(key: str, found: MapFiles) -> None:
         for number, places in enumerate(found.coordinates.T.tolist(), start=1)
     }
     worth = {name: [value] * count for name, value in found.worth.items()}
+    save_drawn(key, "svg", "png")
     download_csv({**found.table, **axes, **worth}, key)
     if count > (limit := MAX_EXPORTED_NUMBERS // found.size):
         told = t("embeddings.too_many_for_file", limit=limit, count=count)

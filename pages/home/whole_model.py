@@ -48,6 +48,7 @@ from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
 from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
 from pages.shared.panel import download
+from pages.shared.picture_files import save_drawn
 from pages.shared.tools import show_tools
 
 # The bytes of the payload are all of the component's data.
@@ -147,9 +148,11 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
         )
 
     file = plain("app.html_file", name=said["file"])
-    save = functools.partial(
-        download, "app.download_html", alive, file, "text/html", f"{_KEY}_html"
-    )
+
+    def save() -> None:
+        save_drawn(_KEY, "svg", "png")
+        download("app.download_html", alive, file, "text/html", f"{_KEY}_html")
+
     show_tools(_KEY, download=save)
     _link_to_page(st.session_state[OPEN])
 

@@ -45,9 +45,11 @@ from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.navigation import is_arrival, is_way_back
 from pages.shared.panel import button, panel
+from pages.shared.picture_files import save_drawn
 from pages.shared.tools import program
 
 _NAME = "layers_numbers"  # of the files and the widgets
+_PICTURE = "layers_picture"
 _FILE = "layers_{}"  # saved from the picture
 _PICTURE_MOUNT = """
 export default function ({ data, parentElement }) {
@@ -91,13 +93,14 @@ def show_numbers(
         current_language(),
         lambda: {one.name: titled(one) for one in _near(steps, step.part)},
     )
-    _picture(data=payload, key="layers_picture")
+    _picture(data=payload, key=_PICTURE)
     shown = picture(step)
     show_below(
         name=_NAME,
         description=shown.description,
         columns=shown.columns,
         figure=lambda: _figure(shown),
+        also=functools.partial(save_drawn, _PICTURE, "svg", "png"),
         code=program(
             layers.STEP,
             model,
@@ -128,11 +131,7 @@ def _payload(
     _make: Callable[[], dict[str, TitledPicture]],
 ) -> bytes:
     """The pictures of a part; all but the last argument tell them apart."""
-    words = {
-        "save_svg": plain("point_map.save_svg"),
-        "save_png": plain("point_map.save_png"),
-    }
-    return pictures_payload(_make(), words)
+    return pictures_payload(_make())
 
 
 def _figure(picture: StepPicture) -> go.Figure:

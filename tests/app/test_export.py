@@ -118,7 +118,7 @@ def page_of_an_svg():
     import streamlit as st
 
     from bertviz_core.errors import TextError
-    from pages.attention.downloads import download_svg
+    from pages.shared.picture_files import download_svg
 
     def make():
         st.session_state.made = st.session_state.get("made", 0) + 1

@@ -78,6 +78,8 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path)
     page, _ = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
     tools = page.locator(".st-key-attention_tools")
     tools.get_by_role("radio", name="Download").click()
+    picture = save(page, "Figure (PNG)")
+    assert picture.path().read_bytes().startswith(b"\x89PNG")
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Table (CSV)", "\ufeffshown,layer,head"),

@@ -12,6 +12,7 @@ from tests.browser.conftest import settle
 from tests.browser.test_attention_canvas import (
     HEAT_LEFT,
     HEAT_TOP,
+    SAVE_PNG,
     cell_position,
     click_head,
     drawing,
@@ -147,11 +148,13 @@ def test_a_long_text_is_sketched_without_numbers_until_they_come(show):
     # The table still names, and holds, the numbers of the head before.
     expect(caption).to_contain_text("layer 1, head 1")
     with page.expect_download():  # a picture waits for the exact numbers, too
-        view.get_by_role("button", name="Save PNG").click()
+        page.evaluate(SAVE_PNG)
         expect(view).to_have_attribute("aria-busy", "true")
         line.let_through()
         expect(view).to_have_attribute("aria-busy", "false")
     weights = weights_of(5, 3, 128)
+    page.mouse.move(0, 0)  # all lines, not only those of the cell
+    expect(status(view)).not_to_contain_text(said)
     assert int(view.get_attribute("data-lines")) == (weights >= 0.05).sum()
     heat.hover(position={"x": HEAT_LEFT + 13 * 4.5, "y": HEAT_TOP + 13 * 4.5})
     expect(status(view)).to_contain_text(f"{said}weight {weights[4, 4]:.4f}")

@@ -25,6 +25,7 @@ from tests.browser.test_attention_canvas import (
     HEAT_LEFT,
     HEAT_TOP,
     LINES_ROW,
+    SAVE_PNG,
     click_head,
     status,
     title,
@@ -36,10 +37,10 @@ pytestmark = pytest.mark.browser
 MOST_LINES = 1500
 
 
-def save(page, view):
+def save(page):
     """The width and the height of the picture, in pixels."""
     with page.expect_download() as saved:
-        view.get_by_role("button", name="Save PNG").click()
+        page.evaluate(SAVE_PNG)
     picture = saved.value.path().read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     return [int.from_bytes(picture[i : i + 4], "big") for i in (16, 20)]
@@ -95,15 +96,15 @@ def test_of_128_tokens_lines_are_counted_and_another_head_is_saved_whole(show):
     expect(view).to_have_attribute("aria-busy", "false")
     expect(title(view, "Heatmap: layer 2,")).to_be_visible()
     # Also what is scrolled out of sight, with twice the pixels.
-    _, height = save(page, view)
+    _, height = save(page)
     assert height >= 2 * 128 * (LINES_ROW + 13)
     expect(view.locator(".save-note")).to_be_hidden()
     page.evaluate(LIMIT_CANVAS, 4_000_000)
-    width, height = save(page, view)
+    width, height = save(page)
     assert 500_000 < width * height <= 4_000_000
     expect_small(view, width)
     page.evaluate(LIMIT_CANVAS, 0)
-    view.get_by_role("button", name="Save PNG").click()
+    page.evaluate(SAVE_PNG)
     expect(view.locator(".save-note")).to_contain_text("No picture was saved")
     view.locator("canvas.lines").scroll_into_view_if_needed()
     page.mouse.move(700, 400)
@@ -152,12 +153,12 @@ def test_512_tokens_are_usable(show):
     view.locator(".lines-box").evaluate("box => box.scrollTo(0, 6000)")
     view.locator("canvas.lines").click(position={"x": 40, "y": 100})
     assert box.evaluate("box => box.scrollTop") > 2_000
-    expect_small(view, save(page, view)[0])
+    expect_small(view, save(page)[0])
 
 
 def test_the_picture_is_saved_with_twice_the_pixels(show):
     page, view = show()
-    width, height = save(page, view)
+    width, height = save(page)
     boxes = [
         view.locator(f"canvas.{name}").bounding_box()
         for name in ("grid", "heat", "lines")
@@ -235,7 +236,8 @@ def test_a_saved_map_is_read_and_chosen_from_without_a_network(opened):
     expect(view).to_have_attribute("data-layer", "2")
     expect(status(view)).to_have_text("Layer 2, head 3: −0.0100")
     expect(view).to_have_attribute("aria-busy", "false")
-    save(page, view)
+    with page.expect_download():
+        view.get_by_role("button", name="Save PNG").click()
 
 
 # Pixels by which any text of the pictures sticks out of the paper.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -135,7 +136,18 @@ def test_points_far_away_leave_the_others_their_room(visit):
     expect(status).to_contain_text("4 far-away points may be out of view")
 
 
-def test_the_layer_moves_the_points_and_all_is_saved(visit, tmp_path):
+def saved(page, tool: str, button: str, name: str = "") -> Path:
+    """The file of a button below the map; `tool` opens these, "" once they are open."""
+    if tool:
+        tools = page.locator(".st-key-embeddings_points_tools")
+        tools.get_by_role("radio", name=tool).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    assert download.value.suggested_filename.startswith(name)
+    return download.value.path()
+
+
+def test_the_layer_moves_the_points_and_all_is_saved(visit):
     page, points = open_map(visit, SENTENCES)
     note = points.get_by_role("note")
     expect(note).to_contain_text("Trustworthiness")
@@ -148,31 +160,19 @@ def test_the_layer_moves_the_points_and_all_is_saved(visit, tmp_path):
     expect(note).not_to_have_text(first)
     expect(page).to_have_url(re.compile("embeddings_points_state=1"))
     settle(page)
-    path = tmp_path / "file"
-
-    def save(button: Locator) -> bytes:
-        with page.expect_download() as download:
-            button.click()
-        download.value.save_as(path)
-        return path.read_bytes()
-
-    assert save(points.get_by_role("button", name="Save as SVG")).startswith(b"<svg")
-    png = save(points.get_by_role("button", name="Save as PNG"))
-    assert png.startswith(b"\x89PNG")
+    assert saved(page, "Download", "Figure (SVG)").read_bytes().startswith(b"<svg")
+    png = saved(page, "", "Figure (PNG)")
+    assert png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_saved_picture_says_what_it_shows(visit, tmp_path):
-    page, points = open_map(
+def test_a_saved_picture_says_what_it_shows(visit):
+    page, _ = open_map(
         visit,
         f"{SENTENCES}&lang=中文&embeddings_points_state=2&embeddings_topics="
         + quote("<b> | one lamp\n红 | two lamps\n<b> | a house\n红 | his house"),
     )
-    with page.expect_download() as download:
-        points.get_by_role("button", name="存为 SVG").click()
-    assert download.value.suggested_filename == "embeddings_points_2.svg"
-    path = tmp_path / "file.svg"
-    download.value.save_as(path)
-    drawing = ElementTree.parse(path)
+    file = saved(page, "下载", "图（SVG）", "embeddings_points_2.svg")
+    drawing = ElementTree.parse(file)
     pieces = list(drawing.iterfind(".//{http://www.w3.org/2000/svg}text"))
     said = "".join(piece.text for piece in pieces)
     unseen = [piece for piece in pieces if piece.get("fill-opacity") == "0"]

@@ -108,17 +108,17 @@ def test_no_step_is_lost_when_keys_are_fast_and_none_waits_for_the_page(visit):
 
 
 def saved(page: Page, ending: str):
-    picture = page.locator(".step-picture")
-    expect(picture.locator("svg")).to_be_visible()
-    settle(page)
     with page.expect_download() as started:
-        picture.get_by_role("button", name=ending.upper()).click()
+        page.get_by_role("button", name=f"图（{ending.upper()}）").click()
     return started.value
 
 
 def test_the_picture_is_saved_as_it_is_drawn_with_chinese_letters_as_shapes(visit):
     query = f"?layers_step=layer_1/attention_probs&model={DEFAULT_MODEL}&{TEXT}"
     page = open_page(visit, query, locale="zh-CN")
+    expect(page.locator(".step-picture svg")).to_be_visible()
+    tools = page.locator(".st-key-layers_numbers_tools")
+    tools.get_by_role("radio", name="下载").click()
     png, svg = saved(page, "png"), saved(page, "svg")
     name = "layers_layer_1_attention_probs"
     assert png.suggested_filename == f"{name}.png"

@@ -201,6 +201,7 @@ def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
     page, view = open_whole(width=390)
     scroll = view.locator(".scroll")
     assert scroll.evaluate("box => box.scrollWidth > box.clientWidth")
+    page.get_by_role("radio", name="Download").click()
     saved = []
     for left in (0, 80):
         scroll.evaluate("(box, left) => (box.scrollLeft = left)", left)
@@ -208,13 +209,13 @@ def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
             "transform", f"translate({left} 0)"
         )
         with page.expect_download() as file:
-            view.get_by_role("button", name="SVG").click()
+            page.get_by_role("button", name="Figure (SVG)").click()
         saved.append(file.value.path().read_text("utf-8"))
     assert saved[0] == saved[1]
     assert "children" in saved[0]
     assert saved[0].count("<path") > 50
     with page.expect_download() as file:
-        view.get_by_role("button", name="PNG").click()
+        page.get_by_role("button", name="Figure (PNG)").click()
     assert file.value.path().read_bytes().startswith(b"\x89PNG")
 
 

@@ -162,9 +162,6 @@ def test_the_formulas_hold_the_numbers_of_the_norm():
         assert formula.count("{") == formula.count("}")
 
 
-BUTTONS = {"save_svg": "Save as SVG"}
-
-
 @pytest.fixture
 def rng():
     return np.random.default_rng(5)
@@ -175,7 +172,7 @@ def sent(**drawings):
         name: TitledPicture(drawing, f"title of {name}", f"{name} in words", name)
         for name, drawing in drawings.items()
     }
-    header, arrays = unpacked(pictures_payload(titled, BUTTONS))
+    header, arrays = unpacked(pictures_payload(titled))
     return {**header, "arrays": arrays}
 
 
@@ -220,7 +217,6 @@ def test_each_picture_has_its_own_numbers_words_and_kind(rng):
     assert said == ["bars", "logit", "second in words", "title of second"]
     np.testing.assert_array_equal(got["arrays"]["second"], [0.25, -0.5])
     np.testing.assert_array_equal(bars.figure().data[0].x, [0.25, -0.5])
-    assert got["words"] == BUTTONS
 
 
 def test_the_key_tells_pictures_apart(rng):

@@ -50,12 +50,13 @@ function showAlone(parent, bytes) {
     showData(parent, { ...data, arrays: { ...first.arrays, matrix } }, show)
   }
   showData(parent, first, show)
+  apps.get(parent).parts.save.hidden = false
 }
 
 function showData(parent, data, send) {
   let app = apps.get(parent)
   if (!app || app.data.mode !== data.mode) {
-    app?.root.remove()
+    if (app) endApp(app, parent)
     app = startApp(parent, data)
   }
   app.send = send
@@ -78,6 +79,7 @@ function startApp(parent, data) {
 
 function endApp(app, parent) {
   app.resized.disconnect()
+  app.deafen()
   clearTimeout(app.timer)
   app.root.remove()
   apps.delete(parent)

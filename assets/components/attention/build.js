@@ -15,7 +15,8 @@ function buildParts(data) {
   parts.gridBox = element('div', { className: 'box grid-box' }, [parts.grid])
   parts.gridTitle = element('h4')
   parts.gridDetails = tableDetails(parts, 'gridSummary', [parts.gridTable])
-  parts.save = element('button', { type: 'button', className: 'save' })
+  // On a page, tools below save it.
+  parts.save = element('button', { type: 'button', className: 'save', hidden: true })
   parts.saveNote = element('p', { className: 'save-note', role: 'status', hidden: true })
   const legend = element('div', { className: 'legend' }, [
     parts.legendLow, parts.legendStrip, parts.legendHigh, parts.legendName,

@@ -3,10 +3,12 @@
 function listen(app) {
   const { parts, state } = app
   listenGrid(app)
-  parts.save.onclick = () => {
+  const save = () => {
     app.isSaving = true
     saveIfAsked(app)
   }
+  parts.save.onclick = save
+  app.deafen = saveWhenTold(app.root, { png: save })
   parts.gridDetails.ontoggle = () => fillTables(app)
   if (app.data.mode === 'map') return
   for (const name of ['cell', 'lines']) {

@@ -20,8 +20,6 @@ function buildParts() {
     nearer: button('nearer'),
     further: button('further'),
     reset: button('reset'),
-    savePng: button('save-png'),
-    saveSvg: button('save-svg'),
     note: element('p', { className: 'note', role: 'note' }),
     status: element('p', { className: 'status', role: 'status', 'aria-live': 'polite' }),
     legend: element('div', { className: 'legend', role: 'group' }),
@@ -46,7 +44,7 @@ function buildParts() {
     parts.found, parts.stateBox, parts.note,
     element('div', { className: 'canvas-box' }, [parts.canvas]),
     element('div', { className: 'bar' }, [
-      parts.nearBox, parts.nearer, parts.further, parts.reset, parts.savePng, parts.saveSvg,
+      parts.nearBox, parts.nearer, parts.further, parts.reset,
     ]),
     parts.legend, parts.status, parts.details,
   ])
@@ -58,9 +56,7 @@ function writeWords({ data, parts }) {
   for (const name of ['search', 'color', 'only', 'near']) {
     parts[`${name}Text`].textContent = say(data, name)
   }
-  for (const name of ['nearer', 'further', 'reset', 'savePng', 'saveSvg']) {
-    parts[name].textContent = say(data, name.replace(/[A-Z]/, (c) => `_${c.toLowerCase()}`))
-  }
+  for (const name of ['nearer', 'further', 'reset']) parts[name].textContent = say(data, name)
   parts.summary.textContent = say(data, 'as_table', { count: ROWS_IN_TABLE })
   parts.search.placeholder = say(data, 'search_hint')
   parts.color.replaceChildren(

@@ -36,6 +36,7 @@ function startApp(parent, data) {
     redrawSoon(app)
   }
   window.addEventListener(MARKS_EVENT, app.marked)
+  app.deafen = saveWhenTold(app.root, { svg: () => saveSvg(app), png: () => savePng(app) })
   app.resized = new ResizeObserver(() => resize(app))
   app.resized.observe(app.root)
   return app
@@ -43,6 +44,7 @@ function startApp(parent, data) {
 
 function endApp(app, parent) {
   window.removeEventListener(MARKS_EVENT, app.marked)
+  app.deafen()
   app.resized.disconnect()
   clearTimeout(app.timer)
   clearInterval(app.playing)
@@ -210,8 +212,6 @@ function listen(app) {
     Object.assign(app.state, { zoom, panX: 0, panY: 0, yaw: 0.5, pitch: 0.35 })
     redrawSoon(app)
   }
-  parts.savePng.onclick = () => savePng(app)
-  parts.saveSvg.onclick = () => saveSvg(app)
   parts.details.ontoggle = () => writeTable(app)
   listenCanvas(app, parts.canvas)
 }

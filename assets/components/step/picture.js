@@ -20,11 +20,11 @@ function showPicture(parent, bytes) {
 function startPicture(host) {
   const app = { host, told: element('div', { className: 'told', hidden: true }) }
   app.sheet = element('div', { className: 'sheet' })
-  app.saves = element('div', { className: 'saves' })
   app.ring = shape('rect', { class: 'ring', visibility: 'hidden' })
-  host.replaceChildren(app.sheet, app.saves)
+  host.replaceChildren(app.sheet)
   picturesApps.set(host, app)
   listenToPointer(app)
+  app.endSaves = saveWhenTold(host, { svg: () => saveSvg(app), png: () => savePng(app) })
   app.resized = new ResizeObserver(() => drawPicture(app))
   app.resized.observe(host)
   return app
@@ -33,6 +33,7 @@ function startPicture(host) {
 function endPicture(host) {
   const app = picturesApps.get(host)
   app.resized.disconnect()
+  app.endSaves()
   app.deafen?.()
   picturesApps.delete(host)
 }
@@ -42,12 +43,6 @@ function takePictures(app, data) {
   app.data = data
   app.colors = Object.fromEntries(
     Object.entries(data.scales).map(([name, stops]) => [name, colorsOf(stops)])
-  )
-  const saves = [['save_svg', saveSvg], ['save_png', savePng]]
-  app.saves.replaceChildren(
-    ...saves.map(([key, save]) =>
-      element('button', { type: 'button', textContent: say(data, key), onclick: () => save(app) })
-    )
   )
   app.deafen?.()
   app.deafen = hearOfSteps((name) => {

@@ -1,5 +1,5 @@
-// The button that saves a picture as SVG: the page makes it when asked, the browser
-// outlines its Chinese letters.
+// The button that saves a picture: a component of the page has drawn it, or the page makes
+// an SVG when asked, and the browser outlines its Chinese letters.
 
 const LONGEST_WAIT = 60_000 // milliseconds; an answer may be lost with the connection
 const saveApps = new WeakMap()
@@ -7,8 +7,9 @@ const saveApps = new WeakMap()
 /**
  * Shows the button below an element.
  * @param {HTMLElement|ShadowRoot} parent
- * @param {object} data `words`, `file` (its name), and `made` where the page answers:
- *   the `number` that was asked with and `svg`, its text, or null where there is none.
+ * @param {object} data `words`, and `drawn`, the `key` of what has drawn it and the `kind`
+ *   of file; or `file` (its name), and `made` where the page answers: the `number` that was
+ *   asked with and `svg`, its text, or null where there is none.
  * @param {function(number): void} ask has the page make the picture.
  */
 function showSave(parent, data, ask) {
@@ -31,6 +32,8 @@ function startSave(host) {
 }
 
 function askForPicture(app) {
+  const { drawn: detail } = app.data
+  if (detail) return window.dispatchEvent(new CustomEvent(SAVE, { detail }))
   if (app.asked !== null) return
   const number = Date.now()
   app.asked = number

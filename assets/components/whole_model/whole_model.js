@@ -33,6 +33,7 @@ function showWhole(parent, bytes, send) {
   requestAnimationFrame(() => (app.root.dataset.arrivalMs = (performance.now() - began).toFixed(1)))
   return () => {
     window.removeEventListener(TOLD, app.take)
+    app.deafen()
     app.resized.disconnect()
     clearTimeout(app.timer)
     app.root.remove()
@@ -45,6 +46,7 @@ function showAlone(parent, bytes) {
   showWhole(parent, bytes, () => {})
   const app = apps.get(parent)
   app.isAlone = true
+  app.parts.svg.hidden = app.parts.png.hidden = false
   app.root.classList.add('alone')
   app.parts.status.textContent = ''
   takeAnswers(app, app.data.told)
@@ -84,6 +86,7 @@ function buildWhole() {
   for (const name of ['raw', 'hide', 'reset', 'before', 'play', 'after', 'svg', 'png']) {
     parts[name] = element('button', { type: 'button', className: name })
   }
+  parts.svg.hidden = parts.png.hidden = true // on a page, tools below save it
   parts.word = element('input', { type: 'text', className: 'word', maxLength: 60 })
   parts.scroll = element('div', { className: 'scroll' }, [parts.paper])
   parts.panel = element('div', { className: 'panel', tabIndex: -1, role: 'region', hidden: true })
@@ -208,8 +211,9 @@ function listenToControls(app) {
   parts.play.onclick = () => (app.timer ? pausePlay(app) : playOn(app))
   parts.before.onclick = () => stepTo(app, -1)
   parts.after.onclick = () => stepTo(app, 1)
-  parts.svg.onclick = () => saveWhole(app, saveSvg)
-  parts.png.onclick = () => saveWhole(app, savePng)
+  const saves = { svg: () => saveWhole(app, saveSvg), png: () => saveWhole(app, savePng) }
+  for (const kind of ['svg', 'png']) parts[kind].onclick = saves[kind]
+  app.deafen = saveWhenTold(app.root, saves)
 }
 
 /** A file has the whole width: what stays in sight goes back to its place before. */
