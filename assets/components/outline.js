@@ -28,7 +28,7 @@ function outlined(svgText) {
   if (!texts.length) return svgText
   const sheet = layOut(texts)
   try {
-    const letters = letterShapes(sheet.canvas, nameOf(svgText))
+    const letters = letterShapes(sheet.canvas, idPrefixOf(svgText))
     texts.forEach((text, index) => drawText(text, sheet.texts[index], letters))
     placeShapes(file.documentElement, letters.shapes)
   } finally {
@@ -183,7 +183,7 @@ function placeShapes(root, shapes) {
 
 /** A name for the shapes of a picture, the same each time: two pictures on one page shall
  *  not draw each other's letters. Source: FNV-1a, 32 bits. */
-function nameOf(svgText) {
+function idPrefixOf(svgText) {
   let hash = 0x811c9dc5
   for (let index = 0; index < svgText.length; index++) {
     hash = Math.imul(hash ^ svgText.charCodeAt(index), 0x01000193)

@@ -66,15 +66,15 @@ function fitted(text, width, widthOf) {
 const SAVE = 'bert-explorer-save'
 
 /**
- * Saves what an element shows when a button below its view says so, see `svg_save`.
+ * Saves what an element shows when a button below its view says so, see `save_button`.
  * @param {HTMLElement} root
- * @param {object} saves what makes the file of each kind.
+ * @param {function(object): void} save takes the `kind` of file and its name, `file`.
  * @returns {function(): void} ends it.
  */
-function saveWhenTold(root, saves) {
-  const take = ({ detail: { key, kind } }) => {
+function saveWhenTold(root, save) {
+  const take = ({ detail }) => {
     const { host } = root.getRootNode()
-    if (!host || host.closest(`.st-key-${key}`)) saves[kind]()
+    if (!host || host.closest(`.st-key-${detail.key}`)) save(detail)
   }
   window.addEventListener(SAVE, take)
   return () => window.removeEventListener(SAVE, take)

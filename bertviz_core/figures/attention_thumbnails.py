@@ -76,22 +76,6 @@ def strongest_links(
     )
 
 
-def thumbnail_values(thumbnails: np.ndarray, is_difference: bool = False) -> np.ndarray:
-    """What the bytes of thumbnails stand for.
-
-    Args:
-        thumbnails: from `grid_thumbnails`.
-        is_difference: whether that kept the sign.
-
-    Returns:
-        float `[L, N, h, w]` in [0, 1], differences in [-1, 1].
-    """
-    if is_difference:
-        roots = (thumbnails - 128.0) / 127.0
-        return np.asarray(np.sign(roots) * roots**2)
-    return np.asarray((thumbnails / 255.0) ** 2)
-
-
 def _strongest_of_areas(values: np.ndarray, axis: int, size: int) -> np.ndarray:
     """Shrinks an axis to at most `size` areas, each its value of largest magnitude."""
     length = values.shape[axis]

@@ -144,11 +144,6 @@ class AttentionView(FrozenArrays):
         return self.measured.top
 
     @property
-    def shown_heads(self) -> tuple[int, ...]:
-        """Heads whose lines are drawn, from 0."""
-        return self.heads or (self.head,)
-
-    @property
     def token_numbers(self) -> list[int]:
         """Index in the text of the first token of each row."""
         if self.first_tokens is None:

@@ -8,12 +8,15 @@ of several.
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 _FOLDER = Path(__file__).parents[2] / "assets" / "components"
+_COMMENTS = re.compile(r"^ *(//[^\n]*|/\*\*[\s\S]*?\*/)\n", re.MULTILINE)
 _SHARED = "payload"  # comes first in each script
 PARTS = {
     "attention": (
+        "./contours", "./outline", "./svg_context",
         "data", "colors", "canvas", "grid", "heatmap", "lines", "find", "tables",
         "build", "held", "choose", "keys", "listen", "picture", "attention",
     ),
@@ -27,9 +30,9 @@ PARTS = {
         "step/files", "data", "draw", "point", "levels", "play", "whole_model",
     ),
     "frame": ("./frame",),
-    "svg_save": ("./contours", "./outline", "svg_save"),
+    "save_button": ("save_button",),
     "points": (
-        "./contours", "./outline",
+        "./contours", "./outline", "./svg_context",
         "data", "theme", "draw", "build", "caption", "files", "points",
     ),
 }  # fmt: skip
@@ -43,11 +46,17 @@ def component_script(name: str) -> str:
         name: one of `PARTS`; "attention" defines `showAttention`, "points"
             `showPoints`, "layers" `showStrip`, "step" `showPicture`,
             "whole_model" `showWhole`,
-            "svg_save" `showSave`, "frame" `tendFrame`.
+            "save_button" `showSave`, "frame" `tendFrame`.
     """
     own = (part if "/" in part else f"{name}/{part}" for part in PARTS[name])
     files = [_FOLDER / f"{part}.js" for part in (_SHARED, *own)]
-    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    # It travels with each message to the component: without comments, a third is saved.
+    # Those of others hold their licence.
+    return "\n".join(
+        text if "vendor" in file.parts else _COMMENTS.sub("", text)
+        for file, text in zip(files, texts, strict=True)
+    )
 
 
 @functools.cache

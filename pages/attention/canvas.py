@@ -49,7 +49,7 @@ _component = st.components.v2.component(
 )
 
 _WORDS = (
-    *("grid_title", "grid_title_weights", "grid_alt", "map_title", "map_alt"),
+    *("grid_title", "grid_title_weights", "grid_alt", "map_alt"),
     *("heat_title", "heat_alt", "lines_title", "lines_alt", "heads_shown"),
     *("head_chip", "as_table", "more_rows", "filters_are"),
     *("save_png", "png_file", "png_is_small", "png_fails"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -15,15 +13,12 @@ from bertviz_core.figures.attention_export import (
     attention_html,
     grid_columns,
 )
-from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
-from bertviz_core.figures.attention_lines_svg import lines_svg
 from bertviz_core.figures.attention_pictures import (
     WordIds,
     attention_links,
     difference_heads,
     difference_links,
 )
-from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.trace import Texts, TokenizedText, Trace
@@ -35,13 +30,13 @@ from pages.shared.export import Columns, download_csv, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.markdown import spoken
 from pages.shared.panel import download
-from pages.shared.picture_files import download_svg, save_drawn
+from pages.shared.picture_files import save_drawn
 from pages.shared.tools import Program, show_tools
 
 # What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
 # the words and filters of both.
 Sides = tuple[str, Texts, str, Texts, tuple[WordIds, WordIds], AttentionOptions]
-_PICTURES = {"heatmap_svg": heatmap_svg, "lines_svg": lines_svg, "grid_svg": grid_svg}
+_PICTURES = ("heatmap_svg", "lines_svg", "grid_svg")
 _MOST_SAVED = 128  # tokens; all heads of BERT-base make a file of 13 MB then
 
 
@@ -73,7 +68,7 @@ def offer_downloads(
     is_small = tokenized.num_tokens <= _MOST_SAVED
 
     def save() -> None:
-        save_drawn(CANVAS, "png")
+        _show_pictures(CANVAS)
         _show_files(picture, "attention", texts.text, strongest, every_head, is_small)
 
     show_tools("attention", code, download=save)
@@ -83,7 +78,7 @@ def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     """Draws the tools of a difference; `sides` is what is taken away, and from what."""
 
     def save() -> None:
-        save_drawn(name, "png")
+        _show_pictures(name)
         _show_files(
             *(picture, name, picture.measured.difference),
             lambda: client().ask(difference_links)(*sides),
@@ -94,6 +89,14 @@ def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     show_tools(name, download=save)
 
 
+def _show_pictures(key: str) -> None:
+    """A button for each picture of a component, whose key it is."""
+    save_drawn(key, "png")
+    for kind in _PICTURES:
+        label, file = plain(f"attention.save_{kind}"), plain(f"attention.file_{kind}")
+        save_drawn(key, kind, label, file)
+
+
 def _show_files(
     picture: AttentionView,
     name: str,
@@ -102,7 +105,7 @@ def _show_files(
     every_head: Callable[[], np.ndarray],
     is_small: bool,
 ) -> None:
-    """A button for each picture and for each file, made when it is clicked."""
+    """A button for each file, which is made when it is clicked."""
     language, has_all = current_language(), is_small and picture.measured.has_head
 
     def csv(columns: Columns) -> bytes:
@@ -122,13 +125,6 @@ def _show_files(
         "grid_csv": (lambda: csv(grid_columns(picture, links())), "text/csv"),
         "html": (all_views, "text/html"),
     }
-    for kind, draw in _PICTURES.items():
-        download_svg(
-            plain(f"attention.save_{kind}"),
-            functools.partial(draw, picture),
-            file_name=plain(f"attention.file_{kind}"),
-            key=f"{name}_save_{kind}",
-        )
     for kind, (make, mime) in files.items():
         download(
             t(f"attention.save_{kind}"),
@@ -155,17 +151,12 @@ def offer_map(
     the rest see `show_figure`.
     """
     language = current_language()
-    named = replace(head_map, words={**head_map.words, "map_title": title})
     told = spoken(description)
 
     def show_files() -> None:
         save_drawn(name, "png")
-        download_svg(
-            plain("attention.save_map_svg"),
-            lambda: head_map_svg(named),
-            file_name=plain("attention.file_map_svg", name=name),
-            key=f"{name}_svg",
-        )
+        file = plain("attention.file_map_svg", name=name)
+        save_drawn(name, "svg", file=file)
         download_csv(columns, name)
         download(
             "app.download_html",

@@ -250,14 +250,18 @@ def show_clickable(
     files have to say, too.
     """
     key = f"attention_map_{kind}"
-    heading = f"attention.map_title_{kind}"
-    st.markdown(f"**{t(heading)}**")
+    heading = plain(f"attention.map_title_{kind}")
     # A comparison has the heads of both models: a smaller one may lack this one.
     is_there = framed[0] < values.shape[0] and framed[1] < values.shape[1]
     file = plain("attention.file_map_png", name=key)
     shown = HeadMap(
         values,
-        {**canvas_words(), "legend_map": title, "png_file": file},
+        {
+            **canvas_words(),
+            "map_title": heading,
+            "legend_map": title,
+            "png_file": file,
+        },
         framed[0] if is_there else None,
         framed[1] if is_there else None,
         is_difference=kind not in _SHARES,
@@ -271,7 +275,7 @@ def show_clickable(
     st.caption(description)
     told = in_a_row((description, saved))
     cells = CellColumns(values, *_sides(values, title))
-    offer_map(shown, key, plain(heading), told, cells, code)
+    offer_map(shown, key, heading, told, cells, code)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 

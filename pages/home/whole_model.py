@@ -150,7 +150,8 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
     file = plain("app.html_file", name=said["file"])
 
     def save() -> None:
-        save_drawn(_KEY, "svg", "png")
+        for kind in ("svg", "png"):
+            save_drawn(_KEY, kind)
         download("app.download_html", alive, file, "text/html", f"{_KEY}_html")
 
     show_tools(_KEY, download=save)

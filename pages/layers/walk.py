@@ -100,7 +100,7 @@ def show_numbers(
         description=shown.description,
         columns=shown.columns,
         figure=lambda: _figure(shown),
-        also=functools.partial(save_drawn, _PICTURE, "svg", "png"),
+        also=_save_picture,
         code=program(
             layers.STEP,
             model,
@@ -111,6 +111,11 @@ def show_numbers(
             step=step.name,
         ),
     )
+
+
+def _save_picture() -> None:
+    for kind in ("svg", "png"):
+        save_drawn(_PICTURE, kind)
 
 
 def _near(steps: tuple[LayerStep, ...], part: str) -> tuple[LayerStep, ...]:

@@ -31,11 +31,9 @@ from bertviz_core.experiments.attention_matrix import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import attention_columns
-from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.color_scales import SHARES
-from bertviz_core.figures.svg import escaped
 from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.attention import (
     combined,
@@ -262,7 +260,6 @@ def saved(monkeypatch):
         files[file_name] = data
 
     monkeypatch.setattr("streamlit.download_button", keep)
-    monkeypatch.setattr(downloads, "download_svg", keep)
     return files
 
 
@@ -283,7 +280,6 @@ def test_what_is_shown_is_named_and_what_it_does_not_ask_for_is_switched_off(dra
         view, columns = drawn.last, attention_columns(drawn.last)
         is_head = method == "head"
         assert ("layer 3, head 5" in view.name) == is_head
-        assert ("layer 3, head 5" in heatmap_svg(view)) == is_head
         assert ("3" in view.name) == (asks[0] or method == "chosen")
         assert ("layer" in columns, "head" in columns) == asks
         assert set(columns["shown"]) == {view.name}
@@ -301,7 +297,6 @@ def test_filters_are_named_where_they_work(drawn):
     app.toggle(key="attention_renormalise").set_value(True).run()
     *_, last = drawn.last.measured.filters
     assert "not the model's own numbers" in last
-    assert escaped(last) in heatmap_svg(drawn.last)
     app.toggle(key="attention_hide_special").set_value(False).run()
     app.toggle(key="attention_renormalise").set_value(False).run()
     app.selectbox(key="attention_method").set_value("norms").run()
@@ -506,7 +501,6 @@ def test_a_map_is_saved_with_what_it_says(saved):
     page = saved[f"{name}.html"]().decode()
     for text in (title, html.escape(spoken(told))):
         assert text in page
-    assert f"<title>{title}</title>" in saved[f"{name}.svg"]()
     assert "rank correlation" in page
     assert all(metric.value in page for metric in app.metric[:2])
     table = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
@@ -714,7 +708,6 @@ def difference_files(monkeypatch, differences):
     def keep(label: str, make: Callable[[], Any], *, key: str, **rest: Any) -> None:
         made[key.removeprefix("attention_difference_save_")] = make
 
-    monkeypatch.setattr(downloads, "download_svg", keep)
     monkeypatch.setattr("streamlit.download_button", keep)
     return made
 
@@ -731,12 +724,10 @@ def payload(page: bytes) -> tuple[dict, dict]:
 
 def test_every_view_of_a_difference_can_be_taken_away(difference_files):
     compare_with_files(OTHER)
-    assert {"heatmap_svg", "lines_svg", "grid_svg"} < set(difference_files)
     explored = Explorer.open(MODEL)
     first, second = (explored.trace(text).attention_probs for text in (TEXT, OTHER))
     values = second - first
     layers, heads, rows, _ = values.shape
-    assert difference_files["grid_svg"]().count("<image") == layers * heads
     (_, *table) = csv.reader(
         difference_files["grid_csv"]().decode("utf-8-sig").splitlines()
     )

@@ -335,12 +335,12 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
 def test_an_estimate_comes_first_where_the_exact_map_takes_long(monkeypatch):
     monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
     app = ask("maps")
-    assert "What each head causes: a quick estimate" in said(app)
+    assert "An estimate from one backward pass" in said(app)
     (start,) = [one for one in app.button if one.key.endswith("_start")]
     all_heads = f"Switch off all {LAYERS * HEADS} heads, one after the other"
     assert start.label == all_heads
     text = said(finished(app, "ablate_heads"))
-    assert "What each head causes: exact" in text
+    assert "with one head switched off" in text
     agreement = [metric.label for metric in app.metric]
     assert "Do heads that look more also cause more?" in agreement
     app.get_by_key("attention_map_kind").set_value("parts").run()

@@ -12,7 +12,7 @@ from tests.browser.conftest import settle
 from tests.browser.test_attention_canvas import (
     HEAT_LEFT,
     HEAT_TOP,
-    SAVE_PNG,
+    SAVE,
     cell_position,
     click_head,
     drawing,
@@ -148,7 +148,7 @@ def test_a_long_text_is_sketched_without_numbers_until_they_come(show):
     # The table still names, and holds, the numbers of the head before.
     expect(caption).to_contain_text("layer 1, head 1")
     with page.expect_download():  # a picture waits for the exact numbers, too
-        page.evaluate(SAVE_PNG)
+        page.evaluate(SAVE, "png")
         expect(view).to_have_attribute("aria-busy", "true")
         line.let_through()
         expect(view).to_have_attribute("aria-busy", "false")

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.browser
 # Of the drawings, in CSS pixels; see GRID_LABEL, HEAT and LINES in the scripts.
 GRID_LABEL, HEAT_LEFT, HEAT_TOP, LINES_ROW = 30, 92, 84, 22
 NUM_TOKENS = 12
-# What the button below the pictures tells them.
-SAVE_PNG = """dispatchEvent(
-  new CustomEvent('bert-explorer-save', { detail: { key: 'canvas', kind: 'png' } })
-)"""
+# What a button below the pictures tells them.
+SAVE = """(kind) => dispatchEvent(new CustomEvent('bert-explorer-save', {
+  detail: { key: 'canvas', kind, file: 'saved.svg' },
+}))"""
 
 
 def click_head(view, layer, head, num_heads=12):

@@ -9,13 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from bertviz_core.figures.attention_export import attention_html
-from bertviz_core.figures.attention_lines_svg import lines_svg
-from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import LINKS_PER_ROW, grid_thumbnails
 from bertviz_core.figures.attention_view import (
     AttentionView,
     HeadMap,
-    Measure,
     token_kinds,
 )
 from tests.attention_words import component_words
@@ -25,7 +22,7 @@ from tests.browser.test_attention_canvas import (
     HEAT_LEFT,
     HEAT_TOP,
     LINES_ROW,
-    SAVE_PNG,
+    SAVE,
     click_head,
     status,
     title,
@@ -40,7 +37,7 @@ MOST_LINES = 1500
 def save(page):
     """The width and the height of the picture, in pixels."""
     with page.expect_download() as saved:
-        page.evaluate(SAVE_PNG)
+        page.evaluate(SAVE, "png")
     picture = saved.value.path().read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     return [int.from_bytes(picture[i : i + 4], "big") for i in (16, 20)]
@@ -104,7 +101,7 @@ def test_of_128_tokens_lines_are_counted_and_another_head_is_saved_whole(show):
     assert 500_000 < width * height <= 4_000_000
     expect_small(view, width)
     page.evaluate(LIMIT_CANVAS, 0)
-    page.evaluate(SAVE_PNG)
+    page.evaluate(SAVE, "png")
     expect(view.locator(".save-note")).to_contain_text("No picture was saved")
     view.locator("canvas.lines").scroll_into_view_if_needed()
     page.mouse.move(700, 400)
@@ -222,7 +219,8 @@ def test_a_saved_file_says_which_heads_it_does_not_hold(opened):
 
 def test_a_saved_map_is_read_and_chosen_from_without_a_network(opened):
     values = np.array([[0.1, -0.4, 0.02], [0.0, 0.3, -0.01]])
-    head_map = HeadMap(values, component_words("en"), None, None)
+    words = {**component_words("en"), "map_title": "A map"}
+    head_map = HeadMap(values, words, None, None)
     page, view = opened(head_map, "A map", description="What it shows")
     expect(page.get_by_text("What it shows")).to_be_visible()
     expect(status(view)).to_contain_text("not on this map")
@@ -238,34 +236,3 @@ def test_a_saved_map_is_read_and_chosen_from_without_a_network(opened):
     expect(view).to_have_attribute("aria-busy", "false")
     with page.expect_download():
         view.get_by_role("button", name="Save PNG").click()
-
-
-# Pixels by which any text of the pictures sticks out of the paper.
-STICKS_OUT = """() => [...document.querySelectorAll('svg')].map((paper) => {
-  const sheet = paper.getBoundingClientRect()
-  const outside = [...paper.querySelectorAll('text')].map((text) => {
-    const box = text.getBoundingClientRect()
-    return Math.max(sheet.left - box.left, sheet.top - box.top,
-      box.right - sheet.right, box.bottom - sheet.bottom)
-  })
-  return Math.max(...outside)
-})"""
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_letter_of_a_saved_picture_leaves_the_paper(new_page, language):
-    tokens = ("counterrevolutionaries", "MWMWMWMWMWMW", "中华人民共和国万岁", "x" * 90)
-    words = component_words(language)
-    filters = tuple(
-        text.format(least=0.05, share=0.1, mass=0.9)
-        for key, text in words.items()
-        if key.startswith("filter_")
-    )
-    measure = Measure(words["shown_head"], words["unit_weight"], filters)
-    probs, more = np.full((1, 1, 4, 4), 0.25, np.float32), {"words": words}
-    page = new_page(base="about:")
-    for is_lying in (False, True):
-        more |= {"measure": measure, "is_lying": is_lying}
-        view = saved_view(probs, tokens, from_token=0, to_token=3, **more)
-        page.set_content(f"{heatmap_svg(view)}<br>{lines_svg(view)}")
-        assert max(page.evaluate(STICKS_OUT)) <= 0

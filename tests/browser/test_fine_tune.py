@@ -1,5 +1,6 @@
 """Fine-tuning in a real browser: from a visitor's file to the model in the bag."""
 
+import contextlib
 import json
 import re
 import zipfile
@@ -142,13 +143,19 @@ def rows_are_mended_in_the_table(page, tmp_path):
     while place != (now := grid.bounding_box()):  # what folds out moves it
         place = now
         page.wait_for_timeout(500)
-    # By keys, as a click on the box itself ticks it, and one beside it does not.
-    page.mouse.click(place["x"] + 0.9 * place["width"], place["y"] + 52)
-    page.keyboard.press("Home")
-    page.keyboard.press("Space")
     take = page.locator(".st-key-ft_mend_take button")
-    said = words("zh")
-    expect(take).to_contain_text(said["mend_take"].format(count=1))
+    one = words("zh")["mend_take"].format(count=1)
+    for _ in range(3):
+        # By keys, as a click on the box itself ticks it, and one beside it does not.
+        # A key that comes before the last one is drawn is passed over.
+        page.mouse.click(place["x"] + 0.9 * place["width"], place["y"] + 52)
+        for key in ("Home", "Space"):
+            page.wait_for_timeout(500)
+            page.keyboard.press(key)
+        with contextlib.suppress(AssertionError):
+            expect(take).to_contain_text(one, timeout=20_000)
+            break
+    expect(take).to_contain_text(one)
     # Another language asks for no change twice.
     page.get_by_text("English", exact=True).click()
     settle(page)

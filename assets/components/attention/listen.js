@@ -3,12 +3,12 @@
 function listen(app) {
   const { parts, state } = app
   listenGrid(app)
-  const save = () => {
-    app.isSaving = true
+  const save = (asked) => {
+    app.asked = asked
     saveIfAsked(app)
   }
-  parts.save.onclick = save
-  app.deafen = saveWhenTold(app.root, { png: save })
+  parts.save.onclick = () => save({ kind: 'png' })
+  app.deafen = saveWhenTold(app.root, save)
   parts.gridDetails.ontoggle = () => fillTables(app)
   if (app.data.mode === 'map') return
   for (const name of ['cell', 'lines']) {

@@ -1,43 +1,57 @@
-// Part 13: what the views show, whole, as one picture with twice the pixels.
+// Part 13: what the views show, whole, as a file: SVG, or PNG with twice the pixels.
 
 const PICTURE = { margin: 16, line: 20, least: 420, ratio: 2, side: 16000, area: 80e6 }
 const LEAST_RATIO = 1 / 16
 
-/** Saves the picture that was asked for, once it is no sketch any more. */
-function saveIfAsked(app) {
-  if (!app.isSaving || isWaiting(app)) return
-  app.isSaving = false
-  savePicture(app)
+// What each kind of file shows; a map is all in its grid.
+const VIEWS_IN = {
+  png: ['grid', 'heatmap', 'lines'], svg: ['grid'],
+  grid_svg: ['grid'], heatmap_svg: ['heatmap'], lines_svg: ['lines'],
 }
 
-/** Saves the grid, the whole heatmap, all lines, the legend and what is said of them. */
-function savePicture(app) {
-  const blocks = pictureBlocks(app)
+/** Saves the picture that was asked for, once it is no sketch any more. */
+function saveIfAsked(app) {
+  if (!app.asked || isWaiting(app)) return
+  const { kind, file } = app.asked
+  app.asked = null
+  savePicture(app, kind, file)
+}
+
+/** Saves views whole, with the legend and what is said of them. */
+function savePicture(app, kind, file) {
+  const blocks = pictureBlocks(app, VIEWS_IN[kind])
   const { margin, least } = PICTURE
   const width = Math.max(least, ...blocks.map((block) => block.width)) + 2 * margin
   const written = blocks.map((block) => (block.text ? wrappedBlock(app, block, width - 2 * margin) : block))
   const height = written.reduce((sum, block) => sum + block.height, 2 * margin)
+  if (kind !== 'png') {
+    const context = svgContext(width, height, app.theme, blocks.find((block) => block.isBold).text)
+    paintBlocks(context, written)
+    return saveOutlined(context.finish(), file)
+  }
   // Browsers refuse larger canvases.
   const ratio = Math.min(
     PICTURE.ratio,
     PICTURE.side / Math.max(width, height),
     Math.sqrt(PICTURE.area / (width * height))
   )
-  const paint = (size) => paintPicture(app, written, { width, height }, size)
+  const paint = (size) => {
+    const canvas = element('canvas')
+    const context = prepare(canvas, width, height, size)
+    context.fillStyle = app.theme.background
+    context.fillRect(0, 0, width, height)
+    paintBlocks(context, written, size)
+    return canvas
+  }
   savePainted(app, paint, ratio)
 }
 
-function paintPicture(app, blocks, { width, height }, ratio) {
-  const canvas = document.createElement('canvas')
-  const context = prepare(canvas, width, height, ratio)
-  context.fillStyle = app.theme.background
-  context.fillRect(0, 0, width, height)
+function paintBlocks(context, blocks, ratio) {
   let top = PICTURE.margin
   for (const block of blocks) {
     block.draw(context, PICTURE.margin, top, ratio)
     top += block.height
   }
-  return canvas
 }
 
 /** Browsers whose limit is lower still, as those of phones, give nothing: then smaller. */
@@ -62,34 +76,36 @@ function noteSize({ data, parts }, ratio) {
   parts.saveNote.textContent = isSmall ? say(data, key, { percent }) : ''
 }
 
-function pictureBlocks(app) {
+function pictureBlocks(app, views) {
   const { data, parts, state } = app
+  const isMap = data.mode === 'map'
   const title = (part) => ({ text: part.textContent, isBold: true, width: 0 })
   const blocks = [legendBlock(app)]
-  if (data.mode !== 'map' && data.filters.length) blocks.push({ text: filtersSaid(data), width: 0 })
-  const grid = gridGeometry(app)
-  blocks.push(title(parts.gridTitle), sheet(grid, (canvas, ratio) => drawGrid(app, canvas, ratio)))
-  if (data.mode !== 'map') {
+  if (!isMap && data.filters.length) blocks.push({ text: filtersSaid(data), width: 0 })
+  if (views.includes('grid')) {
+    const grid = gridGeometry(app)
+    blocks.push(title(parts.gridTitle), sheet(grid, (canvas, ratio) => drawGrid(app, canvas, ratio)))
+  }
+  if (!isMap && views.includes('heatmap')) {
     const heat = wholeHeatmap(app)
+    blocks.push(title(parts.heatTitle), sheet(heat, (canvas, ratio) => drawHeatmap(app, canvas, heat, ratio)))
+  }
+  if (!isMap && views.includes('lines')) {
     const lines = wholeLines(app)
-    blocks.push(
-      title(parts.heatTitle),
-      sheet(heat, (canvas, ratio) => drawHeatmap(app, canvas, heat, ratio)),
-      title(parts.linesTitle),
-      { text: parts.thresholdText.textContent, width: 0 },
-      { text: linesSaid(app), width: 0 }
-    )
+    const said = [parts.thresholdText.textContent, linesSaid(app)]
+    blocks.push(title(parts.linesTitle), ...said.map((text) => ({ text, width: 0 })))
     if (shownHeads(app).length > 1) blocks.push(headsBlock(app))
     blocks.push(sheet(lines, (canvas, ratio) => drawLines(app, canvas, lines, ratio)))
   }
-  if (state.locked || data.mode === 'map') blocks.push({ text: parts.status.textContent, width: 0 })
+  if (state.locked || isMap) blocks.push({ text: parts.status.textContent, width: 0 })
   return blocks
 }
 
 /** A view that is painted on a canvas of its own, then put in its place. */
 function sheet({ width, height }, paint) {
   const draw = (context, left, top, ratio) => {
-    const canvas = document.createElement('canvas')
+    if (context.within) return context.within(left, top, paint)
+    const canvas = element('canvas')
     paint(canvas, ratio)
     context.drawImage(canvas, left, top, width, height)
   }

@@ -63,13 +63,13 @@ function axesInWords(app) {
 
 /** Pixels that the caption takes. */
 function captionHeight(app) {
-  return drawCaption(app, svgWriter(0, 0, app.theme), 0)
+  return drawCaption(app, svgContext(0, 0, app.theme), 0)
 }
 
 /** Writes the caption below `top` and gives its height. */
 function drawCaption(app, context, top) {
   const { theme, width } = app
-  context.font = `${FONT_SIZE}px sans-serif`
+  context.font = `${FONT_SIZE}px ${theme.font}`
   context.textBaseline = 'middle'
   let y = top + CAPTION_LINE
   for (const pieces of captionOf(app)) {

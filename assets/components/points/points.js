@@ -36,7 +36,7 @@ function startApp(parent, data) {
     redrawSoon(app)
   }
   window.addEventListener(MARKS_EVENT, app.marked)
-  app.deafen = saveWhenTold(app.root, { svg: () => saveSvg(app), png: () => savePng(app) })
+  app.deafen = saveWhenTold(app.root, ({ kind }) => (kind === 'svg' ? saveSvg : savePng)(app))
   app.resized = new ResizeObserver(() => resize(app))
   app.resized.observe(app.root)
   return app

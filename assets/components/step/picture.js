@@ -24,7 +24,7 @@ function startPicture(host) {
   host.replaceChildren(app.sheet)
   picturesApps.set(host, app)
   listenToPointer(app)
-  app.endSaves = saveWhenTold(host, { svg: () => saveSvg(app), png: () => savePng(app) })
+  app.endSaves = saveWhenTold(host, ({ kind }) => (kind === 'svg' ? saveSvg : savePng)(app))
   app.resized = new ResizeObserver(() => drawPicture(app))
   app.resized.observe(host)
   return app

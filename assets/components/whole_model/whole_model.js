@@ -211,9 +211,9 @@ function listenToControls(app) {
   parts.play.onclick = () => (app.timer ? pausePlay(app) : playOn(app))
   parts.before.onclick = () => stepTo(app, -1)
   parts.after.onclick = () => stepTo(app, 1)
-  const saves = { svg: () => saveWhole(app, saveSvg), png: () => saveWhole(app, savePng) }
-  for (const kind of ['svg', 'png']) parts[kind].onclick = saves[kind]
-  app.deafen = saveWhenTold(app.root, saves)
+  const save = ({ kind }) => saveWhole(app, kind === 'svg' ? saveSvg : savePng)
+  for (const kind of ['svg', 'png']) parts[kind].onclick = () => save({ kind })
+  app.deafen = saveWhenTold(app.root, save)
 }
 
 /** A file has the whole width: what stays in sight goes back to its place before. */

@@ -135,5 +135,6 @@ st.text(str(look))
 if "map" in st.query_params:
     values = np.random.default_rng(3).normal(0, 0.1, SIZES[size])
     place = shown_head("map", SIZES[size])
-    head_map(HeadMap(values, canvas_words(), *place), "map")
+    words = {**canvas_words(), "map_title": "One number for each head"}
+    head_map(HeadMap(values, words, *place), "map")
     st.text("Selection(layer={}, head={})".format(*place))

@@ -1,0 +1,178 @@
+"""Pictures that are drawn on a canvas, saved as SVG, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from bertviz_core.figures.component_files import component_script
+from tests.browser.conftest import settle
+from tests.browser.test_attention import NUM_HEADS, chosen, open_page
+from tests.browser.test_attention_canvas import (
+    SAVE,
+    cell_position,
+    click_head,
+    status,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHINESE = re.compile("[\u2e80-\u9fff\uff01-\uff60]")
+
+# The canvas of a view, and the same part of its saved picture, at the size of the
+# screen: the mean distance of colours, and that of the canvas to an empty one.
+DISTANCES = """async ([svg, name, top]) => {
+  const roots = [...document.querySelectorAll('*')].map((one) => one.shadowRoot)
+  const shown = roots.map((root) => root?.querySelector(`canvas.${name}`)).find(Boolean)
+  const { width, height } = shown
+  const image = new Image()
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
+  await image.decode()
+  const context = new OffscreenCanvas(width, height).getContext('2d')
+  context.drawImage(image, -16, -top)
+  const [drawn, saved] = [shown.getContext('2d'), context]
+    .map((one) => one.getImageData(0, 0, width, height).data)
+  const mean = (distance) => drawn.reduce(
+    (sum, one, at) => sum + distance(one, at) / drawn.length, 0)
+  return [mean((one, at) => Math.abs(one - saved[at])), mean((one) => 255 - one)]
+}"""
+
+
+def saved_as(page: Page, kind: str) -> str:
+    with page.expect_download() as download:
+        page.evaluate(SAVE, kind)
+    assert download.value.suggested_filename == "saved.svg"
+    return download.value.path().read_text("utf-8")
+
+
+def texts_of(svg: str) -> list[str]:
+    return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("text", ["pair", "words", "pair&difference", "pair&lengths"])
+def test_a_saved_view_looks_as_it_does_on_the_screen(show, text):
+    page, _ = show(f"?text={text}", width=1280)
+    filters = 20 * ("lengths" in text)
+    # Below the legend and the title; above lines stand what is drawn and how much.
+    tops = {"grid": 66 + filters, "heat": 66 + filters, "lines": 106 + filters}
+    for name, kind in zip(tops, ("grid_svg", "heatmap_svg", "lines_svg"), strict=True):
+        svg = saved_as(page, kind)
+        apart, all_of_it = page.evaluate(DISTANCES, [svg, name, tops[name]])
+        # Letters and slanting lines have edges of their own.
+        assert apart < 0.35 * all_of_it, (name, apart, all_of_it)
+        assert apart < 4, (name, apart)
+
+
+def test_what_is_locked_and_the_names_are_in_the_file_as_text(show):
+    page, view = show("?text=pair")
+    at = cell_position(view, 9, 2)
+    view.locator("canvas.heat").click(position=at)
+    expect(status(view)).to_contain_text("<b> → cat")
+    page.mouse.move(0, 0)
+    texts = texts_of(saved_as(page, "heatmap_svg"))
+    assert texts.count("<b>") == 2
+    assert any("<b> → cat" in text for text in texts), texts
+    assert "Heatmap: layer 1, head 1" in texts
+    lines = saved_as(page, "lines_svg")
+    assert "Lines drawn: 1 of 1" in texts_of(lines), texts_of(lines)
+    paths = ElementTree.fromstring(lines).iter(f"{SVG}path")
+    assert sum("C" in path.get("d") for path in paths) == 1
+
+
+def test_every_head_has_its_own_picture_in_the_grid(show):
+    page, _ = show("?text=pair")
+    drawn = ElementTree.fromstring(saved_as(page, "grid_svg"))
+    images = [one.get("href") for one in drawn.iter(f"{SVG}image")]
+    assert len(images) == len(set(images)) == 12 * 12
+
+
+# Of a page with the component's script alone.
+@pytest.mark.parametrize(
+    ("scale", "values", "top", "expected"),
+    [
+        ("linear", [0.1, 0.4, 0.05], 1.0, [0.1, 0.4, 0.05]),
+        ("linear", [0.1, 0.4, 0.05], 0.2, [0.5, 1, 0.25]),
+        # Equal ratios are equal steps down to the floor.
+        ("log", [1.0, 0.1, 0.01, 1e-4, 0.0], 1.0, [1, 0.75, 0.5, 0, 0]),
+        ("log", [8.0, 0.8, 0.08, 8e-4, 0.0], 8.0, [1, 0.75, 0.5, 0, 0]),
+    ],
+)
+def test_a_scale_ends_at_its_top_on_both_sides_of_zero(
+    new_page, scale, values, top, expected
+):
+    page = new_page(base="about:")
+    page.add_script_tag(content=component_script("attention"))
+    script = "([values, ...rest]) => values.map((value) => onScale(value, ...rest))"
+    found = page.evaluate(script, [values, scale, top])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    mirrored = page.evaluate(script, [[-value for value in values], scale, top])
+    np.testing.assert_allclose(mirrored, -np.array(found), atol=1e-12)
+
+
+def test_control_characters_and_markup_do_not_break_a_file(new_page):
+    page = new_page(base="about:")
+    page.add_script_tag(content=component_script("points"))
+    svg = page.evaluate(
+        """(text) => {
+          const look = { background: 'white', font: 'serif' }
+          const context = svgContext(90, 30, look, text)
+          context.fillText(text, 5, 15)
+          return context.finish()
+        }""",
+        '<b>"&\x01</b>猫\ud800',
+    )
+    assert texts_of(svg) == ['<b>"&</b>猫']
+
+
+TEXT = "今天天气很好。"
+FIRST_HEAD = "attention_layer=1&attention_head=1"
+BUTTON, FILE = "热图（SVG）", "注意力_热图.svg"
+# How many pixels of a picture are dark.
+INK = """async (svg) => {
+  const image = new Image()
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
+  await image.decode()
+  const { width, height } = image
+  const context = new OffscreenCanvas(width, height).getContext('2d')
+  context.drawImage(image, 0, 0)
+  const { data } = context.getImageData(0, 0, width, height)
+  return data.filter((one, at) => at % 4 === 0 && one < 128).length
+}"""
+
+
+def save(page: Page) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=BUTTON).click()
+    assert download.value.suggested_filename == FILE
+    return download.value.path()
+
+
+def test_a_picture_is_saved_by_each_click_and_needs_no_font(visit, new_page):
+    query = f"?{FIRST_HEAD}&text={TEXT}&model=bert-mini-zh"
+    page, view = open_page(visit, query, locale="zh-CN")
+    saved: list[str] = []
+    page.on("download", lambda download: saved.append(download.suggested_filename))
+    page.locator(".st-key-attention_tools").get_by_role("radio", name="下载").click()
+    first = save(page)
+    texts = list(ElementTree.parse(first).iter(f"{SVG}text"))
+    chinese = [text for text in texts if CHINESE.search(text.text)]
+    assert set(TEXT) <= {text.text for text in chinese}
+    assert {text.get("fill-opacity") for text in chinese} == {"0"}
+    first = first.read_text("utf-8")
+    alone = new_page(base="about:")
+    alone.context.set_offline(True)
+    bare = re.sub("<text.*?</text>", "", first)
+    empty = re.sub("<use[^>]*>", "", bare)
+    # Of six letters, each at its row and its column.
+    assert alone.evaluate(INK, bare) - alone.evaluate(INK, empty) > 12 * 15
+    alone.context.set_offline(False)
+    click_head(view, 2, 1, NUM_HEADS)
+    expect(chosen(page, "layer")).to_have_value("2")
+    settle(page)
+    second = save(page).read_text("utf-8")
+    assert ["第 2 层" in one for one in (first, second)] == [False, True]
+    assert len(saved) == 2
