@@ -73,8 +73,7 @@ const SAVE = 'bert-explorer-save'
  */
 function saveWhenTold(root, save) {
   const take = ({ detail }) => {
-    const { host } = root.getRootNode()
-    if (!host || host.closest(`.st-key-${detail.key}`)) save(detail)
+    if (root.getRootNode().host?.closest(`.st-key-${detail.key}`)) save(detail)
   }
   window.addEventListener(SAVE, take)
   return () => window.removeEventListener(SAVE, take)

@@ -1,9 +1,20 @@
-// Shared: a context like that of a canvas, as much of one as drawing needs, that writes SVG:
-// a picture is saved by the code that draws it on the page.
+// Shared: canvases, sharp on every screen, and a context like theirs, as much of one as
+// drawing needs, that writes SVG: a picture is saved by the code that draws it on the page.
 
 const KEPT = ['fillStyle', 'strokeStyle', 'lineWidth', 'globalAlpha', 'font', 'textAlign', 'textBaseline']
 const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 const ANCHORS = { center: 'middle', right: 'end' }
+
+/** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
+function prepare(canvas, width, height, pixelRatio = window.devicePixelRatio || 1) {
+  canvas.width = Math.max(1, Math.round(width * pixelRatio))
+  canvas.height = Math.max(1, Math.round(height * pixelRatio))
+  canvas.style.width = `${width}px`
+  canvas.style.height = `${height}px`
+  const context = canvas.getContext('2d')
+  context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0)
+  return context
+}
 
 /**
  * @param {{background: string, font: string}} look of the paper.

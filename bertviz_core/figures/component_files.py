@@ -51,7 +51,7 @@ def component_script(name: str) -> str:
     own = (part if "/" in part else f"{name}/{part}" for part in PARTS[name])
     files = [_FOLDER / f"{part}.js" for part in (_SHARED, *own)]
     texts = [file.read_text(encoding="utf-8") for file in files]
-    # It travels with each message to the component: without comments, a third is saved.
+    # It travels with each message to the component: without comments, a fifth is saved.
     # Those of others hold their licence.
     return "\n".join(
         text if "vendor" in file.parts else _COMMENTS.sub("", text)

@@ -30,7 +30,7 @@ from pages.shared.export import Columns, download_csv, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.markdown import spoken
 from pages.shared.panel import download
-from pages.shared.picture_files import save_drawn
+from pages.shared.picture_files import save_drawn, save_kind
 from pages.shared.tools import Program, show_tools
 
 # What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
@@ -91,10 +91,10 @@ def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
 
 def _show_pictures(key: str) -> None:
     """A button for each picture of a component, whose key it is."""
-    save_drawn(key, "png")
+    save_kind(key, "png", plain("app.picture_png"))
     for kind in _PICTURES:
         label, file = plain(f"attention.save_{kind}"), plain(f"attention.file_{kind}")
-        save_drawn(key, kind, label, file)
+        save_kind(key, kind, label, file)
 
 
 def _show_files(
@@ -140,23 +140,19 @@ def _show_files(
 def offer_map(
     head_map: HeadMap,
     name: str,
-    title: str,
     description: str,
     columns: Columns,
     code: Program | None = None,
 ) -> None:
     """Draws the tools of a map with one number for each head.
 
-    `head_map` is what is on the screen, `title` says in plain text what it shows; for
-    the rest see `show_figure`.
+    `head_map` is what is on the screen; for the rest see `show_figure`.
     """
-    language = current_language()
+    language, title = current_language(), head_map.words["map_title"]
     told = spoken(description)
 
     def show_files() -> None:
-        save_drawn(name, "png")
-        file = plain("attention.file_map_svg", name=name)
-        save_drawn(name, "svg", file=file)
+        save_drawn(name)
         download_csv(columns, name)
         download(
             "app.download_html",

@@ -250,7 +250,6 @@ def show_clickable(
     files have to say, too.
     """
     key = f"attention_map_{kind}"
-    heading = plain(f"attention.map_title_{kind}")
     # A comparison has the heads of both models: a smaller one may lack this one.
     is_there = framed[0] < values.shape[0] and framed[1] < values.shape[1]
     file = plain("attention.file_map_png", name=key)
@@ -258,7 +257,7 @@ def show_clickable(
         values,
         {
             **canvas_words(),
-            "map_title": heading,
+            "map_title": plain(f"attention.map_title_{kind}"),
             "legend_map": title,
             "png_file": file,
         },
@@ -275,7 +274,7 @@ def show_clickable(
     st.caption(description)
     told = in_a_row((description, saved))
     cells = CellColumns(values, *_sides(values, title))
-    offer_map(shown, key, heading, told, cells, code)
+    offer_map(shown, key, told, cells, code)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 

@@ -244,8 +244,7 @@ def show_files(key: str, found: MapFiles) -> None:
         for number, places in enumerate(found.coordinates.T.tolist(), start=1)
     }
     worth = {name: [value] * count for name, value in found.worth.items()}
-    for kind in ("svg", "png"):
-        save_drawn(key, kind)
+    save_drawn(key)
     download_csv({**found.table, **axes, **worth}, key)
     if count > (limit := MAX_EXPORTED_NUMBERS // found.size):
         told = t("embeddings.too_many_for_file", limit=limit, count=count)

@@ -150,8 +150,7 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
     file = plain("app.html_file", name=said["file"])
 
     def save() -> None:
-        for kind in ("svg", "png"):
-            save_drawn(_KEY, kind)
+        save_drawn(_KEY)
         download("app.download_html", alive, file, "text/html", f"{_KEY}_html")
 
     show_tools(_KEY, download=save)

@@ -100,7 +100,7 @@ def show_numbers(
         description=shown.description,
         columns=shown.columns,
         figure=lambda: _figure(shown),
-        also=_save_picture,
+        also=functools.partial(save_drawn, _PICTURE),
         code=program(
             layers.STEP,
             model,
@@ -111,11 +111,6 @@ def show_numbers(
             step=step.name,
         ),
     )
-
-
-def _save_picture() -> None:
-    for kind in ("svg", "png"):
-        save_drawn(_PICTURE, kind)
 
 
 def _near(steps: tuple[LayerStep, ...], part: str) -> tuple[LayerStep, ...]:

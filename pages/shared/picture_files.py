@@ -22,20 +22,19 @@ _component = st.components.v2.component(
 )
 
 
-def save_drawn(key: str, kind: str, label: str = "", file: str = "") -> None:
-    """Draws a button that saves what the component of that key shows.
+def save_drawn(key: str) -> None:
+    """Draws the buttons that save what the component of that key shows."""
+    for kind in ("svg", "png"):
+        save_kind(key, kind, plain(f"app.picture_{kind}"))
 
-    Args:
-        key: of the component.
-        kind: of file, "svg" or "png" or what else the component knows.
-        label: plain text, if the kind does not say it.
-        file: its name, where the component has none of its own.
+
+def save_kind(key: str, kind: str, label: str, file: str = "") -> None:
+    """Draws one of them, for a kind of file that the component knows.
+
+    `label` is plain text; `file` is its name, where the component has none.
     """
     _component(
-        data={
-            "label": label or plain(f"app.picture_{kind}"),
-            "told": {"key": key, "kind": kind, "file": file},
-        },
+        data={"label": label, "told": {"key": key, "kind": kind, "file": file}},
         key=f"{key}_save_{kind}",
         width="content",
     )

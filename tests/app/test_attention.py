@@ -723,7 +723,11 @@ def payload(page: bytes) -> tuple[dict, dict]:
 
 
 def test_every_view_of_a_difference_can_be_taken_away(difference_files):
-    compare_with_files(OTHER)
+    app = compare_with_files(OTHER)
+    sent = [one.proto.json for one in app.get("bidi_component") if one.proto.json]
+    told = [one["told"] for one in map(json.loads, sent) if "told" in one]
+    kinds = {one["kind"] for one in told if one["key"] == "attention_difference"}
+    assert {"png", "heatmap_svg", "lines_svg", "grid_svg"} <= kinds
     explored = Explorer.open(MODEL)
     first, second = (explored.trace(text).attention_probs for text in (TEXT, OTHER))
     values = second - first

@@ -90,6 +90,18 @@ def test_every_head_has_its_own_picture_in_the_grid(show):
     assert len(images) == len(set(images)) == 12 * 12
 
 
+def test_a_map_is_saved_with_its_title_and_the_signs_of_its_numbers(show):
+    page, _ = show("?text=pair&map")
+    with page.expect_download() as download:
+        page.evaluate(
+            SAVE.replace("'canvas'", "'map'").replace("'saved.svg'", "''"), "svg"
+        )
+    assert download.value.suggested_filename == "attention.svg"
+    texts = texts_of(download.value.path().read_text("utf-8"))
+    assert "One number for each head" in texts
+    assert {"+", "−"} < set(texts)
+
+
 # Of a page with the component's script alone.
 @pytest.mark.parametrize(
     ("scale", "values", "top", "expected"),

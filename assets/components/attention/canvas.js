@@ -1,16 +1,4 @@
-// Part 3: canvases, sharp on every screen, and text on them.
-
-
-/** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
-function prepare(canvas, width, height, pixelRatio = window.devicePixelRatio || 1) {
-  canvas.width = Math.max(1, Math.round(width * pixelRatio))
-  canvas.height = Math.max(1, Math.round(height * pixelRatio))
-  canvas.style.width = `${width}px`
-  canvas.style.height = `${height}px`
-  const context = canvas.getContext('2d')
-  context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0)
-  return context
-}
+// Part 3: text on canvases.
 
 function setFont(app, context, isBold = false) {
   context.font = `${isBold ? '600 ' : ''}${FONT_SIZE}px ${app.theme.font}`

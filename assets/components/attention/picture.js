@@ -27,7 +27,7 @@ function savePicture(app, kind, file) {
   if (kind !== 'png') {
     const context = svgContext(width, height, app.theme, blocks.find((block) => block.isBold).text)
     paintBlocks(context, written)
-    return saveOutlined(context.finish(), file)
+    return saveOutlined(context.finish(), file || say(app.data, 'png_file').replace(/png$/, 'svg'))
   }
   // Browsers refuse larger canvases.
   const ratio = Math.min(

@@ -7,17 +7,6 @@ const RING = 4 // pixels between a point and the ring around it
 const LEAST_FOR_SHAPE = 2.2 // pixels; smaller points are squares
 const MOST_WITH_SHAPES = 8000
 
-/** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
-function prepare(canvas, width, height, pixelRatio) {
-  canvas.width = Math.max(1, Math.round(width * pixelRatio))
-  canvas.height = Math.max(1, Math.round(height * pixelRatio))
-  canvas.style.width = `${width}px`
-  canvas.style.height = `${height}px`
-  const context = canvas.getContext('2d')
-  context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0)
-  return context
-}
-
 /** Lays the points on the screen: `app.x`, `app.y`, and `app.seen` (0 or 1). */
 function project(app) {
   const { data, state, width, height, now } = app
@@ -95,7 +84,7 @@ function radiusOf(app) {
 }
 
 /** Draws everything on a canvas. */
-function draw(app, canvas = app.parts.canvas, pixelRatio = window.devicePixelRatio || 1) {
+function draw(app, canvas = app.parts.canvas, pixelRatio = undefined) {
   const began = performance.now()
   const context = prepare(canvas, app.width, app.height, pixelRatio)
   groupsOf(app)
