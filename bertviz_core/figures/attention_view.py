@@ -167,11 +167,12 @@ class HeadMap(FrozenArrays):
     """One number for every head, as a grid.
 
     Args:
-        values: float `[L, N]`.
+        values: float `[L, N]`; NaN leaves a cell empty.
         words: texts of the interface, see `AttentionView`.
         layer, head: the chosen head, from 0; both `None` where it is none of these.
         is_difference: values may be negative; diverging colours, up to the largest
-            magnitude. Otherwise values lie in [0, 1].
+            magnitude. Otherwise none is below 0.
+        top: where the scale of such values ends, as shares do at 1.
 
     Raises:
         ValueError: no numbers, or none for the chosen head.
@@ -182,6 +183,7 @@ class HeadMap(FrozenArrays):
     layer: int | None = 0
     head: int | None = 0
     is_difference: bool = True
+    top: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -201,8 +203,8 @@ class HeadMap(FrozenArrays):
     @property
     def limit(self) -> float:
         """The value at the end of the scale."""
-        largest = float(np.abs(self.values).max()) if self.is_difference else 1.0
-        return largest or 1.0
+        end = np.nanmax(np.abs(self.values)) if self.is_difference else self.top
+        return float(end) or 1.0
 
 
 def token_kinds(tokens: Sequence[str], mask_token: str = "[MASK]") -> tuple[str, ...]:

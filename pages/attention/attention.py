@@ -57,7 +57,7 @@ def show_attention(model: str) -> None:
     elif question == "patch":
         explore_patches(model, texts, watched)
     else:
-        explore_patterns(model, texts, watched, tokenized)
+        explore_patterns(model, texts, watched, tokenized, view)
 
 
 show_attention(model_picker())

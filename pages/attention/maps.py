@@ -36,7 +36,7 @@ from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched
 
-_SHARES = ("mass", "differs")  # kinds of maps without negative numbers
+_SIGNED = ("exact", "estimate")  # kinds of maps with negative numbers
 _CHOSEN = "attention_chosen_in_map"
 _SMALLEST_SHARE = 0.5  # of what a state brings back; below it none is pointed out
 
@@ -115,22 +115,6 @@ def show_map(
         columns=table if cells is None else cells,
         code=code,
     )
-
-
-def show_head_map(
-    name: str,
-    values: np.ndarray,
-    title: str,
-    description: str,
-    code: Program | None = None,
-) -> None:
-    """Draws one number for every head, float `[L, N]`, none below 0."""
-    show_map(name, values, *_sides(values, title), description, code=code)
-
-
-def _sides(values: np.ndarray, title: str) -> tuple[range, range, tuple[str, str, str]]:
-    layers, heads = (range(1, size + 1) for size in values.shape)
-    return layers, heads, (title, plain("attention.layer"), plain("attention.head"))
 
 
 def place_of(values: np.ndarray, place: int) -> dict[str, Any]:
@@ -241,13 +225,14 @@ def show_clickable(
     framed: Head,
     saved: str = "",
     code: Program | None = None,
+    top: float = 1.0,
 ) -> None:
     """Draws a map whose cells choose the head that the pictures above show.
 
     Call it inside a fragment: it runs the page again after a click. `values` are float
-    `[L, N]`, shares in [0, 1] where `kind` is one of `_SHARES`; `framed` is the head
-    that the pictures show, `saved` what the page says elsewhere of the map and its
-    files have to say, too.
+    `[L, N]`, none below 0 but for `kind` in `_SIGNED`, and `top` is where their scale
+    ends; `framed` is the head that the pictures show, `saved` what the page says
+    elsewhere of the map and its files have to say, too.
     """
     key = f"attention_map_{kind}"
     # A comparison has the heads of both models: a smaller one may lack this one.
@@ -263,7 +248,8 @@ def show_clickable(
         },
         framed[0] if is_there else None,
         framed[1] if is_there else None,
-        is_difference=kind not in _SHARES,
+        is_difference=kind in _SIGNED,
+        top=top,
     )
 
     def follow() -> None:
@@ -273,8 +259,9 @@ def show_clickable(
     clickable_map(shown, key, follow)
     st.caption(description)
     told = in_a_row((description, saved))
-    cells = CellColumns(values, *_sides(values, title))
-    offer_map(shown, key, told, cells, code)
+    layers, heads = (range(1, size + 1) for size in values.shape)
+    titles = title, plain("attention.layer"), plain("attention.head")
+    offer_map(shown, key, told, CellColumns(values, layers, heads, titles), code)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 

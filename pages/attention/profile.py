@@ -23,8 +23,9 @@ from bertviz_core.experiments.head_grammar import grammar_of_heads
 from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts
+from pages.attention.canvas import Head
 from pages.attention.controls import View, choose_in_list, select_head
-from pages.attention.maps import place_of, show_head_map
+from pages.attention.maps import place_of, show_clickable
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table
@@ -32,7 +33,7 @@ from pages.shared.jobs import ask_job
 from pages.shared.language import current_language, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import button, panel
-from pages.shared.tools import program
+from pages.shared.tools import Program, program
 from pages.shared.upload_box import upload_box
 
 _MEGABYTES = 1
@@ -42,7 +43,7 @@ _COLUMNS = (
 )
 
 
-def show_grammar(model: str) -> None:
+def show_grammar(model: str, framed: Head) -> None:
     """Draws the box for a treebank, and what each head finds in it."""
     st.markdown(t("attention.grammar_intro"))
     conllu = _uploaded()
@@ -54,7 +55,9 @@ def show_grammar(model: str) -> None:
         at_once=True,
     )
     if found is not None:
-        _show_relation(model, language, found, is_own=conllu is not None)
+        code = program(programs.GRAMMAR, model, language=language)
+        # A program cannot know where a visitor's file lies.
+        _show_relation(found, framed, code if conllu is None else None)
         _show_heads(found)
 
 
@@ -81,9 +84,7 @@ def _uploaded() -> str | None:
         ) from error
 
 
-def _show_relation(
-    model: str, language: str, found: HeadGrammar, *, is_own: bool
-) -> None:
+def _show_relation(found: HeadGrammar, framed: Head, code: Program | None) -> None:
     often = [
         name
         for name, count in zip(found.relations, found.counts, strict=True)
@@ -97,9 +98,9 @@ def _show_relation(
     )
     index = found.relations.index(name)
     values = found.accuracies[index]
-    show_head_map(
-        "attention_relation_map",
+    show_clickable(
         values,
+        "relation",
         plain("attention.relation_found", relation=name),
         t(
             "attention.relation_described",
@@ -109,8 +110,8 @@ def _show_relation(
             rule=float(found.baselines[index]),
             **place_of(values, int(values.argmax())),
         ),
-        # A program cannot know where a visitor's file lies.
-        None if is_own else program(programs.GRAMMAR, model, language=language),
+        framed,
+        code=code,
     )
 
 
@@ -155,7 +156,7 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
         key="attention_profile_where",
     )
     if where == "grammar":
-        show_grammar(model)
+        show_grammar(model, (view.layer, view.head))
         return
     places = {"share": SHARE_THRESHOLD, "broad": BROAD_THRESHOLD, "rows": LEAST_ROWS}
     st.markdown(t("attention.profile_intro", **places))
@@ -178,9 +179,9 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
     measured = [name for name in SHOWN if not np.isnan(profile.of(name)).all()]
     name = choose_in_list("measure", measured)
     values, title = profile.of(name), plain(f"attention.measure_{name}")
-    show_head_map(
-        "attention_measure_map",
+    show_clickable(
         values,
+        "measure",
         title,
         t(
             "attention.measure_described",
@@ -188,7 +189,9 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
             count=profile.num_texts,
             **place_of(values, int(np.nanargmax(values))),
         ),
-        program(template, measure=name, **of),
+        (view.layer, view.head),
+        code=program(template, measure=name, **of),
+        top=float(np.nanmax(values)),
     )
     _show_names(found, where)
     num_layers, num_heads = found.distances.shape[:2]
@@ -222,11 +225,14 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
     places = {"layer": layer + 1, "head": head + 1}
     st.subheader(t("attention.near_title", **places), anchor=False)
     st.caption(t("attention.near_explained"))
-    show_head_map(
-        "attention_distance_map",
-        found.distances[layer, head],
+    distances = found.distances[layer, head]
+    show_clickable(
+        distances,
+        "distance",
         plain("attention.distance"),
         t("attention.distance_described", **places),
+        (layer, head),
+        top=float(distances.max()),
     )
     with st.container(horizontal=True):
         for near in found.nearest(layer, head, _NUM_NEAR):

@@ -21,7 +21,7 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import View, choose_heads, grid_of
-from pages.attention.maps import show_head_map, show_map
+from pages.attention.maps import show_clickable, show_map
 from pages.attention.pictures import choose_pair
 from pages.attention.target import answer_names
 from pages.shared.answers import ask
@@ -133,7 +133,7 @@ def _choose_edges(
 
 @panel
 def explore_patterns(
-    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText
+    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
 ) -> None:
     """Draws the settings of a sparse pattern, and the prediction under it."""
     st.markdown(t("attention.sparse_intro"))
@@ -166,11 +166,12 @@ def explore_patterns(
             marks=np.where(result.edges, _DOT, "")[:_MOST_DRAWN, :_MOST_DRAWN].tolist(),
         )
     with second:
-        show_head_map(
-            "attention_sparse_mass",
+        show_clickable(
             result.cut_mass,
+            "cut",
             plain("attention.cut_mass"),
             t("attention.cut_mass_described", share=float(result.cut_mass.mean())),
+            (view.layer, view.head),
         )
 
 

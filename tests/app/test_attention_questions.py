@@ -257,7 +257,7 @@ def test_the_sentence_says_what_the_parts_did_to_the_answer():
 def test_a_sparse_pattern_shows_its_edges_and_both_answers():
     window = {"attention_sparse_window": "1", "attention_sparse_num_global": "0"}
     app = ask("sparse", **window)
-    bars, edges, _ = traces(app)
+    bars, edges = traces(app)
     asked = SparsePattern(window=1, num_global=0)
     found = client().ask(predict_sparsely)(MODEL, TEXT, likeliest(), asked)
     np.testing.assert_allclose(numbers(bars["x"]), found.answers.values[1], rtol=1e-6)

@@ -22,6 +22,7 @@ from tests.browser.test_attention_canvas import (
     HEAT_LEFT,
     HEAT_TOP,
     LINES_ROW,
+    RECORD_TEXTS,
     SAVE,
     click_head,
     status,
@@ -236,3 +237,17 @@ def test_a_saved_map_is_read_and_chosen_from_without_a_network(opened):
     expect(view).to_have_attribute("aria-busy", "false")
     with page.expect_download():
         view.get_by_role("button", name="Save PNG").click()
+
+
+def test_a_map_of_measures_writes_its_largest_numbers_and_leaves_gaps(opened):
+    values = np.array([[np.nan, 1.25, 3.5, 0.5], [2.0, 0.75, 0.25, 3.0]])
+    words = {**component_words("en"), "map_title": "A measure"}
+    head_map = HeadMap(values, words, 1, 1, is_difference=False, top=3.5)
+    page, view = opened(head_map, "A measure", description="What it measures")
+    expect(status(view)).to_have_text("Layer 2, head 2: 0.7500")
+    page.evaluate(RECORD_TEXTS)
+    click_head(view, 1, 1, num_heads=4)
+    expect(status(view)).to_have_text("Layer 1, head 1: –")
+    written = {text for _, text, *_ in page.evaluate("window.written")}
+    numbers_of_layers_and_heads = {"1", "2", "3", "4"}
+    assert written == numbers_of_layers_and_heads | {"0.75", "1.3", "2", "3", "3.5"}

@@ -114,6 +114,10 @@ def test_a_map_of_heads_reaches_to_its_largest_magnitude():
     assert (header["numLayers"], header["numHeads"], header["head"]) == (2, 3, 2)
     np.testing.assert_array_equal(arrays["values"].reshape(2, 3), values.astype("f4"))
     assert HeadMap(0 * values, WORDS).limit == 1
+    # A measure has an end of its own, and no number for some heads.
+    some = np.array([[3.0, np.nan]])
+    assert HeadMap(some, WORDS, is_difference=False, top=3.0).limit == 3
+    assert HeadMap(-some, WORDS).limit == 3
 
 
 def test_parts_that_do_not_fit_together_are_refused():

@@ -2,6 +2,7 @@
 
 const GRID_LABEL = 30
 const GRID_CELL = { smallest: 24, largest: 46, gap: 2 }
+const MOST_WRITTEN = 5 // cells of a map that carry their number
 
 function gridGeometry(app) {
   const { numLayers, numHeads } = app.data
@@ -110,21 +111,30 @@ function thumbnailColors(app) {
   return { forHead: () => table }
 }
 
-/** One number a head: its colour, and its sign where the number is negative. */
+/**
+ * One number a head: its colour; and so that colour is not the only sign, a sign where
+ * numbers may be negative, and else the strongest numbers in writing.
+ */
 function drawMapCells(app, context, at, inner) {
   const { data } = app
   setFont(app, context)
+  const numbers = [...data.arrays.values].filter((value) => !Number.isNaN(value))
+  const least = numbers.sort((one, other) => other - one)[MOST_WRITTEN] ?? 0
   context.textAlign = 'center'
   for (let layer = 0; layer < data.numLayers; layer++) {
     for (let head = 0; head < data.numHeads; head++) {
       const value = data.arrays.values[layer * data.numHeads + head]
+      if (Number.isNaN(value)) continue
       const color = colorOf(app, value, data.limit)
       context.fillStyle = css(color)
       context.fillRect(at(head), at(layer), inner, inner)
-      if (!data.isDifference || Math.abs(value) < data.limit / 10) continue
+      const isWritten = data.isDifference ? Math.abs(value) >= data.limit / 10 : value > least
+      if (!isWritten) continue
       context.fillStyle = luminance(color) > 0.5 ? '#0F1620' : '#FFFFFF'
       const sign = value < 0 ? '−' : '+'
-      context.fillText(sign, at(head) + inner / 2, at(layer) + inner / 2)
+      const written = data.isDifference ? sign : String(Number(value.toPrecision(2)))
+      if (context.measureText(written).width > inner) continue
+      context.fillText(written, at(head) + inner / 2, at(layer) + inner / 2)
     }
   }
 }

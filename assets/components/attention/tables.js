@@ -44,6 +44,7 @@ function describeMapCell(app, place) {
 }
 
 function signed(data, value) {
+  if (Number.isNaN(value)) return '–'
   const digits = Math.abs(value).toFixed(4)
   if (!data.isDifference) return digits
   return `${value < 0 ? '−' : '+'}${digits}`
