@@ -141,7 +141,7 @@ EXAMPLES = {
         ("He was born in [MASK] 1950 in New [MASK], United States.", ""),
         ("She took the book to the library.", "The [MASK] was very old."),
         ("The animal did not cross the street because it was too tired.", ""),
-        ("I met my brother and my sister. My brother is older than my [MASK].", ""),
+        ("We have a cat and a dog. The dog is bigger than the [MASK].", ""),
         ("She sat down on the bank of the river.", ""),
         ("The doctor said that [MASK] was tired.", ""),
         ("The nurse said that [MASK] was tired.", ""),
