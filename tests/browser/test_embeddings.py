@@ -122,18 +122,20 @@ def test_sentences_that_are_typed_have_none_chosen(visit):
 
 
 def test_points_far_away_leave_the_others_their_room(visit):
-    """Four words of the Chinese t-SNE lie far outside of all others."""
+    """A few words of the Chinese t-SNE lie far outside of all others."""
     query = "embeddings_panel=map&embeddings_map_method=tsne&embeddings_map_axes=3"
     _, points = open_map(visit, f"{query}&lang=English&model=bert-mini-zh")
     status = points.locator(".status")
-    expect(status).to_contain_text("4 far-away points may be out of view")
+    expect(status).to_contain_text("far-away points may be out of view")
+    few = status.inner_text().split()[0]
+    assert 0 < int(few) < 20
     assert int(points.get_attribute("data-shown")) == 8192
     points.get_by_role("button", name="Whole map").click()
     expect(status).not_to_contain_text("far-away")
     # From there one comes as near as before.
     for _ in range(5):
         points.get_by_role("button", name="Zoom in").click()
-    expect(status).to_contain_text("4 far-away points may be out of view")
+    expect(status).to_contain_text(f"{few} far-away points may be out of view")
 
 
 def saved(page, tool: str, button: str, name: str = "") -> Path:
