@@ -63,6 +63,11 @@ function fitted(text, width, widthOf) {
   return `${letters.join('')}…`
 }
 
+/** A number as it is read: so many digits, no zeros behind them. */
+function numeral(value, digits) {
+  return String(Number(value.toPrecision(digits))).replace('-', '−')
+}
+
 const SAVE = 'bert-explorer-save'
 
 /**

@@ -112,17 +112,13 @@ function legendColors(app) {
 function legendTexts({ data, state }) {
   const { scale } = state
   const end = topOf(data)
-  const top = scale === 'row' ? say(data, 'row_top') : threeDigits(end)
-  const low = scale === 'log' ? `≤ ${threeDigits(LOG_FLOOR * end)}` : '0'
+  const top = scale === 'row' ? say(data, 'row_top') : numeral(end, 3)
+  const low = scale === 'log' ? `≤ ${numeral(LOG_FLOOR * end, 3)}` : '0'
   return {
     low: data.isDifference ? `−${top}` : low,
     high: data.isDifference ? `+${top}` : top,
     name: say(data, legendKey(data), { scale: say(data, `scale_${scale}`), unit: data.unit }),
   }
-}
-
-function threeDigits(number) {
-  return Number(number.toPrecision(3)).toString()
 }
 
 /** Draws the legend: a strip of colours, its ends in numbers, the scale's name. */

@@ -111,15 +111,11 @@ function thumbnailColors(app) {
   return { forHead: () => table }
 }
 
-/**
- * One number a head: its colour; and so that colour is not the only sign, a sign where
- * numbers may be negative, and else the strongest numbers in writing.
- */
+/** One number a head: its colour, and what is written on it. */
 function drawMapCells(app, context, at, inner) {
   const { data } = app
+  const write = cellWriting(data)
   setFont(app, context)
-  const numbers = [...data.arrays.values].filter((value) => !Number.isNaN(value))
-  const least = numbers.sort((one, other) => other - one)[MOST_WRITTEN] ?? 0
   context.textAlign = 'center'
   for (let layer = 0; layer < data.numLayers; layer++) {
     for (let head = 0; head < data.numHeads; head++) {
@@ -128,15 +124,21 @@ function drawMapCells(app, context, at, inner) {
       const color = colorOf(app, value, data.limit)
       context.fillStyle = css(color)
       context.fillRect(at(head), at(layer), inner, inner)
-      const isWritten = data.isDifference ? Math.abs(value) >= data.limit / 10 : value > least
-      if (!isWritten) continue
+      const written = write(value)
+      if (!written || context.measureText(written).width > inner) continue
       context.fillStyle = luminance(color) > 0.5 ? '#0F1620' : '#FFFFFF'
-      const sign = value < 0 ? '−' : '+'
-      const written = data.isDifference ? sign : String(Number(value.toPrecision(2)))
-      if (context.measureText(written).width > inner) continue
       context.fillText(written, at(head) + inner / 2, at(layer) + inner / 2)
     }
   }
+}
+
+/** Says what a cell carries, so that colour is not the only sign: which sign a number has
+ *  where both may be, else the number, if it is one of the largest; of others nothing. */
+function cellWriting({ arrays, isDifference, limit }) {
+  if (isDifference) return (value) => (Math.abs(value) < limit / 10 ? '' : value < 0 ? '−' : '+')
+  const numbers = [...arrays.values].filter((value) => !Number.isNaN(value))
+  const least = numbers.sort((one, other) => other - one)[MOST_WRITTEN] ?? 0
+  return (value) => (value > least ? numeral(value, 2) : '')
 }
 
 /** The head under a point, or `null`. */

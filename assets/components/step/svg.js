@@ -21,11 +21,6 @@ function rowNames(names, width, widthOf) {
   return { shown, room: Math.ceil(Math.max(0, ...shown.map(widthOf))) + 10 }
 }
 
-/** A number as it is read: so many digits, no zeros behind them. */
-function numeral(value, digits) {
-  return String(Number(value.toPrecision(digits))).replace('-', '−')
-}
-
 /** A round number of at least so much: 1, 2 or 5 with zeros. */
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)))
