@@ -288,10 +288,17 @@ def go_to(page, name):
 
 
 def be_tended(page):
-    """Waits for letters, for what moves, and for what the frame does to what is new."""
+    """Waits for letters, for what moves, and for what the frame does to what is new.
+
+    A component draws in a shadow tree, whose animations a document does not list.
+    """
     page.evaluate("""async () => {
       await document.fonts.ready
-      const ending = document.getAnimations().filter(
+      const trees = [document]
+      for (const tree of trees)
+        for (const { shadowRoot } of tree.querySelectorAll('*'))
+          if (shadowRoot) trees.push(shadowRoot)
+      const ending = trees.flatMap((tree) => tree.getAnimations()).filter(
         (one) => Number.isFinite(one.effect.getComputedTiming().endTime))
       await Promise.allSettled(ending.map((one) => one.finished))
       for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
