@@ -108,6 +108,7 @@ def map_payload(head_map: HeadMap, turn: int = 0) -> bytes:
         "threshold": 0,
         "isLying": False,
         "limit": head_map.limit,
+        "isDistance": head_map.is_distance,
         **_common(head_map, head_map.values.shape, turn),
     }
     return pack(header, {"values": head_map.values.astype(np.float32)})

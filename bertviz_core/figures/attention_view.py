@@ -173,6 +173,7 @@ class HeadMap(FrozenArrays):
         is_difference: values may be negative; diverging colours, up to the largest
             magnitude. Otherwise none is below 0.
         top: where the scale of such values ends, as shares do at 1.
+        is_distance: the smallest values tell most, and 0 is the head itself.
 
     Raises:
         ValueError: no numbers, or none for the chosen head.
@@ -184,6 +185,7 @@ class HeadMap(FrozenArrays):
     head: int | None = 0
     is_difference: bool = True
     top: float = 1.0
+    is_distance: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

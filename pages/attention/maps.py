@@ -37,6 +37,7 @@ from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched
 
 _SIGNED = ("exact", "estimate")  # kinds of maps with negative numbers
+_DISTANCES = ("distance",)  # those whose small numbers tell most
 _CHOSEN = "attention_chosen_in_map"
 _SMALLEST_SHARE = 0.5  # of what a state brings back; below it none is pointed out
 
@@ -250,6 +251,7 @@ def show_clickable(
         framed[1] if is_there else None,
         is_difference=kind in _SIGNED,
         top=top,
+        is_distance=kind in _DISTANCES,
     )
 
     def follow() -> None:

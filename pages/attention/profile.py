@@ -24,7 +24,7 @@ from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts
 from pages.attention.canvas import Head
-from pages.attention.controls import View, choose_in_list, select_head
+from pages.attention.controls import View, choose_in_list
 from pages.attention.maps import place_of, show_clickable
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
@@ -32,7 +32,7 @@ from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import current_language, plain, t
 from pages.shared.models import language_of
-from pages.shared.panel import button, panel
+from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 from pages.shared.upload_box import upload_box
 
@@ -143,7 +143,6 @@ SHOWN = (
     *("entropy_bits", "mean_distance", "to_previous", "to_next", "to_self", "to_cls"),
     *("to_separators", "to_same_word", "to_other_segment"),
 )
-_NUM_NEAR = 5
 
 
 @panel
@@ -226,27 +225,17 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
     st.subheader(t("attention.near_title", **places), anchor=False)
     st.caption(t("attention.near_explained"))
     distances = found.distances[layer, head]
+    near = found.nearest(layer, head, 1)[0]
+    nearest = f"{near.layer + 1}·{near.head + 1}"
+    told = {"nearest": nearest, "distance": near.distance}
     show_clickable(
         distances,
         "distance",
         plain("attention.distance"),
-        t("attention.distance_described", **places),
+        t("attention.distance_described", **places, **told),
         (layer, head),
         top=float(distances.max()),
     )
-    with st.container(horizontal=True):
-        for near in found.nearest(layer, head, _NUM_NEAR):
-            places = {"layer": near.layer + 1, "head": near.head + 1}
-            is_chosen = button(
-                t("attention.near_head", **places, distance=near.distance),
-                f"attention_near_{near.layer}_{near.head}",
-                "",
-                select_head,
-                near.layer,
-                near.head,
-            )
-            if is_chosen:
-                st.rerun()  # a fragment runs alone: the pictures show another head now
 
 
 def _show_likeness(found: CorpusProfile) -> None:

@@ -197,11 +197,11 @@ def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
     assert asked == ["corpus_profile"]
 
 
-def test_a_click_on_a_similar_head_looks_at_it():
+def test_the_most_similar_head_is_named_with_its_distance():
     app = ask("profile")
     near = client().ask(profile_heads)(MODEL, Texts(TEXT)).nearest(0, 0)[0]
-    app.button(key=f"attention_near_{near.layer}_{near.head}").click().run()
-    assert head_of(app) == (near.layer + 1, near.head + 1)
+    told = f"Nearest: {near.layer + 1}·{near.head + 1} ({near.distance:.2f})"
+    assert any(told in one.value for one in app.caption)
 
 
 def test_changing_language_and_head_never_runs_the_network_again():

@@ -133,12 +133,14 @@ function drawMapCells(app, context, at, inner) {
 }
 
 /** Says what a cell carries, so that colour is not the only sign: which sign a number has
- *  where both may be, else the number, if it is one of the largest; of others nothing. */
-function cellWriting({ arrays, isDifference, limit }) {
+ *  where both may be, else the number, if it is one of the largest, or of distances one of
+ *  the smallest; of others nothing. */
+function cellWriting({ arrays, isDifference, isDistance, limit }) {
   if (isDifference) return (value) => (Math.abs(value) < limit / 10 ? '' : value < 0 ? '−' : '+')
-  const numbers = [...arrays.values].filter((value) => !Number.isNaN(value))
-  const least = numbers.sort((one, other) => other - one)[MOST_WRITTEN] ?? 0
-  return (value) => (value > least ? numeral(value, 2) : '')
+  const rank = isDistance ? (value) => -value : (value) => value
+  const ranks = [...arrays.values].filter((value) => value > 0).map(rank)
+  const end = ranks.sort((one, other) => other - one)[MOST_WRITTEN] ?? -Infinity
+  return (value) => (value > 0 && rank(value) > end ? numeral(value, 2) : '')
 }
 
 /** The head under a point, or `null`. */
