@@ -41,8 +41,6 @@ from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
 
-# Tokens of a text of which the model itself says what word to change.
-_MOST_CHANGED = 64
 # What is compared: a model, and what it reads.
 _Side = tuple[str, Texts, TokenizedText]
 
@@ -60,7 +58,7 @@ def explore_differences(
         key="attention_compare",
     )
     if kind == "sentence":
-        other = _other_text(model, texts, tokenized.num_tokens)
+        other = _other_text(model, texts)
     else:
         other = _other_model(model, texts)
     if other is None:
@@ -76,10 +74,8 @@ def explore_differences(
     _show_matrix(*sides, view)
 
 
-def _other_text(model: str, texts: Texts, num_tokens: int) -> tuple[str, Texts] | None:
-    offered = ""
-    if num_tokens <= _MOST_CHANGED and "mlm" in ask(Explorer.info)(model).heads:
-        offered = with_a_word_changed(model, texts.text)
+def _other_text(model: str, texts: Texts) -> tuple[str, Texts] | None:
+    offered = with_a_word_changed(model, texts.text)
     boxes = {"sentence": ("text", offered), "pair": ("pair", texts.pair or "")}
     typed = [
         type_linked(

@@ -31,6 +31,7 @@ from pages.shared.export import Columns, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
@@ -298,7 +299,7 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
     typed = type_linked(
         st.text_input,
         "attention.patch_other",
-        "",
+        with_a_word_changed(model, texts.text),
         key="attention_other",
         max_chars=MOST_CHARACTERS,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.experiments.lens import read_layers
+from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import split_words
 from pages.shared.answers import ask
 
@@ -12,16 +13,21 @@ from pages.shared.answers import ask
 _OTHERS = {
     "married": "divorced", "Paris": "Rome", "doctor": "nurse", "nurse": "doctor",
 }  # fmt: skip
+_MOST_TOKENS = 64
 
 
 def with_a_word_changed(model: str, text: str) -> str:
     """The text with one word replaced by the one that the model finds likeliest.
 
-    `model` has the masked-word head.
+    "" where the model has no masked-word head, or the text is long.
     """
+    if "mlm" not in ask(Explorer.info)(model).heads:
+        return ""
     for word in split_words(text):
         if word.text in _OTHERS:
             return text[: word.start] + _OTHERS[word.text] + text[word.end :]
+    if ask(Explorer.tokenize)(model, text, cut=True).num_tokens > _MOST_TOKENS:
+        return ""
     lens = ask(read_layers)(model, text, word_ids=())
     read, best = lens.tokenized, (-np.inf, text)
     for place, position in enumerate(lens.positions):

@@ -456,6 +456,15 @@ def test_a_model_of_one_layer_has_no_state_between_and_long_texts_are_cut(tmp_pa
     assert "recovers" not in said(app)
 
 
+def test_patching_begins_with_a_word_changed():
+    app = ask("patch", text=CLEAN)
+    box = app.text_input(key="attention_other")
+    words = zip(CLEAN.split(), box.value.split(), strict=True)
+    assert sum(one != other for one, other in words) == 1
+    box.set_value("").run()
+    assert "Type your sentence again" in said(app)
+
+
 def test_what_cannot_be_patched_or_compared_with_is_named():
     app = ask(
         "patch",
