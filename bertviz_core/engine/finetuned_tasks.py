@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-
-import numpy as np
 
 from bertviz_core.engine import memory, run_store
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
-from bertviz_core.trace import FrozenArrays, Texts
 from bertviz_core.training.finetune import temperature
 from bertviz_core.training.finetune.after_training import (
     LayerComparison,
@@ -23,21 +19,6 @@ from bertviz_core.training.finetune.request import SAMPLES, TableSource
 from bertviz_core.training.finetune.row_prediction import TablePredictions
 from bertviz_core.training.finetune.temperature import Temperature
 from bertviz_core.visitor_files import RUN_PREFIX, own_run_folder, renew
-
-
-@dataclass(frozen=True)
-class HeadChange(FrozenArrays):
-    """How much of each head's attention went elsewhere after training.
-
-    Args:
-        tokens: T tokens of the text.
-        distances: float64 `[L, N]`, total variation between the attention before
-            and after, mean over the tokens that look: 0 the same, 1 nothing in
-            common.
-    """
-
-    tokens: tuple[str, ...]
-    distances: np.ndarray
 
 
 @task()
@@ -59,32 +40,6 @@ def weight_change(run: str) -> WeightChange:
             memory.explorer(run_store.run_request(run).model).loaded.model,
             memory.explorer(_model(run)).loaded.model,
         ),
-    )
-
-
-@task()
-def head_change(run: str, text: str, pair: str | None = None) -> HeadChange:
-    """Measures how much of each head's attention went elsewhere.
-
-    Args:
-        run: its id.
-        text: the first text; what is beyond the last position is left out.
-        pair: the second text.
-
-    Raises:
-        CheckpointError: the model that it began with is gone.
-        TextError: empty.
-        TrainingError: the run is gone, or has no model.
-    """
-    from bertviz_core.analysis import attention_change
-
-    before, after = (
-        memory.whole_trace(model, Texts(text, pair))
-        for model in (run_store.run_request(run).model, _model(run))
-    )
-    return HeadChange(
-        tokens=after.tokenized.tokens,
-        distances=attention_change.head_change(before.attention, after.attention),
     )
 
 

@@ -18,7 +18,6 @@ from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_thumbnails
-from bertviz_core.figures.attention_view import Measure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.canvas import (
@@ -71,7 +70,8 @@ def explore_differences(
     read = words_of_other(read, is_same=other_texts == texts)
     sides = ((model, texts, tokenized), (other_model, other_texts, read))
     _show_heads(*sides, view)
-    _show_matrix(*sides, view)
+    title = plain("attention.second_less_first")
+    show_matrix(*sides, view, title, look_at_head)
 
 
 def _other_text(model: str, texts: Texts) -> tuple[str, Texts] | None:
@@ -120,8 +120,18 @@ def _show_heads(first: _Side, second: _Side, view: View) -> None:
     show_clickable(distances, "differs", plain(f"attention.{title}"), told, framed)
 
 
-def _show_matrix(first: _Side, second: _Side, view: View) -> None:
-    """The difference of the attention that is chosen above, word by word."""
+def show_matrix(
+    first: _Side,
+    second: _Side,
+    view: View,
+    title: str,
+    on_head: Callable[[int, int], None],
+) -> None:
+    """Draws the difference of the attention of two sides, word by word.
+
+    `title` says which side is taken from which; `on_head` is called with the layer and
+    the head that were chosen in the grid, from 0, before the page runs.
+    """
     if _lacks_heads(second[0], view):
         return
     here = shown_attention("here", *first, view)
@@ -137,21 +147,8 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
     options = view.options
     words = (words_to_merge(first[2], options), words_to_merge(second[2], options))
     sides = (*first[:2], *second[:2], words, options)
-    show_difference(
-        found.values,
-        _places(here.places, labels[1], alignment),
-        ask(difference_thumbnails)(*sides),
-        sides,
-        measure_of(view, found.values),
-        layer=view.layer,
-        head=view.head,
-        title=plain("attention.second_less_first"),
-        name="attention_difference",
-        describe=lambda row, column, value: t(
-            "attention.difference_described", row=row, column=column, value=value
-        ),
-        on_head=look_at_head,
-    )
+    places = _places(here.places, labels[1], alignment)
+    _draw(found.values, places, sides, view, title, on_head)
     _say_what_is_outside(found, alignment, here.values, there.values)
 
 
@@ -195,41 +192,29 @@ def _say_what_is_outside(
         st.caption(t("attention.difference_outside", alone=alone, **shares))
 
 
-def show_difference(
+def _draw(
     values: np.ndarray,
     places: Places,
-    thumbnails: np.ndarray,
     sides: Sides,
-    measure: Measure,
-    *,
-    layer: int,
-    head: int,
+    view: View,
     title: str,
-    name: str,
-    describe: Callable[[str, str, float], str],
     on_head: Callable[[int, int], None],
 ) -> None:
-    """Draws the grid of heads, the heatmap and the lines of a difference.
-
-    Values, places and thumbnails are those of `picture_of`, sides and name those of
-    `offer_difference`; `measure` is what a value of one side is, `title` says which
-    side is taken from which.
-
-    `describe` is called with the ends and the size of the largest difference, `on_head`
-    with the layer and the head that were chosen in the grid, from 0, before the page
-    runs.
-    """
+    """The grid of heads, the heatmap and the lines of a difference."""
+    name = "attention_difference"
+    thumbnails = ask(difference_thumbnails)(*sides)
     num_layers, num_heads = thumbnails.shape[:2]
+    measure = measure_of(view, values)
     picture = picture_of(
         name,
         places,
         values,
         thumbnails,
         key_of_tokens(places.labels, places.segments),
-        current_look(name, (layer, head), num_heads),
+        current_look(name, (view.layer, view.head), num_heads),
         # The other model may be a smaller one, where many heads were put together.
-        layer=min(layer, num_layers - 1),
-        head=min(head, num_heads - 1),
+        layer=min(view.layer, num_layers - 1),
+        head=min(view.head, num_heads - 1),
         is_difference=True,
         measure=replace(
             measure,
@@ -245,6 +230,7 @@ def show_difference(
 
     attention_canvas(picture, name, follow)
     row, column = np.unravel_index(np.abs(values).argmax(), values.shape)
-    labels = places.labels
-    st.caption(describe(labels[row], labels[column], float(values[row, column])))
+    ends = {"row": places.labels[row], "column": places.labels[column]}
+    value = float(values[row, column])
+    st.caption(t("attention.difference_described", value=value, **ends))
     offer_difference(picture, name, sides)

@@ -121,7 +121,7 @@ def show_map(
 
 def place_of(values: np.ndarray, place: int) -> dict[str, Any]:
     """Where a number of `[L, N]` stands, and the number, for a sentence."""
-    layer, head = np.unravel_index(place, values.shape)
+    layer, head = map(int, np.unravel_index(place, values.shape))
     value = float(values[layer, head])
     return {"layer": layer + 1, "head": head + 1, "value": value, "share": value}
 
@@ -228,13 +228,15 @@ def show_clickable(
     saved: str = "",
     code: Program | None = None,
     top: float = 1.0,
+    on_head: Callable[[int, int], None] | None = None,
 ) -> None:
     """Draws a map whose cells choose the head that the pictures above show.
 
     Call it inside a fragment: it runs the page again after a click. `values` are float
     `[L, N]`, none below 0 but for `kind` in `_SIGNED`, and `top` is where their scale
     ends; `framed` is the head that the pictures show, `saved` what the page says
-    elsewhere of the map and its files have to say, too.
+    elsewhere of the map and its files have to say, too. `on_head` chooses in place of
+    `look_at_head`.
     """
     key = f"attention_map_{kind}"
     # A comparison has the heads of both models: a smaller one may lack this one.
@@ -257,7 +259,7 @@ def show_clickable(
 
     def follow() -> None:
         if (clicked := take_click(key, *values.shape)) is not None:
-            look_at_head(*clicked)
+            (on_head or look_at_head)(*clicked)
 
     clickable_map(shown, key, follow)
     st.caption(description)

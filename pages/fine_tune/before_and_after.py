@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
+from bertviz_core.analysis.shown_attention import AttentionOptions
 from bertviz_core.engine.finetune_tasks import report_rows, training_outcome
 from bertviz_core.engine.finetuned_tasks import (
     compare_layers,
-    head_change,
     weight_change,
 )
-from bertviz_core.experiments.attention_matrix import attention_matrix
+from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.attention_pictures import difference_thumbnails
-from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.before_after import (
     ChangeWords,
     class_points_figure,
@@ -30,7 +27,9 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import Texts
 from bertviz_core.training.finetune.after_training import LayerComparison, WeightChange
 from bertviz_core.training.finetune.outcome import RunOutcome
-from pages.attention.difference import show_difference
+from pages.attention.controls import View
+from pages.attention.difference import show_matrix
+from pages.attention.maps import place_of, show_clickable
 from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import begin_boxes, choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
@@ -45,19 +44,35 @@ _PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
 _MOST_CHARACTERS = 1000
 
 
-def show_heads(base: str, outcome: RunOutcome) -> None:
+def _show_heads(base: str, outcome: RunOutcome) -> None:
     """Draws the change of every head, and the difference of the one that is chosen."""
     texts = _edit(outcome)
     if texts is None:
         st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
         return
-    changes = ask(head_change)(outcome.run_id, texts.text, texts.pair).distances
+    changes = ask(compare_heads)(base, texts, outcome.model_id, texts)
     if not changes.any():
         st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
         return
-    _draw_all(changes)
-    layer, head = _choose_head(changes)
-    _show_one(base, outcome.model_id, texts, layer, head)
+    most = place_of(changes, int(changes.argmax()))
+    key = f"ft_compare_head_{changes.shape}"
+    layer, head = st.session_state.get(key, (most["layer"] - 1, most["head"] - 1))
+
+    def choose(*chosen: int) -> None:
+        st.session_state[key] = chosen
+
+    show_clickable(
+        changes,
+        "differs",
+        plain("attention.share_elsewhere"),
+        t("fine_tune_results.heads_described", **most),
+        (layer, head),
+        on_head=choose,
+    )
+    read = ask(Explorer.tokenize)(base, texts.text, texts.pair, cut=True)
+    sides = ((base, texts, read), (outcome.model_id, texts, read))
+    view = View("head", layer, head, AttentionOptions())
+    show_matrix(*sides, view, plain("fine_tune_results.after_less_before"), choose)
 
 
 def _edit(outcome: RunOutcome) -> Texts | None:
@@ -71,111 +86,6 @@ def _edit(outcome: RunOutcome) -> Texts | None:
     if outcome.has_pairs:
         labels[_BOX[1]] = t("fine_tune_results.try_pair")
     return type_texts(st.text_input, labels, _MOST_CHARACTERS)
-
-
-def _draw_all(changes: np.ndarray) -> None:
-    """The map of all heads; `changes` is `[L, N]`."""
-    num_layers, num_heads = changes.shape
-    layers, heads = range(1, num_layers + 1), range(1, num_heads + 1)
-    layer, head = _most_changed(changes)
-    show_figure(
-        value_map_figure(
-            changes,
-            [str(number) for number in layers],
-            [str(number) for number in heads],
-            title=plain("fine_tune_results.figure_gone"),
-            row_title=plain("fine_tune_results.figure_layer"),
-            column_title=plain("fine_tune_results.head"),
-            is_signed=False,
-        ),
-        name="ft_compare_heads",
-        description=t(
-            "fine_tune_results.heads_described",
-            layer=layer + 1,
-            head=head + 1,
-            share=float(changes[layer, head]),
-        ),
-        columns={
-            "fine_tune_results.figure_layer": np.repeat(layers, num_heads),
-            "fine_tune_results.head": [*heads] * num_layers,
-            "fine_tune_results.figure_gone": changes.ravel(),
-        },
-    )
-
-
-def _most_changed(changes: np.ndarray) -> tuple[int, int]:
-    layer, head = np.unravel_index(int(changes.argmax()), changes.shape)
-    return int(layer), int(head)
-
-
-def _choose_head(changes: np.ndarray) -> tuple[int, int]:
-    """The layer and the head that are shown in full; at first the most changed one."""
-    names = (t("fine_tune_results.figure_layer"), t("fine_tune_results.head"))
-    chosen = [
-        box.selectbox(
-            name,
-            range(count),
-            index=first,
-            format_func=lambda number: str(number + 1),
-            key=key,
-        )
-        for box, name, count, first, key in zip(
-            st.columns(2),
-            names,
-            changes.shape,
-            _most_changed(changes),
-            _head_keys(changes),
-            strict=True,
-        )
-    ]
-    return chosen[0] or 0, chosen[1] or 0
-
-
-def _head_keys(heads: np.ndarray) -> tuple[str, str]:
-    """Of the boxes that choose a layer and a head; `heads` is `[L, N, ...]`."""
-    num_layers, num_heads = heads.shape[:2]
-    return f"ft_compare_head_layer_{num_layers}", f"ft_compare_head_{num_heads}"
-
-
-def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> None:
-    tokenized = ask(Explorer.tokenize)(base, texts.text, texts.pair, cut=True)
-    first, second = (
-        ask(attention_matrix)(model, texts, "head", layer, head)
-        for model in (base, trained)
-    )
-    measure = Measure(
-        plain("attention_view.shown_head"), plain("attention_view.unit_weight")
-    )
-    title = plain("fine_tune_results.after_less_before")
-    options = AttentionOptions()
-    sides = (base, texts, trained, texts, (None, None), options)
-    thumbnails = ask(difference_thumbnails)(*sides)
-    shown = show_attention(second, tokenized, options)
-
-    def choose(layer: int, head: int) -> None:
-        for key, index in zip(_head_keys(thumbnails), (layer, head), strict=True):
-            st.session_state[key] = index
-
-    show_difference(
-        second - first,
-        shown.places,
-        thumbnails,
-        sides,
-        measure,
-        layer=layer,
-        head=head,
-        title=title,
-        name="ft_compare_attention",
-        on_head=choose,
-        describe=lambda row, column, value: t(
-            "fine_tune_results.attention_described",
-            layer=layer + 1,
-            head=head + 1,
-            row=row,
-            column=column,
-            value=value,
-        ),
-    )
 
 
 PANELS = ("weights", "probes", "points", "heads")
@@ -204,7 +114,7 @@ def _compare(run: str, base: str) -> None:
         return
     outcome = ask(training_outcome)(run)
     if opened == "heads":
-        show_heads(base, outcome)
+        _show_heads(base, outcome)
         return
     found = _ask_layers(outcome)
     if found is not None and opened == "probes":

@@ -7,7 +7,6 @@ import numpy as np
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
-from bertviz_core.engine.finetuned_tasks import HeadChange
 from bertviz_core.errors import TrainingError
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.trace import ModelEntry
@@ -146,12 +145,12 @@ class RunClient(FakeClient):
             ("embeddings", "layer_0", "pooler"), ("words", "query"), shares, totals
         )
 
-    def head_change(self, run, text, pair=None):
-        self._asked("head_change", run, text, pair)
-        distances = np.array([[0.1, 0.2, 0.3], [0.0, 0.625, 0.1]])
-        return HeadChange(self.tokenize("", text).tokens, distances)
+    def compare_heads(self, base, texts, trained, again):
+        assert texts == again
+        self._asked("compare_heads", base, trained, texts.text, texts.pair)
+        return np.array([[0.1, 0.2, 0.3], [0.0, 0.625, 0.1]])
 
-    def attention_matrix(self, model, texts, method, layer, head):
+    def attention_matrix(self, model, texts, method, layer, head, *_):
         self._asked("attention_matrix", model, layer, head, texts.pair)
         size = self.tokenize(model, texts.text).num_tokens
         shift = 1 if model == MODEL else 0

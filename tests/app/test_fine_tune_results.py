@@ -664,11 +664,12 @@ def test_the_change_of_a_head_is_drawn_with_that_of_all_heads(
 def test_attention_of_a_pair_is_compared_on_both_texts(open_step, client, shown):
     client.has_pairs = True
     app = open_step("try", ft_compare_panel="heads")
-    asked = [call[2:] for call in client.calls if call[0] == "head_change"]
-    assert asked == [("text number 0 of <b>some</b>", "second")]
+    asked = [call[1:] for call in client.calls if call[0] == "compare_heads"]
+    models = (DEFAULT_MODEL, MODEL)
+    assert asked == [(*models, "text number 0 of <b>some</b>", "second")]
     app.text_input(key="ft_compare_pair").set_value("another").run()
-    asked = [call[2:] for call in client.calls if call[0] == "head_change"]
-    assert asked[-1] == ("text number 0 of <b>some</b>", "another")
+    asked = [call[1:] for call in client.calls if call[0] == "compare_heads"]
+    assert asked[-1] == (*models, "text number 0 of <b>some</b>", "another")
     seen = {call[4] for call in client.calls if call[0] == "attention_matrix"}
     assert seen == {"second", "another"}
     app.text_input(key="ft_compare_pair").set_value(" ").run()

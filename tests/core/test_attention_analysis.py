@@ -19,7 +19,6 @@ from bertviz_core.analysis.attention import (
     threshold_mass,
     threshold_weight,
 )
-from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.shown_attention import (
     MASK,
@@ -384,8 +383,6 @@ def test_the_difference_is_second_minus_first_on_pairs_and_names_the_rest():
     replaced = align_tokens(list("abcd"), list("abxd"))
     found = attention_difference(one, other, replaced)
     np.testing.assert_allclose(found.values, other - one)
-    # Where all tokens have partners the distance is the change of heads.
-    np.testing.assert_allclose(found.distances, head_change(one[None], other[None])[0])
     first, second = rng.dirichlet(np.ones(3), (2, 3)), rng.dirichlet(np.ones(5), (2, 5))
     alignment = align_tokens(["a", "x", "b"], ["a", "b", "p", "q", "r"])
     result = attention_difference(first, second, alignment)
@@ -410,3 +407,15 @@ def test_attention_to_tokens_without_a_partner_counts_as_one_place():
     alignment = align_tokens(["a", "x", "b"], ["a", "b"])
     # From a: 0.5, 0.5 outside, 0.0 against 1, 0, 0; from b: 1 against 0.5, 0.5.
     assert attention_difference(first, second, alignment).distances == 0.5
+
+
+def test_attention_that_went_elsewhere_is_counted_by_head():
+    before = np.array([[[[1.0, 0.0], [0.5, 0.5]], [[0.2, 0.8], [0.0, 1.0]]]])
+    after = np.array([[[[0.0, 1.0], [0.5, 0.5]], [[0.4, 0.6], [0.0, 1.0]]]])
+    same = align_tokens("ab", "ab")
+    found = attention_difference(before, after, same).distances
+    np.testing.assert_allclose(found, [[0.5, 0.1]])
+    eye = np.eye(3)[None, None]  # nothing in common is one
+    moved = np.roll(eye, 1, axis=-1)
+    found = attention_difference(eye, moved, align_tokens("abc", "abc")).distances
+    np.testing.assert_allclose(found, [[1.0]])

@@ -6,7 +6,6 @@ import hashlib
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.engine import finetuned_tasks as tasks
 from bertviz_core.engine import memory, run_store, table_store
 from bertviz_core.training.finetune import visitor_tables
@@ -77,17 +76,6 @@ def test_labels_of_a_regression_are_numbers(run, monkeypatch):
     monkeypatch.setattr(run_store, "run_data", lambda run_id: number_data())
     found = tasks.nearest_training_rows(run, TEXT, count=3)
     assert {row.label for row in found.rows} <= {"500", "530", "560"}
-
-
-def test_head_change_compares_the_base_with_the_trained_model(run, models):
-    found = tasks.head_change(run, TEXT, PAIR)
-    before, after = (
-        models[name].trace(TEXT, PAIR).attention_probs
-        for name in ("base", f"run:{RUN}")
-    )
-    np.testing.assert_allclose(found.distances, head_change(before, after))
-    assert found.distances.shape == (3, 7)
-    assert found.tokens[1:-1] == ("the", "cat", "sat", "[SEP]", "a", ".")
 
 
 def test_weights_of_both_models_are_compared_once(run, models):

@@ -14,7 +14,6 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 
-from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.training.finetune import baselines
 from bertviz_core.training.finetune.baselines import count_words, simplest
 from bertviz_core.training.finetune.dataset import Examples, TrainingData
@@ -436,13 +435,3 @@ def test_numbers_are_written_whole():
     found = written(("t",), cells, ("price",), outputs, True)
     expected = [["t", "predicted"], ["a", "-2.5"], ["b", "1234567"], ["c", "0.1"]]
     assert found == expected
-
-
-def test_attention_that_went_elsewhere_is_counted_by_head():
-    before = np.array([[[[1.0, 0.0], [0.5, 0.5]], [[0.2, 0.8], [0.0, 1.0]]]])
-    after = np.array([[[[0.0, 1.0], [0.5, 0.5]], [[0.4, 0.6], [0.0, 1.0]]]])
-    np.testing.assert_allclose(head_change(before, after), [[0.5, 0.1]])
-    eye = np.eye(3)[None, None]  # nothing in common is one
-    np.testing.assert_allclose(head_change(eye, np.roll(eye, 1, axis=-1)), [[1.0]])
-    with pytest.raises(ValueError, match="alike"):
-        head_change(eye, eye[..., :2, :])
