@@ -1,4 +1,4 @@
-"""What the lens, attribution and the GELU switch find: frozen NumPy dataclasses.
+"""What the lens and attribution find: frozen NumPy dataclasses.
 
 L is the number of layers, T of tokens, S of places looked at, V the vocabulary.
 Logarithms are natural unless a name says bits. Rank 1 is the best.
@@ -129,37 +129,3 @@ class RandomWeightsCheck(FrozenArrays):
     own: Attribution
     shuffled: Attribution
     agreement: np.ndarray
-
-
-@dataclass(frozen=True)
-class GeluSwitch(FrozenArrays):
-    """One checkpoint run with both curves that are called GELU.
-
-    Args:
-        model_id: which model.
-        tokenized: the text.
-        own_activation: "gelu" (erf) or "gelu_new" (tanh): what the checkpoint
-            asks for.
-        other_activation: the one of the two that it does not ask for.
-        positions: int `[P]`, token indices predicted at.
-        own_logits, other_logits: float32 `[P, V]`.
-        divergence_bits: float64 `[P]`, Kullback-Leibler divergence of the other
-            prediction from the model's own; 0 = no difference.
-        largest_differences: float64 `[P]`, between logits of one word.
-        top_ids: int `[2, P, k]`, best words: own, other.
-        top_tokens: their pieces.
-        top_log_probs: float64 `[2, P, k]`.
-    """
-
-    model_id: str
-    tokenized: TokenizedText
-    own_activation: str
-    other_activation: str
-    positions: np.ndarray
-    own_logits: np.ndarray
-    other_logits: np.ndarray
-    divergence_bits: np.ndarray
-    largest_differences: np.ndarray
-    top_ids: np.ndarray
-    top_tokens: tuple[tuple[tuple[str, ...], ...], ...]
-    top_log_probs: np.ndarray

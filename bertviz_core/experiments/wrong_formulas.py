@@ -10,7 +10,6 @@ import numpy as np
 
 from bertviz_core.analysis.logit_rows import softmax_rows, top_words
 from bertviz_core.config import BertConfig
-from bertviz_core.experiments.gelu_switch import OTHER
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.read_model_results import FormulaEffect, HeldOut
 from bertviz_core.experiments.scoring import score_sentences
@@ -23,6 +22,7 @@ from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import Trace
 
 NUM_SENTENCES = 100
+OTHER_GELU = {"gelu": "gelu_new", "gelu_new": "gelu"}  # with erf, with tanh
 _RIGHT_NORM = (
     r"y = \gamma \odot \frac{x - \mu(x)}"
     r"{\sqrt{\frac{1}{H} \sum_{i} (x_{i} - \mu(x))^2 + \varepsilon}} + \beta"
@@ -80,7 +80,7 @@ def formulas_of(name: str, config: BertConfig) -> tuple[str, str]:
         return describe(OPERATION[name], config.pre_norm, activation).formula
 
     if name == "gelu_curve":
-        return here(config.hidden_act), here(OTHER[config.hidden_act])
+        return here(config.hidden_act), here(OTHER_GELU[config.hidden_act])
     return right or here(config.hidden_act), wrong
 
 
@@ -92,7 +92,7 @@ def wrong_in(config: BertConfig, heads: tuple[str, ...]) -> tuple[str, ...]:
         heads: that it has.
     """
     lacks = {
-        "gelu_curve": config.hidden_act not in OTHER,
+        "gelu_curve": config.hidden_act not in OTHER_GELU,
         "pooler": "pooler" not in heads,
         "feed_forward": config.intermediate_size < config.hidden_size,
     }
@@ -203,7 +203,7 @@ def _with_formula(
 
     model = explorer.loaded.model
     if name == "gelu_curve":
-        other = OTHER[model.config.hidden_act]
+        other = OTHER_GELU[model.config.hidden_act]
         twin, function = twin_of(model, hidden_act=other), None
     else:
         twin = twin_of(model)

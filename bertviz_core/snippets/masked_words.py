@@ -148,15 +148,3 @@ found = find_whole_words(
 for word, log_prob in zip(found.words, found.log_prob):
     print(word, log_prob)
 """
-
-GELU = """
-from bertviz_core import Explorer
-from bertviz_core.experiments.gelu_switch import switch_gelu
-
-explorer = Explorer.open({model})
-found = switch_gelu(explorer, {text})
-print(found.own_activation, found.other_activation)
-print(found.largest_differences[{mask_index}], found.divergence_bits[{mask_index}])
-for own, other in zip(*(side[{mask_index}] for side in found.top_tokens)):
-    print(own, other)
-"""

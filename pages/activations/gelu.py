@@ -49,7 +49,7 @@ _LOWEST, _HIGHEST = 0.04, 0.05
 _CONSTANTS = np.linspace(_LOWEST, _HIGHEST, 81)
 _DIGITS = 6  # of the constant, behind the point
 # The address of the question about both on the page of masked words.
-_TWO_KINDS = {"masked_panel": "gelu"}
+_TWO_KINDS = {"read_panel": "wrong", "read_wrong": "gelu_curve"}
 
 
 @panel
@@ -157,7 +157,7 @@ def explore_approximation() -> None:
     places = {"gelu": best_constant("gelu"), "cumulative": best_constant("cumulative")}
     st.markdown(t("activations.best_found", **places, paper=PAPER_CONSTANT))
     st.page_link(
-        "pages/masked_word/masked_word.py",
+        "pages/read_model/read_model.py",
         label=t("activations.gelu_on_model"),
         icon=":material/arrow_forward:",
         query_params=_TWO_KINDS,

@@ -11,7 +11,6 @@ from bertviz_core.trace import TokenizedText
 from pages.masked_word.attribution import explore_reasons
 from pages.masked_word.chains import explore_chains
 from pages.masked_word.fill_masks import explore_filling
-from pages.masked_word.gelu import explore_gelu
 from pages.masked_word.lens import explore_layers
 from pages.masked_word.next_sentence import explore_next_sentence
 from pages.masked_word.positions import explore_positions
@@ -34,9 +33,8 @@ PANELS: dict[str, Callable[[Question], None]] = {
     "positions": explore_positions,
     "whole": explore_whole_words,
     "next": lambda question: explore_next_sentence(question.model),
-    "gelu": explore_gelu,
 }
-_NEED_A_MASK = ("fill", "compare", "why", "whole", "gelu")
+_NEED_A_MASK = ("fill", "compare", "why", "whole")
 # These have text boxes of their own.
 _NEED_NO_TEXT: dict[str, Callable[[str], None]] = {
     "score": explore_scores,

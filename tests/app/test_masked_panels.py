@@ -370,7 +370,6 @@ LINKS = [
     ("positions", {"masked_positions_how": "seen"}),
     ("whole", {"masked_whole_size": "3"}),
     ("next", {"masked_next_first": "It rained.", "masked_next_seed": "4"}),
-    ("gelu", {}),
 ]  # fmt: skip
 
 

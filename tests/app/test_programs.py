@@ -133,8 +133,6 @@ SHOWN = [
      {"table Surprisal (bits)": lambda n: n["found"].surprisal_bits}),
     ("masked_whole_words", {"masked_panel": "whole", "masked_whole_size": "3"},
      {"table Word": lambda n: list(n["found"].words[:20])}),
-    ("masked_gelu", {"masked_panel": "gelu"},
-     {"metric 1": lambda n: f"{n['found'].largest_differences[0]:.2g}"}),
     ("masked_next",
      {"masked_panel": "next", "model": HF, "text": "ab [MASK]",
       "masked_next_first": 'cab "b"', "masked_next_second": "ba\nab"},

@@ -97,11 +97,12 @@ def test_a_chain_is_started_paused_stepped_saved_and_begun_anew(visit, tmp_path)
 
 
 def test_a_program_is_shown_and_copied_and_the_lens_follows_a_typed_word(visit):
-    page = visit(address(masked_panel="gelu"))
+    page = visit(address(masked_panel="whole"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".st-key-masked_gelu_tools").get_by_role("radio", name="Code").click()
+    tools = page.locator(".st-key-masked_whole_words_tools")
+    tools.get_by_role("radio", name="Code").click()
     code = page.get_by_test_id("stCode")
-    expect(code).to_contain_text("switch_gelu(explorer, 'They were married")
+    expect(code).to_contain_text("explorer, 'They were married")
     code.hover()
     code.get_by_role("button").first.click()
     copied = page.evaluate("navigator.clipboard.readText()")

@@ -7,9 +7,11 @@ import pickle
 import numpy as np
 import pytest
 
+from bertviz_core import explorer as explorer_module
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.interventions import Interventions
 from bertviz_core.trace import TRACE_PARTS, MaskPredictions, TokenizedText, Trace
+from bertviz_core.weights import as_numpy
 from tests.core import oracle
 from tests.core.random_models import CONFIG, TOKENS, agree, explorer_of, random_model
 
@@ -312,6 +314,23 @@ def test_what_leaves_nothing_or_half_is_refused():
     for name in ("replace_mask", "replacement"):
         with pytest.raises(ValueError, match="go together"):
             Interventions(**{name: full()[name]})
+
+
+def test_another_form_of_a_small_model_is_kept_and_leaves_the_served_one(monkeypatch):
+    model, _ = random_model()
+    explorer = explorer_of(model)
+    weights = [as_numpy(weight) for weight in model.weights]
+    before = explorer.trace(TEXT).hidden_states
+    kept = explorer.forward_with(hidden_act="gelu_new")
+    assert explorer.forward_with(hidden_act="gelu_new") is kept
+    assert explorer.forward_with(pre_norm=True) is not kept
+    monkeypatch.setattr(explorer_module, "_MOST_TWICE", model.count_params() - 1)
+    one, other = (explorer.forward_with(hidden_act="relu") for _ in range(2))
+    assert one is not other
+    for weight, old in zip(model.weights, weights, strict=True):
+        np.testing.assert_array_equal(as_numpy(weight), old)
+    assert model.config == CONFIG
+    np.testing.assert_array_equal(explorer.trace(TEXT).hidden_states, before)
 
 
 @pytest.fixture(scope="module")
