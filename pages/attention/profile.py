@@ -30,7 +30,8 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
-from pages.shared.language import current_language, plain, t
+from pages.shared.language import current_language, listed, plain, t
+from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
@@ -225,14 +226,15 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
     st.subheader(t("attention.near_title", **places), anchor=False)
     st.caption(t("attention.near_explained"))
     distances = found.distances[layer, head]
-    near = found.nearest(layer, head, 1)[0]
-    nearest = f"{near.layer + 1}·{near.head + 1}"
-    told = {"nearest": nearest, "distance": near.distance}
+    nearest = listed(
+        f"{near.layer + 1}·{near.head + 1} ({near.distance:.2f})"
+        for near in found.nearest(layer, head)
+    )
     show_clickable(
         distances,
         "distance",
         plain("attention.distance"),
-        t("attention.distance_described", **places, **told),
+        t("attention.distance_described", **places, nearest=Markdown(nearest)),
         (layer, head),
         top=float(distances.max()),
     )
