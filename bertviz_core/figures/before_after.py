@@ -1,6 +1,6 @@
-"""A model before and after training, layer by layer: lines, bars, points.
+"""A model before and after training, layer by layer: lines and bars.
 
-L + 1 states, embedding output first; M rows.
+L + 1 states, embedding output first.
 """
 
 from __future__ import annotations
@@ -13,26 +13,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY
-from bertviz_core.figures.evaluation_scores import frame, hover_text
+from bertviz_core.figures.evaluation_scores import frame
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
 
-_MAP_HEIGHT = 440  # pixels
 _ROW_HEIGHT = 26  # pixels
-_SYMBOLS = (
-    "circle",
-    "diamond-open",
-    "square",
-    "cross",
-    "triangle-up-open",
-    "star",
-    "circle-open",
-    "diamond",
-    "square-open",
-    "x",
-)
-# More classes than these share the last symbol and colour: no eye tells them apart.
-MAX_CLASSES = len(_SYMBOLS)
 
 
 @dataclass(frozen=True)
@@ -45,8 +30,6 @@ class ChangeWords:
     embeddings: str = "embeddings"
     least: str = "commonest class"
     moved: str = "how far the weights moved, as a share"
-    others: str = "all other classes"
-    value: str = "true number"
 
 
 ENGLISH = ChangeWords()
@@ -139,94 +122,6 @@ def moved_figure(
         "range": [len(names) - 0.4, -0.6],
     }
     return go.Figure([bars], layout, _validate=False)
-
-
-def class_points_figure(
-    points: np.ndarray,
-    limits: np.ndarray,
-    targets: np.ndarray,
-    labels: Sequence[str],
-    hints: Sequence[str],
-    words: ChangeWords = ENGLISH,
-) -> go.Figure:
-    """Draws rows as points; colour and symbol say their class.
-
-    Args:
-        points: float `[M, 2]`.
-        limits: float `[2, 2]`, lower and upper end of each axis, the same for all
-            pictures that are to be compared.
-        targets: int `[M]`.
-        labels: C names; beyond `MAX_CLASSES` the rarest are drawn as one.
-        hints: M texts to show under the pointer.
-        words: the texts on the figure.
-    """
-    order = np.argsort(-np.bincount(targets, minlength=len(labels)), kind="stable")
-    shown = order if len(labels) <= MAX_CLASSES else order[: MAX_CLASSES - 1]
-    groups = [(labels[index], targets == index) for index in sorted(shown.tolist())]
-    if len(shown) < len(labels):
-        groups.append((words.others, ~np.isin(targets, shown)))
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": label(name),
-            "x": points[chosen, 0],
-            "y": points[chosen, 1],
-            "marker": {"symbol": _SYMBOLS[index], "size": 8, "opacity": 0.85},
-            "hovertext": [
-                hover_text(hints[row]) for row in np.flatnonzero(chosen).tolist()
-            ],
-            "hoverinfo": "text+name",
-        }
-        for index, (name, chosen) in enumerate(groups)
-    ]
-    return go.Figure(traces, _map_layout(limits), _validate=False)
-
-
-def number_points_figure(
-    points: np.ndarray,
-    limits: np.ndarray,
-    targets: np.ndarray,
-    hints: Sequence[str],
-    words: ChangeWords = ENGLISH,
-) -> go.Figure:
-    """Draws rows as points; lightness says their number.
-
-    Args:
-        points: float `[M, 2]`.
-        limits: see `class_points_figure`.
-        targets: float `[M]`.
-        hints: M texts to show under the pointer.
-        words: the texts on the figure.
-    """
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": points[:, 0],
-        "y": points[:, 1],
-        "marker": {
-            "size": 9,
-            "color": targets,
-            "colorscale": "Viridis",
-            "line": {"width": 0.5, "color": GREY},
-            "colorbar": {"thickness": 12, "title": {"text": words.value}},
-        },
-        "hovertext": [
-            f"{hover_text(hint)}<br>{value:.6g}"
-            for hint, value in zip(hints, targets.tolist(), strict=True)
-        ],
-        "hoverinfo": "text",
-        "showlegend": False,
-    }
-    return go.Figure([trace], _map_layout(limits), _validate=False)
-
-
-def _map_layout(limits: np.ndarray) -> dict[str, Any]:
-    made = frame("", "") | {"height": _MAP_HEIGHT}
-    for name, (low, high) in zip(("xaxis", "yaxis"), limits.tolist(), strict=True):
-        room = 0.05 * (high - low) or 1.0
-        made[name] |= {"range": [low - room, high + room], "zeroline": False}
-    return made
 
 
 def _level(value: float, name: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import streamlit as st
 
 from bertviz_core.figures.attention_payload import map_payload, view_payload
 from bertviz_core.figures.attention_view import SCALES, AttentionView, HeadMap
-from bertviz_core.figures.component_files import component_script, component_style
+from pages.shared.components import component
 from pages.shared.language import plain
 
 Head = tuple[int, int]  # layer and head, from 0
@@ -31,21 +31,15 @@ _LINK = re.compile(
     r"_(?P<threshold>\d(\.\d{1,6})?)_(?P<heads>(\d{1,3}(-\d{1,3})*)?)",
     re.ASCII,
 )
-# The bytes of the payload are all of the component's data.
-_MOUNT = """
-export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
-  const send = (selection) => setStateValue("selection", selection)
-  const sayShown = (asked) => setTriggerValue("shown", asked)
-  return showAttention(parentElement, data, send, sayShown)
-}
-"""
-
-# Registered once: pages import this module, they do not run it again.
-_component = st.components.v2.component(
-    "bert_explorer_attention",
-    html='<div\n class="attention-host"></div>',
-    css=component_style("attention"),
-    js=component_script("attention") + _MOUNT,
+_component = component(
+    "attention",
+    """showAttention(
+    parentElement,
+    data,
+    (selection) => setStateValue("selection", selection),
+    (asked) => setTriggerValue("shown", asked),
+  )""",
+    "attention-host",
 )
 
 _WORDS = (

@@ -16,7 +16,6 @@ from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
 from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS, SentenceMap
 from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
-from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.point_map import (
@@ -32,19 +31,13 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
 from pages.shared.choices import put_into_address, whole_number
+from pages.shared.components import component
 from pages.shared.export import download_csv, show_figure, titled
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
 from pages.shared.panel import download
 from pages.shared.picture_files import save_drawn
 from pages.shared.tools import Program
-
-# The bytes of the payload are all of the component's data.
-_MOUNT = """
-export default function ({ data, parentElement, setStateValue }) {
-  return showPoints(parentElement, data, (choice) => setStateValue("choice", choice))
-}
-"""
 
 # Tells the map of that name which points to mark, without sending the points again.
 _MARK = """
@@ -54,12 +47,10 @@ export default function ({ data }) {
 }
 """
 
-# Registered once: pages import this module, they do not run it again.
-_component = st.components.v2.component(
-    "bert_explorer_points",
-    html='<div\n class="points-host"></div>',
-    css=component_style("points"),
-    js=component_script("points") + _MOUNT,
+_component = component(
+    "points",
+    'showPoints(parentElement, data, (choice) => setStateValue("choice", choice))',
+    "points-host",
 )
 
 _marks = st.components.v2.component("bert_explorer_point_marks", js=_MARK)

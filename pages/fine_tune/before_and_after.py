@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -17,28 +18,31 @@ from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.before_after import (
     ChangeWords,
-    class_points_figure,
     layer_scores_figure,
     moved_figure,
-    number_points_figure,
 )
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import Texts
 from bertviz_core.training.finetune.after_training import LayerComparison, WeightChange
+from bertviz_core.training.finetune.notes import excerpt
 from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.attention.controls import View
 from pages.attention.difference import show_matrix
 from pages.attention.maps import place_of, show_clickable
+from pages.embeddings.figures import groups_colour, point_map
 from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import begin_boxes, choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
-from pages.shared.export import show_figure
+from pages.shared.export import download_csv, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
+from pages.shared.picture_files import save_drawn
+from pages.shared.tools import show_tools
 
 _PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
 _MOST_CHARACTERS = 1000
@@ -92,6 +96,7 @@ PANELS = ("weights", "probes", "points", "heads")
 READINGS = ("cls", "mean")
 _USUAL_ROWS, _USUAL_TOKENS = 1200, 40  # of both models together
 _TURNS = ("before", "after")
+_POINTS = "ft_compare_points"
 
 
 def show(state: FineTuneState) -> None:
@@ -247,52 +252,53 @@ def _probe_columns(found: LayerComparison) -> dict[str, Any]:
 
 
 def _show_points(found: LayerComparison, run: str) -> None:
-    """Draws the rows at one layer, before and after, on the same axes."""
-    num_states = found.scores.shape[1]
-    layer = st.select_slider(
-        t("fine_tune_results.figure_layer"),
-        range(num_states),
-        num_states - 1,
-        format_func=_state_name,
-        key=f"ft_compare_layer_{num_states}",
-        help=t("fine_tune_results.layer_help"),
-    )
-    rows = ask(report_rows)(run, tuple(found.rows.tolist()))
-    hints = [row.text for row in rows]
-    for box, turn in zip(st.columns(2), range(len(_TURNS)), strict=True):
-        with box:
-            st.markdown(f"**{t(f'fine_tune_results.figure_{_TURNS[turn]}')}**")
-            _draw_points(found, turn, layer or 0, hints)
-    st.caption(t("fine_tune_results.same_axes"))
-
-
-def _draw_points(
-    found: LayerComparison, turn: int, layer: int, hints: list[str]
-) -> None:
-    points, every = found.coordinates[turn, layer], found.coordinates
-    limits = np.stack([every.min(axis=(0, 1, 2)), every.max(axis=(0, 1, 2))], axis=1)
-    words = words_of(ChangeWords, "fine_tune_results")
+    """Draws the rows at each layer, before and after, on the same axes."""
+    texts = [row.text for row in ask(report_rows)(run, tuple(found.rows.tolist()))]
+    title = plain("fine_tune_results.label")
+    labels = [found.labels[int(target)] for target in found.targets]
+    colour = groups_colour(title, labels)
     if found.is_regression:
-        figure = number_points_figure(points, limits, found.targets, hints, words)
         labels = [f"{target:.6g}" for target in found.targets.tolist()]
-    else:
-        classes = found.targets, found.labels
-        figure = class_points_figure(points, limits, *classes, hints, words)
-        labels = [found.labels[int(target)] for target in found.targets]
+        colour = Colour(title, found.targets)
+    every = found.coordinates.swapaxes(0, 1)  # by layer, in each before and after
+    states = [(layer, turn) for layer in range(len(every)) for turn in range(2)]
+    chosen = point_map(
+        PointMap(
+            labels=tuple(map(excerpt, texts)),
+            coordinates=every.reshape(len(states), len(texts), 2),
+            colours=(colour,),
+            state_names=tuple(starmap(_name_of_state, states)),
+            notes=tuple(_worth(found, *state) for state in states),
+            first=FirstChoice(state=len(states) - 1),
+            title=plain("fine_tune_results.panel_points"),
+        ),
+        _POINTS,
+    )
+    st.caption(t("fine_tune_results.same_axes"))
+    layer, turn = states[chosen.state]
+    columns = {"fine_tune_results.text": texts, "fine_tune_results.label": labels}
+    columns |= dict(zip("xy", found.coordinates[turn, layer].T.tolist(), strict=True))
+
+    def offer() -> None:
+        save_drawn(_POINTS)
+        download_csv(columns, _POINTS)
+
+    show_tools(_POINTS, download=offer)
+
+
+def _name_of_state(layer: int, turn: int) -> str:
+    when = plain(f"fine_tune_results.figure_{_TURNS[turn]}")
+    return f"{_state_name(layer)} · {when}"
+
+
+def _worth(found: LayerComparison, layer: int, turn: int) -> str:
     separation = found.separations[turn, layer]
     key = "points_described" if np.isnan(separation) else "points_separation"
-    show_figure(
-        figure,
-        name=f"ft_compare_points_{_TURNS[turn]}",
-        description=t(
-            f"fine_tune_results.{key}",
-            count=len(points),
-            state=_state_name(layer),
-            explained=float(found.explained[turn, layer]),
-            separation=float(np.nan_to_num(separation)),
-        ),
-        columns={"fine_tune_results.text": hints, "fine_tune_results.label": labels}
-        | dict(zip("xy", points.T, strict=True)),
+    return plain(
+        f"fine_tune_results.{key}",
+        count=len(found.rows),
+        explained=float(found.explained[turn, layer]),
+        separation=float(np.nan_to_num(separation)),
     )
 
 

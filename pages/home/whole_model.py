@@ -31,7 +31,6 @@ from bertviz_core.experiments.whole_model import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import component_html
-from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
 from bertviz_core.mask_text import (
     MaskedText,
@@ -42,6 +41,7 @@ from bertviz_core.mask_text import (
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import put_into_address
+from pages.shared.components import component
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import ask_soon
@@ -51,12 +51,6 @@ from pages.shared.panel import download
 from pages.shared.picture_files import save_drawn
 from pages.shared.tools import show_tools
 
-# The bytes of the payload are all of the component's data.
-_MOUNT = """
-export default function ({ data, parentElement, setStateValue }) {
-  return showWhole(parentElement, data, (choice) => setStateValue("choice", choice))
-}
-"""
 _ANSWER = """
 export default function ({ data }) {
   window.bertExplorerWhole = data
@@ -64,12 +58,10 @@ export default function ({ data }) {
 }
 """
 
-# Registered once: pages import this module, they do not run it again.
-_component = st.components.v2.component(
-    "bert_explorer_whole_model",
-    html='<div\n class="whole-host"></div>',
-    css=component_style("whole_model"),
-    js=component_script("whole_model") + _MOUNT,
+_component = component(
+    "whole_model",
+    'showWhole(parentElement, data, (choice) => setStateValue("choice", choice))',
+    "whole-host",
 )
 _answers = st.components.v2.component("bert_explorer_whole_answers", js=_ANSWER)
 

@@ -22,7 +22,6 @@ from bertviz_core.experiments.token_numbers import (
     steps_for_one_token,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.number_pictures import TitledPicture, pictures_payload
 from bertviz_core.figures.upright_titles import set_titles_upright
@@ -40,6 +39,7 @@ from pages.layers.wording import (
 )
 from pages.shared.answers import ask, fetch
 from pages.shared.choices import choose_linked, put_into_address, switch_linked
+from pages.shared.components import component
 from pages.shared.export import show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
@@ -51,19 +51,7 @@ from pages.shared.tools import program
 _NAME = "layers_numbers"  # of the files and the widgets
 _PICTURE = "layers_picture"
 _FILE = "layers_{}"  # saved from the picture
-_PICTURE_MOUNT = """
-export default function ({ data, parentElement }) {
-  return showPicture(parentElement, data)
-}
-"""
-
-# Registered once: pages import this module, they do not run it again.
-_picture = st.components.v2.component(
-    "bert_explorer_step",
-    html='<div\n class="step-picture"></div>',
-    css=component_style("step"),
-    js=component_script("step") + _PICTURE_MOUNT,
-)
+_picture = component("step", "showPicture(parentElement, data)", "step-picture")
 
 
 def show_numbers(
@@ -201,19 +189,11 @@ _WORDS = {
     "next": "layers.next",
     "progress": "layers.progress",
 }
-_MOUNT = """
-export default function ({ data, parentElement, setTriggerValue }) {
-  const choose = (choice) => setTriggerValue("choice", choice)
-  return showStrip(parentElement, data, choose)
-}
-"""
-
-# Registered once: pages import this module, they do not run it again.
-_strip = st.components.v2.component(
-    "bert_explorer_layers",
-    html='<nav\n class="walk-strip"></nav>',
-    css=component_style("layers"),
-    js=component_script("layers") + _MOUNT,
+_strip = component(
+    "layers",
+    'showStrip(parentElement, data, (choice) => setTriggerValue("choice", choice))',
+    "walk-strip",
+    "nav",
 )
 
 

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from bertviz_core.figures.component_files import component_script, component_style
+from pages.shared.components import component
 from pages.shared.language import plain
 
-_MOUNT = """
-export default function ({ data, parentElement }) {
-  showSave(parentElement, data)
-}
-"""
-
-# Registered once: pages import this module, they do not run it again.
-_component = st.components.v2.component(
-    "bert_explorer_save_button",
-    html='<div\n class="save-button"></div>',
-    css=component_style("save_button"),
-    js=component_script("save_button") + _MOUNT,
-)
+_component = component("save_button", "showSave(parentElement, data)", "save-button")
 
 
 def save_drawn(key: str) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from bertviz_core.figures.component_files import component_script
 from pages.shared.choices import switch_linked
+from pages.shared.components import component
 from pages.shared.language import current_language, plain
 
 _PROJECTOR = "projector"
@@ -99,16 +99,7 @@ _NAMES = {
     "Fullscreen": "app.figure_fullscreen",
     "Close fullscreen": "app.figure_close_fullscreen",
 }
-_MOUNT = """
-export default function ({ data }) {
-  return tendFrame(data)
-}
-"""
-
-# Registered once: pages import this module, they do not run it again.
-_tend = st.components.v2.component(
-    "bert_explorer_frame", js=component_script("frame") + _MOUNT
-)
+_tend = component("frame", "tendFrame(data)")
 
 
 def translate_frame() -> None:

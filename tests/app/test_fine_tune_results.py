@@ -17,7 +17,8 @@ from bertviz_core.training.finetune.request import TableSource
 from bertviz_core.training.finetune.temperature import Temperature, with_temperature
 from bertviz_core.training.finetune.visitor_tables import Mending
 from pages.attention import difference
-from pages.fine_tune import mend_rows
+from pages.embeddings.figures import Choice
+from pages.fine_tune import before_and_after, mend_rows
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import EXAMPLES
@@ -679,11 +680,30 @@ def test_attention_of_a_pair_is_compared_on_both_texts(open_step, client, shown)
     assert shown(app).count("There is no text yet") == 2
 
 
-def test_points_before_and_after_share_their_axes(open_step):
+def test_rows_before_and_after_are_states_of_one_map(open_step, client, monkeypatch):
+    seen = []
+
+    def draw(points, key):
+        seen.append(points)
+        return Choice(points.first.state, "", None)
+
+    monkeypatch.setattr(before_and_after, "point_map", draw)
     app = open_step("try", ft_compare_panel="points")
-    before, after = specs(app)[-2:]
-    assert before["layout"]["xaxis"]["range"] == after["layout"]["xaxis"]["range"]
-    assert len(before["data"]) == len(LABELS)
+    (points,) = seen
+    found = client._compare_layers(RUN, "cls")
+    before, after = points.coordinates[0::2], points.coordinates[1::2]
+    np.testing.assert_array_equal(np.stack([before, after]), found.coordinates)
+    assert points.state_names[-2:] == (
+        "layer 2 · before training",
+        "layer 2 · after training",
+    )
+    colour = points.colours[0]
+    names = [colour.names[index] for index in colour.values]
+    assert names == [LABELS[target] for target in found.targets]
+    assert points.first.state == len(points.state_names) - 1
+    kept = found.explained[1, -1]
+    assert f"show {kept:.0%} of the variance" in points.notes[-1]
+    assert not app.error
 
 
 def test_all_that_can_be_taken_away_is_offered(open_step, client, monkeypatch, shown):

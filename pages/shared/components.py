@@ -1,0 +1,32 @@
+"""Registering the components of `assets/components` with Streamlit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.figures.component_files import component_script, component_style
+
+
+def component(folder: str, show: str, host: str = "", tag: str = "div") -> Any:
+    """Registers a component, once: pages import the module that does, as it stands.
+
+    Args:
+        folder: see `component_script`.
+        show: JavaScript that calls what the script defines, with `data`, which may be
+            the bytes of a payload, `parentElement`, `setStateValue` and
+            `setTriggerValue`.
+        host: class of the element that it draws into; "" draws nothing.
+        tag: of that element.
+    """
+    given = "{ data, parentElement, setStateValue, setTriggerValue }"
+    mount = f"export default function ({given}) {{\n  return {show}\n}}\n"
+    # A line break: else Streamlit would look for a file of that name.
+    html = f'<{tag}\n class="{host}"></{tag}>'
+    return st.components.v2.component(
+        f"bert_explorer_{folder}",
+        html=html if host else None,
+        css=component_style(folder) if host else None,
+        js=f"{component_script(folder)}\n{mount}",
+    )
