@@ -5,7 +5,6 @@ L + 1 states, embedding output first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ import plotly.graph_objects as go
 from bertviz_core.figures.activations import GREY
 from bertviz_core.figures.evaluation_scores import frame
 from bertviz_core.figures.labels import label
-from bertviz_core.figures.masked_word import percent
 
 _ROW_HEIGHT = 26  # pixels
 
@@ -29,7 +27,6 @@ class ChangeWords:
     layer: str = "layer"
     embeddings: str = "embeddings"
     least: str = "commonest class"
-    moved: str = "how far the weights moved, as a share"
 
 
 ENGLISH = ChangeWords()
@@ -88,40 +85,6 @@ def layer_scores_figure(
     if least is not None:
         layout |= _level(least, words.least)
     return go.Figure(traces, layout, _validate=False)
-
-
-def moved_figure(
-    names: Sequence[str], shares: np.ndarray, words: ChangeWords = ENGLISH
-) -> go.Figure:
-    """Draws how far each layer's weights have moved.
-
-    Args:
-        names: M layers, as the reader knows them.
-        shares: float `[M]`; NaN where there is none.
-        words: the texts on the figure.
-    """
-    known = np.nan_to_num(shares)
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": known,
-        "y": list(range(len(names))),
-        "text": ["" if np.isnan(share) else percent(float(share)) for share in shares],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertemplate": "%{x:.5f}<extra></extra>",
-    }
-    layout = frame(words.moved, "")
-    layout |= {"height": 90 + _ROW_HEIGHT * len(names), "bargap": 0.25}
-    layout["margin"]["t"] = 8
-    top = float(known.max(initial=0.0)) or 1.0
-    layout["xaxis"] |= {"range": [0, top * 1.2], "tickformat": ".3~p"}
-    layout["yaxis"] |= {
-        "tickvals": list(range(len(names))),
-        "ticktext": [label(name) for name in names],
-        "range": [len(names) - 0.4, -0.6],
-    }
-    return go.Figure([bars], layout, _validate=False)
 
 
 def _level(value: float, name: str) -> dict[str, Any]:

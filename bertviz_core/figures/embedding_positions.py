@@ -13,9 +13,11 @@ import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, figure, layout, line
 from bertviz_core.figures.color_scales import DIVERGING
+from bertviz_core.figures.labels import escaped
 
 _MATRIX_HEIGHT = 520  # pixels
 _CHAIN_HEIGHT = 460
+_MOST_COUNTED = 12  # places with a tick each
 # viridis: lightness rises all the way. Source: Smith and van der Walt 2015.
 _ORDER = "Viridis"
 
@@ -130,13 +132,15 @@ def curves_by_place_figure(
     traces: list[dict[str, Any]] = [
         {
             **line(x, y, dashes[index % len(dashes)]),
-            "name": name,
+            "name": escaped(name),
             "mode": "lines+markers" if len(x) <= 32 else "lines",
         }
         for index, (name, x, y) in enumerate(curves)
     ]
     made = layout(x_title, y_title)
     made["showlegend"] = len(curves) > 1
+    if all(len(x) <= _MOST_COUNTED for _, x, _ in curves):
+        made["xaxis"] |= {"dtick": 1}
     if bounds is not None:
         made["yaxis"] |= {"range": list(bounds)}
     return figure(traces, made)

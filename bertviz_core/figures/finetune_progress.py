@@ -8,7 +8,6 @@ S optimiser steps, E epochs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,6 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.smoothing import running_mean, spread_out
 from bertviz_core.figures.activations import GREY, figure, layout, line, upright
-from bertviz_core.figures.evaluation_scores import hover_text
 
 # A line of more points looks the same and is slower to send and to draw.
 MAX_POINTS = 600
@@ -25,7 +23,6 @@ MAX_POINTS = 600
 _MAX_BORDERS = 12
 _MAX_MARKERS = 60
 _HEIGHT = 320  # pixels
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 @dataclass(frozen=True)
@@ -151,31 +148,6 @@ def metric_figure(
     if len(values) <= _MAX_BORDERS:
         made["xaxis"] |= {"dtick": 1}
     return figure([curve, best], made)
-
-
-def runs_figure(
-    curves: Mapping[str, np.ndarray], name: str, words: ProgressWords = ENGLISH
-) -> go.Figure:
-    """Draws the metric after each epoch of several runs.
-
-    Args:
-        curves: float `[E]` each, by the name of the run.
-        name: of the metric, for the reader.
-        words: the texts on the figure.
-    """
-    drawn = [
-        {
-            **line(
-                np.arange(1, len(values) + 1), values, _DASHES[place % len(_DASHES)]
-            ),
-            "name": hover_text(run),
-            "mode": _mode(len(values)),
-        }
-        for place, (run, values) in enumerate(curves.items())
-    ]
-    made = layout(words.epoch, name, height=_HEIGHT)
-    made["xaxis"] |= {"tickformat": "d"}
-    return figure(drawn, made | {"showlegend": True})
 
 
 def _mode(num_epochs: int) -> str:

@@ -19,7 +19,6 @@ from bertviz_core.figures.labels import label
 
 _ROW_HEIGHT = 30  # pixels
 _FRAME_HEIGHT = 96  # pixels; title and the labels below
-_BAR_HEIGHT = 24  # pixels
 _SHORTEST_BAR = 120  # pixels of a scale with all its numbers
 _WIDEST_ROW = 512  # numbers; in a longer row a cell would be thinner than a pixel
 _FOLDED = 256  # numbers in a row of a folded vector
@@ -31,7 +30,6 @@ _LINE = 70  # characters that fit side by side below a figure; more stand slante
 _FEW = 64  # numbers; among fewer each one counts
 # A score that the mask pushed away says nothing about the others.
 _MASKED = -5000.0
-BAR_COLOR = "#8C6BB1"  # stands out from a light and from a dark page
 
 
 def color_limit(values: np.ndarray) -> float:
@@ -143,45 +141,6 @@ def strip_figure(
         "title": {"text": row_title},
         "type": "category",
         "range": [len(rows) - 0.5, -0.5],
-    }
-    return go.Figure([trace], made, _validate=False)
-
-
-def named_bars_figure(
-    names: Sequence[str], values: np.ndarray, *, title: str
-) -> go.Figure:
-    """Draws a bar for each name, with its number, the first one on top.
-
-    Args:
-        names: R names, at least one.
-        values: float `[R]`.
-        title: what the numbers are.
-
-    Raises:
-        ValueError: not one value for each name.
-    """
-    if not names or values.shape != (len(names),):
-        raise ValueError(
-            f"`values` must have {len(names)} entries, at least one. "
-            f"Received: shape={values.shape}."
-        )
-    trace = {
-        "type": "bar",
-        "orientation": "h",
-        "x": values.astype(np.float32),
-        "y": list(range(len(names))),
-        "text": [f"{value:.4g}" for value in values],
-        "textposition": "auto",
-        "marker": {"color": BAR_COLOR},
-        "customdata": [label(name) for name in names],
-        "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
-    }
-    made = _layout(len(names) * _BAR_HEIGHT)
-    made["xaxis"] |= {"title": {"text": title}, "fixedrange": True}
-    made["yaxis"] |= {
-        "tickvals": list(range(len(names))),
-        "ticktext": [label(name) for name in names],
-        "range": [len(names) - 0.4, -0.6],
     }
     return go.Figure([trace], made, _validate=False)
 

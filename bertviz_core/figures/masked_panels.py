@@ -18,8 +18,6 @@ _LONGEST_IN_CELL = 8  # characters; the whole word is under the pointer
 _ROW_HEIGHT = 26  # pixels; a line of text fits
 _FRAME_HEIGHT = 110  # pixels
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-# Orange and purple like the ends of PuOr, light enough for a dark page as well.
-_AGAINST, _FOR = "#b35806", "#7a5fb0"
 # Light enough at both ends for black letters, and lightness alone tells it.
 _PAPER = [[0.0, "#ffffff"], [1.0, "#7fb3d5"]]
 
@@ -158,45 +156,6 @@ def chain_figure(
     return figure(traces, made)
 
 
-def signed_bars_figure(
-    names: Sequence[str], values: np.ndarray, title: str, digits: int = 2
-) -> go.Figure:
-    """Draws a bar for each name, to the left where the value is below 0.
-
-    Args:
-        names: M labels, the first one on top; repeats are allowed.
-        values: float `[M]`; NaN draws nothing.
-        title: what the values are.
-        digits: of the written numbers.
-    """
-    if values.shape != (len(names),) or not len(names):
-        raise ValueError(f"`values` must be [{len(names)}], not {values.shape}.")
-    known = [None if np.isnan(value) else float(value) for value in values]
-    trace = {
-        "type": "bar",
-        "orientation": "h",
-        "x": known,
-        "y": list(range(len(names))),
-        "text": [_number(v, digits) for v in known],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "marker": {"color": [_AGAINST if (v or 0) < 0 else _FOR for v in known]},
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-    made = layout(title, "")
-    made["height"] = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
-    made["showlegend"] = False
-    made["hovermode"] = "closest"
-    made["xaxis"] |= {"range": _room_for_numbers(values)}
-    made["yaxis"] |= {
-        "tickvals": list(range(len(names))),
-        "ticktext": [label(name) for name in names],
-        "range": [len(names) - 0.4, -0.6],
-        "zeroline": False,
-    }
-    return figure([trace], made)
-
-
 def _named(names: Sequence[str]) -> dict[str, Any]:
     """An axis of cells with names instead of numbers."""
     return {
@@ -205,11 +164,6 @@ def _named(names: Sequence[str]) -> dict[str, Any]:
         "showgrid": False,
         "zeroline": False,
     }
-
-
-def _number(value: float | None, digits: int) -> str:
-    """What stands at a bar; never a zero with a sign."""
-    return "" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def _cut(word: str) -> str:
@@ -229,10 +183,3 @@ def _burn_in(
     note = {"xref": "x", "yref": "paper", "x": 0.5 + end / 2, "y": 1, "text": name}
     note |= {"showarrow": False, "yanchor": "top"}
     return [shade | {"line": {"width": 0}}], [note]
-
-
-def _room_for_numbers(values: np.ndarray) -> list[float]:
-    known = values[~np.isnan(values)]
-    low, high = float(known.min(initial=0.0)), float(known.max(initial=0.0))
-    room = 0.2 * ((high - low) or 1.0)
-    return [low - room * (low < 0), high + room * (high > 0)]

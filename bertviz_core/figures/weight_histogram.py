@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.layer_strip import BAR_COLOR
+from bertviz_core.figures.bars import BAR_COLOR
 
 
 def weight_histogram(

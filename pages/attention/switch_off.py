@@ -16,7 +16,7 @@ from bertviz_core.experiments.cause_results import (
 )
 from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off
-from bertviz_core.figures.effect_bars import effect_bars_figure
+from bertviz_core.figures.bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText

@@ -16,8 +16,8 @@ from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
 from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS, SentenceMap
 from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
+from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
-from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.point_map import (
     Colour,
     FirstChoice,

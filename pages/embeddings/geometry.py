@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.experiments.sentence_maps import layer_facts
-from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import layer_name, show_curves
 from pages.embeddings.sentence_box import edit_sentences, say_cut

@@ -7,8 +7,8 @@ import streamlit as st
 
 from bertviz_core.experiments.embedding_results import PARTS, InputSum
 from bertviz_core.experiments.embedding_tables import take_input_apart
+from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.embedding_input import strips_figure
-from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.widgets import choose_place
 from pages.shared.answers import answer, ask

@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.experiments.word_axis import project_words, remove_axis
 from bertviz_core.experiments.word_vector_results import WordAnalogy, WordAxis
 from bertviz_core.experiments.word_vectors import nearest_words, solve_analogy
-from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import say_pieces, show_neighbours
 from pages.embeddings.widgets import (

@@ -16,11 +16,8 @@ from bertviz_core.engine.finetuned_tasks import (
 )
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.before_after import (
-    ChangeWords,
-    layer_scores_figure,
-    moved_figure,
-)
+from bertviz_core.figures.bars import named_bars_figure
+from bertviz_core.figures.before_after import ChangeWords, layer_scores_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
@@ -130,7 +127,7 @@ def _compare(run: str, base: str) -> None:
 
 def _show_weights(found: WeightChange) -> None:
     names = [_layer_name(layer) for layer in found.layers]
-    totals = np.nan_to_num(found.totals)
+    totals, moved = np.nan_to_num(found.totals), plain("fine_tune_results.moved")
     most = int(totals.argmax())
     described = t("fine_tune_results.weights_still")
     if totals.any():
@@ -142,12 +139,12 @@ def _show_weights(found: WeightChange) -> None:
             count=len(totals),
         )
     show_figure(
-        moved_figure(names, found.totals, words_of(ChangeWords, "fine_tune_results")),
+        named_bars_figure(names, found.totals, title=moved, are_shares=True),
         name="ft_compare_weights",
         description=described,
         columns={
             "fine_tune_results.part_of_model": names,
-            "fine_tune_results.figure_moved": found.totals,
+            moved: found.totals,
         },
     )
     if switch_linked("fine_tune_results.show_parts", key="ft_compare_parts"):
@@ -169,7 +166,7 @@ def _show_parts(found: WeightChange, names: list[str]) -> None:
             found.shares,
             names,
             parts,
-            title=plain("fine_tune_results.figure_moved"),
+            title=plain("fine_tune_results.moved"),
             row_title="",
             column_title="",
             is_signed=False,

@@ -16,8 +16,7 @@ from bertviz_core.experiments.attribution import AttributionSettings, attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.class_bars import class_bars_figure
-from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.bars import named_bars_figure, signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelInfo, Texts
 from bertviz_core.training.finetune.after_training import NearTrainingRows
@@ -301,6 +300,7 @@ PANELS = ("words", "nearest")
 _PLACE, _BOX = "ft_try", ("ft_try_text", "ft_try_pair")
 _MOST_CHARACTERS = 5000
 _MOST_DRAWN = 25  # words
+_MOST_CLASSES = 20  # the likeliest
 _LARGE = 0.1  # smaller scores need more digits
 _NUM_ROWS = 5  # of the nearest
 # A row that nobody has counted the tokens of.
@@ -421,8 +421,10 @@ def _show_answer(read: ReadText) -> None:
         return
     title, label = plain("fine_tune_results.probability"), read.labels[read.best]
     share = Markdown(percent(float(read.outputs[read.best])))
+    order = np.argsort(-read.outputs, kind="stable")[:_MOST_CLASSES]
+    names = [read.labels[index] for index in order.tolist()]
     show_figure(
-        class_bars_figure(read.labels, read.outputs, title),
+        named_bars_figure(names, read.outputs[order], title=title, are_shares=True),
         name="ft_try_classes",
         description=t("fine_tune_results.says_class", label=label, share=share),
         columns={

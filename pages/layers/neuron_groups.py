@@ -8,7 +8,7 @@ import streamlit as st
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.step_results import NeuronFactors
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.layer_strip import named_bars_figure
+from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers as snippets

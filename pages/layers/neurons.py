@@ -22,8 +22,8 @@ from bertviz_core.experiments.step_results import StrongNeurons
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.effect_bars import effect_bars_figure
-from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
+from bertviz_core.figures.bars import effect_bars_figure, named_bars_figure
+from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts, TokenizedText

@@ -17,7 +17,7 @@ from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.experiments.lens import read_layers
 from bertviz_core.experiments.random_weights import check_with_random_weights
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import masked_words

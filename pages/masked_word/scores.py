@@ -15,7 +15,7 @@ from bertviz_core.experiments.scoring import (
 )
 from bertviz_core.experiments.word_results import MinimalPair, SentenceScore, WordScore
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import masked_sentences

@@ -15,7 +15,7 @@ from bertviz_core.experiments.training_costs import (
     decoding_costs,
     remat_costs,
 )
-from bertviz_core.figures.layer_strip import named_bars_figure
+from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.trace import Texts
 from pages.pretraining.objective import choose_draw
 from pages.shared.answers import ask

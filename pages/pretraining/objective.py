@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.experiments.text_objective import Objective, objective_of
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.layer_strip import named_bars_figure
+from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.tiny_pretraining import objective_formulas
 from bertviz_core.snippets import pretraining as snippets

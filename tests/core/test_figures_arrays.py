@@ -13,6 +13,7 @@ from bertviz_core.analysis.dying_neurons import train
 from bertviz_core.analysis.layer_norm import layer_norm_steps
 from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
+from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.embedding_positions import (
@@ -27,7 +28,6 @@ from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import (
     color_limit,
     fold,
-    named_bars_figure,
     strip_figure,
 )
 from bertviz_core.figures.number_pictures import (
@@ -111,6 +111,13 @@ def test_bars_carry_their_numbers_in_the_given_order():
     assert list(trace.x) == [3.25, -1.5]
     assert list(trace.text) == ["3.25", "-1.5"]
     assert list(figure.layout.yaxis.ticktext) == [label("$x$"), label("b")]
+    shares = np.array([0.0, 0.0123, np.nan, 0.4])
+    figure = named_bars_figure(list("abcd"), shares, title="share", are_shares=True)
+    trace = checked(figure).data[0]
+    assert list(trace.text) == ["0%", "1.23%", "", "40.0%"]
+    assert trace.x[2] is None
+    assert list(figure.layout.xaxis.range) == [0, pytest.approx(0.48)]
+    assert named_bars_figure("a", np.zeros(1), title="").layout.xaxis.range[1] > 0
 
 
 def test_lines_differ_by_dash_and_symbol_and_not_by_colour_alone():

@@ -8,12 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.analysis.smoothing import running_mean, spread_out
-from bertviz_core.figures.before_after import (
-    layer_scores_figure,
-    moved_figure,
-)
-from bertviz_core.figures.class_bars import MAX_BARS as MAX_CLASS_BARS
-from bertviz_core.figures.class_bars import class_bars_figure
+from bertviz_core.figures.before_after import layer_scores_figure
 from bertviz_core.figures.evaluation_matrix import MAX_WRITTEN, confusion_figure
 from bertviz_core.figures.evaluation_numbers import predicted_figure, residuals_figure
 from bertviz_core.figures.evaluation_scores import (
@@ -283,19 +278,6 @@ def test_every_residual_is_counted_once():
     assert as_sent(residuals_figure(np.zeros(1)))["data"][0]["y"]
 
 
-def test_the_likeliest_class_stands_on_top_and_the_rest_is_left_out():
-    size = MAX_CLASS_BARS + 5
-    shares = np.random.default_rng(2).dirichlet(np.ones(size))
-    names = [f"class {index}" for index in range(size)]
-    bars = as_sent(class_bars_figure(names, shares, "p"))["data"][0]
-    np.testing.assert_allclose(
-        numbers(bars["x"]), np.sort(shares)[::-1][:MAX_CLASS_BARS]
-    )
-    assert f"class {shares.argmax()}" in bars["hovertext"][0]
-    with pytest.raises(ValueError, match="probabilities"):
-        class_bars_figure(names[1:], shares, "p")
-
-
 SCORES = np.array([[0.25, 0.5, np.nan, 0.75], [0.5, 0.625, 0.75, 1.0]])
 
 
@@ -320,11 +302,3 @@ def test_scores_without_intervals_or_a_level_have_neither():
     assert "shapes" not in spec["layout"]
     level = as_sent(layer_scores_figure(SCORES, nothing, 0.0, "x"))
     assert level["layout"]["shapes"][0]["y1"] == 0
-
-
-def test_each_layer_has_its_bar_and_a_missing_one_no_number():
-    shares = np.array([0.0, 0.0123, np.nan, 0.4])
-    bars = as_sent(moved_figure(("a", "b", "<c>", "d"), shares))["data"][0]
-    np.testing.assert_allclose(numbers(bars["x"]), [0, 0.0123, 0, 0.4])
-    assert bars["text"] == ["0%", "1.23%", "", "40.0%"]
-    assert as_sent(moved_figure(("a",), np.zeros(1)))["data"]

@@ -5,11 +5,11 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.analysis.sampling import count_interval
+from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.labels import LONGEST_LABEL, label
 from bertviz_core.figures.masked_panels import (
     chain_figure,
     ranks_figure,
-    signed_bars_figure,
     words_map_figure,
 )
 from bertviz_core.figures.masked_word import (

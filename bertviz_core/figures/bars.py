@@ -1,0 +1,170 @@
+"""Lying bars with a name and a number each, the first one on top.
+
+R is the number of names. Colours stand out from a light and from a dark page; orange
+and purple are like the ends of PuOr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.activations import figure, layout
+from bertviz_core.figures.labels import label
+from bertviz_core.figures.masked_word import percent
+
+BAR_COLOR = "#8C6BB1"
+_AGAINST, _FOR = "#b35806", "#7a5fb0"
+_ROW_HEIGHT = 26  # pixels; a line of text fits
+_FRAME_HEIGHT = 110  # pixels
+_BESIDE = 0.46  # of a row
+_ROOM = 12  # pixels that a row needs beyond its bar
+
+
+def named_bars_figure(
+    names: Sequence[str], values: np.ndarray, *, title: str, are_shares: bool = False
+) -> go.Figure:
+    """Draws numbers of one kind.
+
+    Args:
+        names: R names, at least one; repeats are allowed.
+        values: float `[R]`; NaN draws nothing.
+        title: what the numbers are.
+        are_shares: writes them as percentages.
+
+    Raises:
+        ValueError: not one value for each name.
+    """
+    write = percent if are_shares else "{:.4g}".format
+    axis = {"tickformat": ".3~p"} if are_shares else {}
+    return _bars(names, values, write, title, BAR_COLOR, axis)
+
+
+def signed_bars_figure(
+    names: Sequence[str], values: np.ndarray, title: str, digits: int = 2
+) -> go.Figure:
+    """Draws what speaks for something to the right, what speaks against it to the left.
+
+    Args:
+        names: see `named_bars_figure`.
+        values: float `[R]`.
+        title: what the values are.
+        digits: of the written numbers.
+    """
+
+    def write(value: float) -> str:
+        """Never a zero with a sign."""
+        return f"{round(value, digits) + 0.0:.{digits}f}"
+
+    colors = [_AGAINST if value < 0 else _FOR for value in values]
+    return _bars(names, values, write, title, colors)
+
+
+def effect_bars_figure(
+    names: Sequence[str],
+    measured: np.ndarray,
+    estimated: np.ndarray,
+    *,
+    title: str,
+    measured_name: str,
+    estimated_name: str,
+) -> go.Figure:
+    """Draws a bar for what was measured, and a diamond for what it is held against.
+
+    Args:
+        names: see `named_bars_figure`.
+        measured: float `[R]`.
+        estimated: float `[R]`, in the same unit: an estimate, or what was before.
+        title: what the numbers are.
+        measured_name: of the bars, in the legend.
+        estimated_name: of the diamonds.
+
+    Raises:
+        ValueError: not one number of each kind for each name.
+    """
+    if estimated.shape != measured.shape:
+        raise ValueError(
+            f"`estimated` must have {len(measured)} entries. "
+            f"Received: shape={estimated.shape}."
+        )
+    made = named_bars_figure(names, measured, title=title)
+    bars = made.data[0]
+    bars.name = measured_name
+    # A bar and its diamond side by side: neither covers the other, nor the number.
+    bars.width, bars.offset = _BESIDE, -_BESIDE
+    made.layout.height += _ROOM * len(names)
+    made.layout.xaxis.range = _range(np.concatenate([measured, estimated]))
+    made.add_trace(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": estimated_name,
+            "x": estimated.astype(np.float32),
+            "y": np.arange(len(names)) + _BESIDE / 2,
+            "customdata": bars.customdata,
+            "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
+            "marker": {
+                "symbol": "diamond-open",
+                "size": 11,
+                "color": "#E66100",
+                "line": {"width": 2},
+            },
+        }
+    )
+    # Above the bars: below they would push the title of the axis away.
+    made.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={"t": 36},
+    )
+    return made
+
+
+def _bars(
+    names: Sequence[str],
+    values: np.ndarray,
+    write: Callable[[float], str],
+    title: str,
+    color: str | list[str],
+    axis: Mapping[str, str] = MappingProxyType({}),
+) -> go.Figure:
+    if not len(names) or values.shape != (len(names),):
+        raise ValueError(
+            f"`values` must have {len(names)} entries, at least one. "
+            f"Received: shape={values.shape}."
+        )
+    written = [label(name) for name in names]
+    known = [None if np.isnan(value) else float(value) for value in values]
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": known,
+        "y": list(range(len(names))),
+        "text": ["" if value is None else write(value) for value in known],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {"color": color},
+        "customdata": written,
+        "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
+    }
+    made = layout(title, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(names))
+    made |= {"showlegend": False, "hovermode": "closest"}
+    made["xaxis"] |= {"range": _range(values), **axis}
+    made["yaxis"] |= {
+        "tickvals": list(range(len(names))),
+        "ticktext": written,
+        "range": [len(names) - 0.4, -0.6],
+        "zeroline": False,
+    }
+    return figure([trace], made)
+
+
+def _range(values: np.ndarray) -> list[float]:
+    """From the lowest to the highest, 0 among them, with room for the numbers."""
+    known = values[~np.isnan(values)]
+    low, high = float(known.min(initial=0.0)), float(known.max(initial=0.0))
+    room = 0.2 * ((high - low) or 1.0)
+    return [low - room * (low < 0), high + room * (high > 0 or low == high)]
