@@ -72,7 +72,7 @@ class NamedBars:
     """A bar for each name.
 
     Args:
-        names, values, title: see `layer_strip.named_bars_figure`.
+        names, values, title: see `named_bars_figure`.
     """
 
     names: Sequence[str]

@@ -380,8 +380,7 @@ def take_over(request: TrainingRequest) -> None:
         kind="number" if data.columns.is_regression else "class",
         validation=other.table if other else "",
         **(layout_of(other, "validation_") if other else {}),
-        # Before there were three parts, the rows that were set aside did both.
-        test_rate=data.test_rate or data.validation_rate,
+        test_rate=data.test_rate,
         seed=data.seed,
         max_tokens=settings.max_tokens,
         balance="oversample" if settings.oversample else balance,

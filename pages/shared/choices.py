@@ -277,12 +277,7 @@ def choose_several(
     Returns them in the order of `options`, however clicked. No option has a comma,
     which is between them in the address.
     """
-
-    def read(_: str) -> list[str]:
-        """Links of earlier versions have a value for each option."""
-        return ",".join(st.query_params.get_all(key)).split(",")
-
-    held = follow_default(key, list(default), read)
+    held = follow_default(key, list(default), lambda written: written.split(","))
     if not set(held) <= set(options):
         st.session_state[key] = [option for option in options if option in held]
     _draw(widget, label, options, key=key, selection_mode="multi", **arguments)

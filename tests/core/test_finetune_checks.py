@@ -478,10 +478,6 @@ def test_a_request_survives_the_way_through_a_file():
     assert hash(data) == hash(dataclasses.replace(data))
     alone = dataclasses.replace(request, data=DataChoice(data.source, choice))
     assert TrainingRequest.from_dict(alone.to_dict()).data.validation is None
-    # Requests of before there was a test part say nothing of it.
-    raw = request.to_dict()
-    del raw["data"]["test_rate"]
-    assert TrainingRequest.from_dict(raw).data.test_rate == 0
 
 
 def test_a_wide_table_is_read_as_far_as_its_cells_allow():

@@ -103,21 +103,8 @@ def test_a_recipe_that_does_not_say_how_the_other_table_lies_guesses_it():
     assert options["validation_has_header"] is None
 
 
-@pytest.mark.parametrize("is_file", [False, True])
-def test_a_recipe_of_before_there_was_a_test_part_chooses_its_rows(
-    scores, tmp_path, is_file
-):
-    other = table_of(tmp_path / "other.csv", ["0.4", "1.0"]) if is_file else None
-    raw = dataclasses.asdict(training_rows(scores, other, OPTIONS).data.origin)
-    del raw["test_rate"]
-    options = OPTIONS | options_of(DataOrigin(**raw | {"validation_rate": 0.2}))
-    data = training_rows(scores, other, options).data
-    assert data.validation is data.test
-    assert len(data.train) + len(data.test) == 24
-
-
 @pytest.mark.parametrize(
-    "rates", [(0.0, 0.2), (1.0, 0.2), (0.1, -0.1), (0.1, 1.0), (0.5, 0.5)]
+    "rates", [(0.0, 0.2), (1.0, 0.2), (0.1, 0.0), (0.1, 1.0), (0.5, 0.5)]
 )
 def test_shares_that_leave_nothing_to_learn_from_are_refused(scores, rates):
     options = OPTIONS | {"validation_rate": rates[0], "test_rate": rates[1]}

@@ -9,7 +9,6 @@ from scipy.special import softmax
 
 from bertviz_core.explorer import Explorer
 from bertviz_core.training import precision
-from bertviz_core.training.finetune import trainer
 from bertviz_core.training.finetune.run import finetune
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import number_data, random_data, shared_loaded
@@ -66,30 +65,6 @@ def test_who_has_stopped_the_training_gets_the_reading_all_the_same():
     result = finetune(loaded, random_data(), SETTINGS, told.append, stop)
     assert result.ending == "asked"
     assert told[-1].kind == "judge"
-
-
-def test_a_checkpoint_that_holds_what_was_said_of_the_rows_is_taken_up(
-    tmp_path, monkeypatch
-):
-    """As those of earlier versions did."""
-    save = trainer.save_checkpoint
-
-    def with_outputs(checkpoint, root):
-        checkpoint.state["run/best_outputs"] = np.zeros((13, 3))
-        return save(checkpoint, root)
-
-    def killed(event):
-        if event.kind == "step" and event.epoch == 2:
-            raise KeyboardInterrupt
-
-    told, asked = [], (shared_loaded(), random_data(), SETTINGS)
-    with monkeypatch.context() as patch:
-        patch.setattr(trainer, "save_checkpoint", with_outputs)
-        with pytest.raises(KeyboardInterrupt):
-            finetune(*asked, killed, work_folder=tmp_path)
-    result = finetune(*asked, told.append, work_folder=tmp_path)
-    assert [event.epoch for event in told if event.kind == "resumed"] == [1]
-    assert len(result.points) == 2
 
 
 @pytest.mark.parametrize(

@@ -108,15 +108,6 @@ def test_the_exponential_rate_reaches_its_peak_and_then_falls_by_one_factor():
     assert FinetuneSettings(decay="exponential").final_rate == 0.1
 
 
-def test_settings_of_an_earlier_version_end_at_the_rate_that_they_ended_at():
-    raw = FinetuneSettings(epochs=4, decay="exponential").to_dict()
-    del raw["final_rate"]
-    found = FinetuneSettings.from_dict(raw | {"epoch_factor": 0.5})
-    assert found.final_rate == 0.5**3
-    found = FinetuneSettings.from_dict(raw | {"epoch_factor": 0.5, "decay": "linear"})
-    assert found == FinetuneSettings(epochs=4)
-
-
 def test_every_row_is_in_one_batch_of_an_epoch_as_seed_and_epoch_decide():
     lengths = np.random.default_rng(3).integers(3, 90, 1003)
 

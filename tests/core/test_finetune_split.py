@@ -1,8 +1,5 @@
 """The split: by chance, by class, with copies in one part."""
 
-import hashlib
-import json
-
 import numpy as np
 import pytest
 
@@ -41,22 +38,6 @@ def test_every_row_is_in_exactly_one_part_as_the_seed_decides():
     for part, rows in zip((data.train, data.validation, data.test), parts, strict=True):
         assert part.rows.tolist() == dataset.rows[rows].tolist()
         assert part.texts == tuple(dataset.texts[i] for i in rows)
-
-
-def test_a_split_of_before_there_were_three_parts_is_made_again():
-    dataset = random_dataset()
-    old, new = split_dataset(dataset, 0.2, 1, 0.0), split_dataset(dataset, 0.1, 1, 0.2)
-    # What gave the report stays the same rows; there, it also chose the epoch.
-    assert old.test.tolist() == new.test.tolist()
-    data = old.training_data(dataset)
-    assert data.validation is data.test
-    assert len(data.train) + len(data.test) == len(dataset)
-    two, three = data.fingerprint(), new.training_data(dataset).fingerprint()
-    digest = hashlib.sha256(json.dumps(data.labels).encode())
-    for part in (data.train, data.validation):
-        digest.update(json.dumps([part.texts, part.pairs]).encode())
-        digest.update(part.targets.tobytes())
-    assert two == digest.hexdigest() != three
 
 
 @pytest.mark.parametrize(("num_rows", "expected"), [(199, 20), (180, 0)])
@@ -139,7 +120,7 @@ def test_copies_do_not_swallow_a_class_and_one_text_everywhere_cannot_be_split()
     assert 1 <= len(split.test) <= 9
     with pytest.raises(DatasetError, match="same text"):
         split_dataset(dataset_of(["one"] * 9, [0, 1, 2] * 3))
-    for rates in ((0.0, 0.2), (1.0, 0.2), (0.1, 1.0)):
+    for rates in ((0.0, 0.2), (1.0, 0.2), (0.1, 0.0), (0.1, 1.0)):
         with pytest.raises(ValueError, match="validation_rate"):
             split_dataset(random_dataset(), rates[0], test_rate=rates[1])
 
@@ -166,10 +147,6 @@ def test_beside_a_test_file_the_table_chooses_the_epoch():
     assert MIN_VALIDATION <= len(data.validation) < len(data.train)
     used = set(text_keys(data.train)) | set(text_keys(data.validation))
     assert not used & set(text_keys(data.test))
-    # As it was before, that file did both.
-    old = split_beside_test(dataset, test, 0.0)[0].training_data(dataset, test)
-    assert old.validation is old.test
-    assert len(old.train) == len(data.train) + len(data.validation)
 
 
 def test_a_class_that_loses_all_its_rows_to_a_test_file_is_named():

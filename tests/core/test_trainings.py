@@ -209,7 +209,7 @@ def test_a_run_that_was_stopped_goes_on_while_it_has_time(
     assert not trainings.status(run).can_go_on
     with pytest.raises(TrainingError, match="all the time"):
         trainings.resume(run)
-    # An earlier version left a model, and nothing to go on from.
+    # There was no room for what it would go on from.
     run_files.write_progress(run_folder(run), RunHistory(), "stopped")
     assert trainings.status(run).can_go_on
     (run_folder(run) / run_files.MODEL).mkdir()

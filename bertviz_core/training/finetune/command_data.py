@@ -121,12 +121,12 @@ def _choice(
 
 
 def _require_shares(validation: float, test: float, seed: int) -> None:
-    """Refuses shares that leave nothing to learn from; 0 to test on is of old recipes.
+    """Refuses shares that leave nothing to learn from.
 
     Raises:
         DatasetError: see there.
     """
-    if not (0 < validation < 1 and 0 <= test < 1 and validation + test < 1):
+    if not (0 < validation < 1 and 0 < test < 1 and validation + test < 1):
         raise DatasetError(
             "The shares of validation and test rows must lie between 0 and 1, and "
             "leave rows to learn from. Received: {validation} and {test}. Take 0.1 and "

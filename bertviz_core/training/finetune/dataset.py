@@ -120,8 +120,7 @@ class TrainingData:
         train: rows to learn from.
         validation: rows that choose the best epoch; none where they would be too few
             to choose by, and all epochs run.
-        test: rows that the report is of. `None` takes those of validation, as
-            trainings did before there were three parts.
+        test: rows that the report is of; `None` takes those of validation.
         labels: class names by index; for numbers, the one name of what is
             predicted.
         is_regression: whether targets are numbers.
@@ -174,8 +173,7 @@ class DataOrigin:
             not say.
         validation_rate: share of the rows that chose the epoch.
         split_seed: of the draws.
-        test_rate: share of the rows that were tested on; 0 in recipes of earlier
-            versions, see `request.DataChoice`.
+        test_rate: share of the rows that were tested on.
     """
 
     table_sha256: str
@@ -192,7 +190,7 @@ class DataOrigin:
     validation_has_header: bool | None = None
     validation_rate: float = 0.2
     split_seed: int = 1
-    test_rate: float = 0.0
+    test_rate: float = 0.2
 
 
 def make_dataset(

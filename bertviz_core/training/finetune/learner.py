@@ -504,8 +504,7 @@ class Learner:
             ValueError: of another network.
         """
         state = dict(state)
-        # At the end of an epoch nothing is due, and earlier versions kept no other.
-        self._due_rates = list(map(float, state.pop(_DUE, ())))
+        self._due_rates = list(map(float, state.pop(_DUE)))
         write_state(self._variables(), state)
 
     def centred(self, targets: np.ndarray) -> np.ndarray:

@@ -46,8 +46,7 @@ class DataChoice:
             `source` aside.
         validation_rate: share of the rows that choose the epoch, in (0, 1).
         seed: of the draws.
-        test_rate: share of the rows to test on, in (0, 1). 0 in requests of earlier
-            versions: the rows that chose the epoch, or that table, gave the report.
+        test_rate: share of the rows to test on, in (0, 1), where `validation` is none.
     """
 
     source: TableSource
@@ -97,10 +96,7 @@ class TrainingRequest:
             TrainingError: an unknown key, a value of another kind, settings that
                 cannot be.
         """
-        data = {"test_rate": 0.0} | raw["data"]
-        # Those of earlier versions have other names.
-        settings = FinetuneSettings.from_dict(raw["settings"]).to_dict()
-        return build(cls, raw | {"data": data, "settings": settings}, "")
+        return build(cls, raw, "")
 
 
 # waiting: for its turn; running; done: all epochs, or no better one came; stopped:

@@ -28,7 +28,6 @@ from bertviz_core.training.run_folder import lock, read_json, write_json
 from bertviz_core.visitor_files import MODEL, REQUEST, RUN_PREFIX, RUNS, place_of
 
 PROGRESS, STOP, BUNDLE = "progress.json", "stop", "model.zip"
-# Not "work": runs of earlier versions, whose fingerprints were others, begin anew.
 WORK = "steps"
 LOG_FOLDER, LOG_BUNDLE = "log", "tensorboard.zip"
 OUTPUTS = "outputs.npz"
@@ -166,8 +165,8 @@ def has_epoch(folder: Path) -> bool:
 def can_go_on(folder: Path, state: str) -> bool:
     """Whether a run in this state can be taken up.
 
-    One that was stopped with a model needs the step at which it was; earlier versions
-    kept none.
+    One that was stopped with a model needs the step at which it was, for which there
+    may have been no room.
     """
     if state == "stopped" and (folder / MODEL).exists() and not has_epoch(folder):
         return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,11 +136,6 @@ class FinetuneSettings(Checked):
         Raises:
             TrainingError: an unknown key, a value of another kind, or see the class.
         """
-        if isinstance(raw, Mapping) and {"epoch_factor", "decay", "epochs"} <= set(raw):
-            raw = dict(raw)  # of an earlier version
-            factor = float(raw.pop("epoch_factor"))
-            if raw["decay"] == "exponential":
-                raw["final_rate"] = factor ** (raw["epochs"] - 1)
         return build(cls, raw, "")
 
     @property

@@ -45,16 +45,15 @@ class Split(FrozenArrays):
     Args:
         train: int `[A]`, indices of the rows to learn from, ascending.
         validation: int `[B]`, indices of those that choose the best epoch, ascending;
-            none where they would be fewer than `MIN_VALIDATION`. `None`: those to
-            test on choose it, as before there were three parts.
-        test: int `[D]`, indices of those that the report is of, ascending; `None`
-            where they have a table of their own.
+            none where they would be fewer than `MIN_VALIDATION`.
+        test: int `[D]`, indices of those that the report is of, ascending; none where
+            they have a table of their own.
         notes: what could not be split as asked.
     """
 
     train: np.ndarray
-    validation: np.ndarray | None
-    test: np.ndarray | None = None
+    validation: np.ndarray
+    test: np.ndarray
     notes: tuple[Note, ...] = ()
 
     def training_data(
@@ -66,18 +65,12 @@ class Split(FrozenArrays):
             dataset: the one that was split.
             test: the table to test on, where the split has no rows for it.
         """
-        if self.test is not None:
-            tested = dataset.select(self.test)
-        elif test is not None:
-            tested = test
         return TrainingData(
             train=dataset.select(self.train),
-            validation=tested
-            if self.validation is None
-            else dataset.select(self.validation),
+            validation=dataset.select(self.validation),
             labels=dataset.label_names or (dataset.label_column,),
             is_regression=dataset.is_regression,
-            test=tested,
+            test=dataset.select(self.test) if test is None else test,
         )
 
 
@@ -118,8 +111,7 @@ def prepare(
         other: a table to test on; `None` sets rows aside.
         validation_rate: share of all rows that choose the epoch, in (0, 1).
         seed: same seed, same split.
-        test_rate: share of all rows to test on; 0 sets none apart: before there were
-            three parts, the rows that chose the epoch, or that table, gave the report.
+        test_rate: share of all rows to test on, in (0, 1), where none are given.
 
     Raises:
         DatasetError: see `make_dataset`, `split_dataset`, `split_beside_test`; of the
@@ -135,8 +127,7 @@ def prepare(
             judged = make_dataset(other, columns, dataset.label_names)
         except DatasetError as error:
             raise ValidationFileError.of(error) from error
-        rate = validation_rate if test_rate else 0.0
-        split, more = split_beside_test(dataset, judged, rate, seed)
+        split, more = split_beside_test(dataset, judged, validation_rate, seed)
         warnings += more + judged.warnings
     origin = DataOrigin(
         table_sha256=table.sha256,
@@ -201,16 +192,15 @@ def split_dataset(
         dataset: R rows.
         validation_rate: share of all rows that choose the epoch, in (0, 1).
         seed: same seed, same split.
-        test_rate: share of all rows that the report is of; 0 sets none apart, and
-            the validation rows do both, as before there were three parts.
+        test_rate: share of all rows that the report is of, in (0, 1).
 
     Raises:
         DatasetError: too few different texts.
         ValueError: a share is out of bounds.
     """
-    if not 0 < validation_rate < 1 or not 0 <= test_rate < 1:
+    if not (0 < validation_rate < 1 and 0 < test_rate < 1):
         raise ValueError(
-            "`validation_rate` must be in (0, 1), `test_rate` in [0, 1). Received: "
+            "`validation_rate` and `test_rate` must be in (0, 1). Received: "
             f"{validation_rate}, {test_rate}."
         )
     groups = text_groups(dataset)
@@ -220,10 +210,8 @@ def split_dataset(
             "{count} rows. Choose another text column.",
             count=len(dataset),
         )
-    drawn, notes = _drawn(dataset, groups, test_rate or validation_rate, seed)
+    drawn, notes = _drawn(dataset, groups, test_rate, seed)
     rest = np.setdiff1d(np.arange(len(dataset)), drawn)
-    if not test_rate:
-        return Split(rest, None, drawn, notes)
     chosen, few = _to_choose(dataset, rest, validation_rate / (1 - test_rate), seed)
     return Split(np.setdiff1d(rest, chosen), chosen, drawn, notes + few)
 
@@ -239,8 +227,7 @@ def split_beside_test(
     Args:
         dataset: R rows to learn from and to choose by.
         test: made with `label_names` of `dataset`.
-        validation_rate: share of the rows that choose the epoch; 0 lets the test
-            file choose, as before there were three parts.
+        validation_rate: share of the rows that choose the epoch, in (0, 1).
         seed: same seed, same split.
 
     Returns:
@@ -275,10 +262,9 @@ def split_beside_test(
             ),
         )
     warnings = _warn_of_untrained(dataset, kept)
-    if not validation_rate:
-        return Split(kept, None, notes=notes), warnings
     chosen, few = _to_choose(dataset, kept, validation_rate, seed)
-    return Split(np.setdiff1d(kept, chosen), chosen, notes=notes + few), warnings
+    train, none = np.setdiff1d(kept, chosen), np.empty(0, "int64")
+    return Split(train, chosen, none, notes + few), warnings
 
 
 def _to_choose(

@@ -149,6 +149,5 @@ def _write_texts(
             before=error,
             after=report.calibration.error,
         )
-        if card.is_file():  # runs of earlier versions have fewer
-            text = card.read_text(encoding="utf-8")
-            write_whole(card, text.replace(mark, f"{said}\n\n{mark}", 1))
+        text = card.read_text(encoding="utf-8")
+        write_whole(card, text.replace(mark, f"{said}\n\n{mark}", 1))

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
 
-# Of a checkpoint; earlier versions hold `_LET_GO` beside these.
+# Of a checkpoint.
 _POINTS, _NUMBER, _LOSSES = "run/points", "run/best_epoch", "run/losses"
-_WEIGHTS, _LET_GO = "best/", "run/best_outputs"
+_WEIGHTS = "best/"
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,8 @@ class Trainer:
         if found is None:
             return
         state = dict(found.state)
-        state.pop(_LET_GO, None)
         self.points = [EpochPoint(*map(float, row)) for row in state.pop(_POINTS)]
-        self._losses = list(map(float, state.pop(_LOSSES, ())))
+        self._losses = list(map(float, state.pop(_LOSSES)))
         self.best_epoch = int(state.pop(_NUMBER))
         names = [name for name in state if name.startswith(_WEIGHTS)]
         best = {name.removeprefix(_WEIGHTS): state.pop(name) for name in names}
