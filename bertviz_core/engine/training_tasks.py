@@ -1,10 +1,12 @@
-"""What the worker that trains is asked, and what is freed after it."""
+"""What workers that train are asked, and what is freed after it."""
 
 from __future__ import annotations
 
 from bertviz_core.engine import table_store
+from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.memory import give_memory_back
-from bertviz_core.tasks import TRAIN_RESOURCE, task
+from bertviz_core.experiments.tiny_results import TinyRun
+from bertviz_core.tasks import ESTIMATE_RESOURCE, TRAIN_RESOURCE, task, untold
 from bertviz_core.training.finetune import run_files
 from bertviz_core.training.run_folder import lock
 from bertviz_core.visitor_files import REQUEST, remove, run_folder
@@ -37,6 +39,26 @@ def train(run_id: str) -> None:
         if not (folder / REQUEST).is_file():  # its owner has removed it meanwhile
             remove(folder)
         table_store.clear()
+        leave_training()
+
+
+@task(ESTIMATE_RESOURCE, is_kept=False)
+def pretrain_tiny(
+    text: str,
+    sentence: str,
+    num_steps: int = 400,
+    seed: int = 1,
+    progress: JobProgress = untold,
+) -> TinyRun:
+    """Pre-trains a tiny BERT on a page; shows `TinyRun.to_dict` after each look."""
+    from bertviz_core.experiments.tiny_pretraining import pretrain_tiny as run
+
+    def tell(run: TinyRun) -> None:
+        progress(run.fraction, "", run.to_dict())
+
+    try:
+        return run(text, sentence, num_steps, seed, tell)
+    finally:
         leave_training()
 
 

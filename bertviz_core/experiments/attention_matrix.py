@@ -15,8 +15,8 @@ from bertviz_core.analysis.aggregation import (
     mean_of_heads,
     rollout,
 )
+from bertviz_core.analysis.attention import attention_mass as mass_of_heads
 from bertviz_core.analysis.attention import group_words, merge_words
-from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.head_distances import divergence_sums
 from bertviz_core.analysis.head_profiles import (

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.experiments.answer_results import Answers
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
 TARGET_HEADS = ("mlm", "nsp", "classifier")
@@ -18,6 +17,22 @@ TARGET_HEADS = ("mlm", "nsp", "classifier")
 ABLATED_PARTS = ("attention", "feed_forward", "both")
 # How well a patched text is judged, see `PatchingMap`.
 PATCHING_SCORES = ("probability", "logit", "logit_difference")
+
+
+@dataclass(frozen=True)
+class Answers(FrozenArrays):
+    """The likeliest answers before and after a change, and the watched one.
+
+    Args:
+        ids: int `[M]`, the likeliest before first.
+        values: float64 `[2, M]`, before and after: probabilities, or the number of a
+            head that says one.
+        ranks: int `[2, M]`, among all answers, 1 = likeliest.
+    """
+
+    ids: np.ndarray
+    values: np.ndarray
+    ranks: np.ndarray
 
 
 @dataclass(frozen=True)

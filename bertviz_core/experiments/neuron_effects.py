@@ -7,16 +7,36 @@ estimates what each would do; the best are then switched off one after another.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 
 from bertviz_core.experiments.ablation import switch_in_layers
-from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.cause_results import AblationMap, Target
 from bertviz_core.experiments.gradients import slopes
-from bertviz_core.experiments.neuron_results import NeuronEffects
 from bertviz_core.experiments.targets import ask
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task
+
+
+@dataclass(frozen=True)
+class NeuronEffects(AblationMap):
+    """The neurons that matter most for a target, of all layers.
+
+    What `AblationMap` holds in `[L, C]` is here float64 `[F]`, one number for each
+    neuron that is switched off alone.
+
+    Args:
+        num_estimated: how many neurons the best were chosen from, L * I.
+        neurons: int64 `[F, 2]`, (layer, neuron) pairs, the largest measured change
+            of `Prediction.value` first, whatever its sign.
+        estimated_deltas: float `[F]`, its change as the gradient predicts it,
+            off less on.
+    """
+
+    num_estimated: int
+    neurons: np.ndarray
+    estimated_deltas: np.ndarray
 
 
 @task(GRADIENT_RESOURCE)

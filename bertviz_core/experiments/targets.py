@@ -9,8 +9,7 @@ import numpy as np
 
 from bertviz_core.analysis.sampling import rank_of, rank_order, softmax
 from bertviz_core.errors import TextError
-from bertviz_core.experiments.answer_results import Answers
-from bertviz_core.experiments.cause_results import Prediction, Target
+from bertviz_core.experiments.cause_results import Answers, Prediction, Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
 from bertviz_core.tasks import Progress

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.analysis.aggregation import follow_down
 from bertviz_core.analysis.attention import share_of_row
 from bertviz_core.analysis.correlation import spearman
-from bertviz_core.analysis.flows import follow_down
 from bertviz_core.analysis.logit_rows import softmax_rows
 from bertviz_core.experiments.attention_parts import norm_weighted_attention
 from bertviz_core.experiments.layer_steps import block_values, require_index

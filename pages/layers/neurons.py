@@ -10,8 +10,7 @@ import streamlit as st
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import SwitchedPrediction, Switches, Target
-from bertviz_core.experiments.neuron_effects import rank_neurons
-from bertviz_core.experiments.neuron_results import NeuronEffects
+from bertviz_core.experiments.neuron_effects import NeuronEffects, rank_neurons
 from bertviz_core.experiments.neurons import (
     neuron_activations,
     strongest_neurons,

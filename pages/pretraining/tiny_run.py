@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from bertviz_core.engine.pretraining_tasks import pretrain_tiny
+from bertviz_core.engine.training_tasks import pretrain_tiny
 from bertviz_core.experiments.tiny_results import (
     MAX_TINY_CHARACTERS,
     MAX_TINY_STEPS,

@@ -3,8 +3,8 @@
 import numpy as np
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.experiments.answer_results import Answers
 from bertviz_core.experiments.cause_results import (
+    Answers,
     Prediction,
     SwitchedPrediction,
     Switches,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from bertviz_core.analysis.flows import follow_down
+from bertviz_core.analysis.aggregation import follow_down
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.experiments.whole_model import (
     WholeModel,

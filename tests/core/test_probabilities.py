@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.attention_mass import attention_mass
+from bertviz_core.analysis.attention import attention_mass
 from bertviz_core.analysis.correlation import map_agreement, spearman
 from bertviz_core.analysis.correlation import ranks as mean_ranks
 from bertviz_core.analysis.logit_rows import (

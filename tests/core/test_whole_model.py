@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.flows import follow_down
+from bertviz_core.analysis.aggregation import follow_down
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.experiments.whole_model import (
     MOST_SHOWN,
