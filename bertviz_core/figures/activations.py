@@ -182,6 +182,7 @@ def layout(
     *,
     lines: Sequence[dict[str, Any]] = (),
     height: int = HEIGHT,
+    hovermode: str = "x unified",
 ) -> dict[str, Any]:
     """A layout with the legend above and nothing that a finger would drag.
 
@@ -190,11 +191,12 @@ def layout(
         y_title: of the other one.
         lines: see `upright`.
         height: pixels.
+        hovermode: as plotly names it.
     """
     return {
         "height": height,
         "margin": {"l": 0, "r": 8, "t": 16, "b": 0},
-        "hovermode": "x unified",
+        "hovermode": hovermode,
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "shapes": list(lines),

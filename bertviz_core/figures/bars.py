@@ -1,4 +1,4 @@
-"""Lying bars with a name and a number each, the first one on top.
+"""Lying bars with a name and a number each, the first one on top; and histograms.
 
 R is the number of names. Colours stand out from a light and from a dark page; orange
 and purple are like the ends of PuOr.
@@ -7,12 +7,13 @@ and purple are like the ends of PuOr.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import figure, layout
+from bertviz_core.figures.activations import figure, layout, upright
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
 
@@ -20,6 +21,7 @@ BAR_COLOR = "#8C6BB1"
 _AGAINST, _FOR = "#b35806", "#7a5fb0"
 _ROW_HEIGHT = 26  # pixels; a line of text fits
 _FRAME_HEIGHT = 110  # pixels
+_STANDING = 300  # pixels
 _BESIDE = 0.46  # of a row
 _ROOM = 12  # pixels that a row needs beyond its bar
 
@@ -123,6 +125,31 @@ def effect_bars_figure(
     return made
 
 
+def histogram_figure(
+    counts: np.ndarray, edges: np.ndarray, *, x_title: str, y_title: str
+) -> go.Figure:
+    """Draws how numbers are spread, a standing bar for each interval; marks 0.
+
+    Args:
+        counts: int `[B]`.
+        edges: float `[B + 1]`.
+        x_title: what the numbers are.
+        y_title: what is counted.
+    """
+    bars = {
+        "type": "bar",
+        "x": (edges[:-1] + edges[1:]) / 2,
+        "y": counts,
+        "width": np.diff(edges),
+        "marker": {"color": BAR_COLOR},
+        "customdata": [f"{low:.4g} – {high:.4g}" for low, high in pairwise(edges)],
+        "hovertemplate": "%{customdata}: %{y:,}<extra></extra>",
+    }
+    zero = [upright(0.0)] if edges[0] <= 0 <= edges[-1] else []
+    made = layout(x_title, y_title, lines=zero, height=_STANDING, hovermode="closest")
+    return figure([bars], made | {"bargap": 0})
+
+
 def _bars(
     names: Sequence[str],
     values: np.ndarray,
@@ -150,8 +177,9 @@ def _bars(
         "customdata": written,
         "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
     }
-    made = layout(title, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(names))
-    made |= {"showlegend": False, "hovermode": "closest"}
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+    made = layout(title, "", height=height, hovermode="closest")
+    made["showlegend"] = False
     made["xaxis"] |= {"range": _range(values), **axis}
     made["yaxis"] |= {
         "tickvals": list(range(len(names))),

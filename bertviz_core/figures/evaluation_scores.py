@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import GREY, upright
+from bertviz_core.figures.activations import GREY, layout, upright
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
 
@@ -222,34 +222,53 @@ def _whiskers(
     }
 
 
+def predicted_figure(
+    targets: np.ndarray,
+    predicted: np.ndarray,
+    hints: Sequence[str],
+    *,
+    x_title: str,
+    y_title: str,
+) -> go.Figure:
+    """Draws predicted numbers against true ones; on the line they agree.
+
+    Args:
+        targets: float `[R]`.
+        predicted: float `[R]`.
+        hints: R texts to show under the pointer.
+        x_title: what the true numbers are.
+        y_title: what the predicted ones are.
+    """
+    ends = [
+        float(min(targets.min(), predicted.min())),
+        float(max(targets.max(), predicted.max())),
+    ]
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": ends,
+        "y": ends,
+        "line": {"dash": "dash", "color": GREY},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": targets,
+        "y": predicted,
+        "marker": {"size": 7, "opacity": 0.7},
+        "hovertext": [hover_text(hint) for hint in hints],
+        "hovertemplate": "%{hovertext}<br>%{x:.6g} → %{y:.6g}<extra></extra>",
+        "showlegend": False,
+    }
+    made = layout(x_title, y_title, height=_HEIGHT, hovermode="closest")
+    return go.Figure([line, points], made, _validate=False)
+
+
 def _square(x_title: str, y_title: str) -> dict[str, Any]:
     """A layout of two shares."""
-    made = frame(x_title, y_title)
+    made = layout(x_title, y_title, height=_HEIGHT, hovermode="closest")
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {"range": [0, 1.03], "tickformat": ".0%"}
     return made
-
-
-def frame(x_title: str, y_title: str) -> dict[str, Any]:
-    """A layout with the legend above and nothing that a finger would drag.
-
-    Args:
-        x_title: of the horizontal axis.
-        y_title: of the other one.
-    """
-    return {
-        "height": _HEIGHT,
-        "margin": {"l": 0, "r": 8, "t": _LEGEND_HEIGHT, "b": 0},
-        "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        "xaxis": {
-            "title": {"text": x_title},
-            "fixedrange": True,
-            "automargin": True,
-        },
-        "yaxis": {
-            "title": {"text": y_title},
-            "fixedrange": True,
-            "automargin": True,
-        },
-    }

@@ -6,6 +6,7 @@ Colours come from the theme around the figure; dashes and symbols say the same.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from bertviz_core.figures.labels import label
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up")
 _HEIGHT = 360  # pixels
+_ASIDE = 0.08  # of the way to the next place
 
 
 def lines_figure(
@@ -26,6 +28,7 @@ def lines_figure(
     *,
     x_title: str,
     y_title: str,
+    intervals: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> go.Figure:
     """Draws a number at each place, one line for each name.
 
@@ -34,6 +37,7 @@ def lines_figure(
         places: R labels.
         x_title: what a place is.
         y_title: what the numbers are.
+        intervals: of some names, float `[R, 2]`, lower and upper ends; NaN draws none.
 
     Raises:
         ValueError: too many lines, or one of another length.
@@ -52,6 +56,13 @@ def lines_figure(
         }
         for index, (name, values) in enumerate(lines.items())
     ]
+    for index, (trace, name) in enumerate(zip(traces, lines, strict=True)):
+        if name in intervals:
+            low, high = np.nan_to_num(intervals[name].T - lines[name])
+            ends = {"array": high, "arrayminus": -low, "symmetric": False}
+            trace["error_y"] = {**ends, "thickness": 1.5, "width": 4}
+            # Side by side: whiskers over each other cannot be told apart.
+            trace["x"] = trace["x"] + (index - 0.5) * _ASIDE
     made = layout(x_title, y_title, height=_HEIGHT)
     made["xaxis"] |= {
         "tickvals": x.tolist(),

@@ -6,6 +6,7 @@ from itertools import starmap
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions
@@ -17,7 +18,7 @@ from bertviz_core.engine.finetuned_tasks import (
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure
-from bertviz_core.figures.before_after import ChangeWords, layer_scores_figure
+from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
@@ -35,7 +36,7 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.export import download_csv, show_figure
 from pages.shared.jobs import ask_job, is_short
-from pages.shared.language import plain, t, words_of
+from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.picture_files import save_drawn
@@ -198,15 +199,8 @@ def _ask_layers(outcome: RunOutcome) -> LayerComparison | None:
 def _show_probes(found: LayerComparison) -> None:
     before, after = found.scores[:, -1].tolist()
     name = "probe_r2" if found.is_regression else "probe_accuracy"
-    words = words_of(ChangeWords, "fine_tune_results")
     show_figure(
-        layer_scores_figure(
-            found.scores,
-            found.score_intervals,
-            None if found.is_regression else found.least,
-            plain(f"fine_tune_results.{name}"),
-            words,
-        ),
+        _scores_figure(found, found.scores, name, found.score_intervals),
         name="ft_compare_probes",
         description=t(
             "fine_tune_results.probes_described",
@@ -222,18 +216,34 @@ def _show_probes(found: LayerComparison) -> None:
     st.markdown(t("fine_tune_results.separation_intro"))
     before, after = np.nan_to_num(found.separations[:, -1]).tolist()
     show_figure(
-        layer_scores_figure(
-            found.separations,
-            np.full((*found.separations.shape, 2), np.nan),
-            found.least,
-            plain("fine_tune_results.separation"),
-            words,
-        ),
+        _scores_figure(found, found.separations, "separation"),
         name="ft_compare_separations",
         description=t(
             "fine_tune_results.separation_described", before=before, after=after
         ),
         columns=_probe_columns(found),
+    )
+
+
+def _scores_figure(
+    found: LayerComparison,
+    scores: np.ndarray,
+    name: str,
+    intervals: np.ndarray | None = None,
+) -> go.Figure:
+    """A score of every layer before and after; of classes, what the commonest gets."""
+    states = [_state_name(state) for state in range(scores.shape[1])]
+    whens = [plain(f"fine_tune_results.figure_{turn}") for turn in _TURNS]
+    lines = dict(zip(whens, scores, strict=True))
+    if not found.is_regression:
+        commonest = np.full(len(states), found.least)
+        lines[plain("fine_tune_results.least")] = commonest
+    return lines_figure(
+        lines,
+        states,
+        x_title="",
+        y_title=plain(f"fine_tune_results.{name}"),
+        intervals={} if intervals is None else dict(zip(whens, intervals, strict=True)),
     )
 
 
@@ -252,11 +262,12 @@ def _show_points(found: LayerComparison, run: str) -> None:
     """Draws the rows at each layer, before and after, on the same axes."""
     texts = [row.text for row in ask(report_rows)(run, tuple(found.rows.tolist()))]
     title = plain("fine_tune_results.label")
-    labels = [found.labels[int(target)] for target in found.targets]
-    colour = groups_colour(title, labels)
     if found.is_regression:
         labels = [f"{target:.6g}" for target in found.targets.tolist()]
         colour = Colour(title, found.targets)
+    else:
+        labels = [found.labels[int(target)] for target in found.targets]
+        colour = groups_colour(title, labels)
     every = found.coordinates.swapaxes(0, 1)  # by layer, in each before and after
     states = [(layer, turn) for layer in range(len(every)) for turn in range(2)]
     chosen = point_map(

@@ -9,11 +9,8 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import training_outcome
-from bertviz_core.figures.evaluation_numbers import (
-    NumberWords,
-    predicted_figure,
-    residuals_figure,
-)
+from bertviz_core.figures.bars import histogram_figure
+from bertviz_core.figures.evaluation_scores import predicted_figure
 from bertviz_core.training.finetune.evaluation import (
     ClassificationReport,
     RegressionReport,
@@ -34,7 +31,7 @@ from pages.fine_tune.widgets import choose_panel, interval_text, share_text
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
-from pages.shared.language import in_a_row, plain, t, words_of
+from pages.shared.language import in_a_row, plain, t
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import panel, show_numbers
 
@@ -144,19 +141,28 @@ def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
         "fine_tune_results.said_number": report.predicted,
         "fine_tune_results.residual": report.residuals,
     }
-    words = words_of(NumberWords, "fine_tune_results")
+    x_title, y_title = (
+        plain(f"fine_tune_results.{name}") for name in ("true_number", "said_number")
+    )
     hints = [plain("fine_tune_results.row_number", row=row) for row in report.rows]
     value = {"value": report.r2, "name": report.name}
     show_figure(
-        predicted_figure(report.targets, report.predicted, hints, words),
+        predicted_figure(
+            report.targets, report.predicted, hints, x_title=x_title, y_title=y_title
+        ),
         name="ft_eval_predicted",
         description=t("fine_tune_results.predicted_described", **value),
         columns=columns,
     )
     mean = float(np.mean(report.residuals))
+    bins = min(20, max(4, len(report.rows) // 4))
     key = "residuals_high" if mean > 0 else "residuals_low"
     show_figure(
-        residuals_figure(report.residuals, words),
+        histogram_figure(
+            *np.histogram(report.residuals, bins),
+            x_title=plain("fine_tune_results.residual"),
+            y_title=plain("fine_tune_results.figure_rows"),
+        ),
         name="ft_eval_residuals",
         description=t(f"fine_tune_results.{key}", value=abs(mean), typical=report.mae),
         columns=columns,

@@ -17,7 +17,7 @@ from bertviz_core.checkpoints.names import (
 )
 from bertviz_core.experiments.weight_pictures import weight_picture, weight_values
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.weight_histogram import weight_histogram
+from bertviz_core.figures.bars import histogram_figure
 from bertviz_core.snippets import read_model as snippets
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, type_linked
@@ -99,7 +99,7 @@ def _show_weight(model: str, name: str) -> None:
     found = ask(weight_picture)(model, name)
     middles = (found.edges[:-1] + found.edges[1:]) / 2
     show_figure(
-        weight_histogram(
+        histogram_figure(
             found.counts,
             found.edges,
             x_title=plain("weight_names.number"),

@@ -13,7 +13,7 @@ from bertviz_core.analysis.dying_neurons import train
 from bertviz_core.analysis.layer_norm import layer_norm_steps
 from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
-from bertviz_core.figures.bars import named_bars_figure
+from bertviz_core.figures.bars import histogram_figure, named_bars_figure
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.embedding_positions import (
@@ -127,6 +127,31 @@ def test_lines_differ_by_dash_and_symbol_and_not_by_colour_alone():
     assert len({(t.line.dash, t.marker.symbol) for t in drawn}) == 5
     for trace, values in zip(drawn, lines.values(), strict=True):
         np.testing.assert_allclose(trace.y, values, rtol=1e-6)
+
+
+def test_a_histogram_counts_every_number_once_and_marks_zero():
+    titles = {"x_title": "x", "y_title": "rows"}
+    counts, edges = np.histogram(RNG.normal(size=93), 20)
+    made = checked(histogram_figure(counts, edges, **titles))
+    assert numbers(made.data[0].y).sum() == 93
+    np.testing.assert_allclose(np.sum(made.data[0].width), edges[-1] - edges[0])
+    assert made.layout.shapes[0].x0 == 0
+    assert not histogram_figure(counts, edges + 10, **titles).layout.shapes
+
+
+def test_lines_have_whiskers_where_their_ends_are_known():
+    values = {"before": np.array([0.25, 0.5, np.nan]), "after": np.array([0.5, 0.6, 1])}
+    ends = {"after": np.stack([values["after"] - 0.125, [0.75, np.nan, 1.25]], axis=1)}
+    titles = {"x_title": "", "y_title": "accuracy"}
+    figure = checked(
+        lines_figure(values, ["input", "1", "2"], **titles, intervals=ends)
+    )
+    before, after = figure.data
+    assert before.error_y.array is None
+    np.testing.assert_allclose(after.error_y.array, [0.25, 0, 0.25])
+    np.testing.assert_allclose(after.error_y.arrayminus, 0.125)
+    np.testing.assert_allclose(after.x, np.arange(3), atol=0.1)
+    assert np.isnan(before.y[2])
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,14 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.analysis.smoothing import running_mean, spread_out
-from bertviz_core.figures.before_after import layer_scores_figure
 from bertviz_core.figures.evaluation_matrix import MAX_WRITTEN, confusion_figure
-from bertviz_core.figures.evaluation_numbers import predicted_figure, residuals_figure
 from bertviz_core.figures.evaluation_scores import (
     Dots,
     calibration_figure,
     coverage_figure,
     hover_text,
     intervals_figure,
+    predicted_figure,
 )
 from bertviz_core.figures.finetune_data import (
     MAX_BARS,
@@ -263,42 +262,11 @@ def test_coverage_and_accuracy_are_two_lines_with_the_choice_marked():
 
 def test_predicted_numbers_stand_over_true_ones():
     targets, said = np.array([1.0, 5.0, 9.0]), np.array([2.0, -4.0, 9.0])
-    spec = as_sent(predicted_figure(targets, said, ("a", "<i>b</i>", "c")))
+    titles = {"x_title": "true", "y_title": "predicted"}
+    hints = ("a", "<i>b</i>", "c")
+    spec = as_sent(predicted_figure(targets, said, hints, **titles))
     line, points = spec["data"]
     np.testing.assert_allclose(numbers(points["x"]), targets)
     np.testing.assert_allclose(numbers(points["y"]), said)
     assert line["x"] == [-4, 9]
     assert "<i>" not in json.dumps(spec)
-
-
-def test_every_residual_is_counted_once():
-    residuals = np.random.default_rng(1).normal(size=93)
-    bars = as_sent(residuals_figure(residuals))["data"][0]
-    assert numbers(bars["y"]).sum() == 93
-    assert as_sent(residuals_figure(np.zeros(1)))["data"][0]["y"]
-
-
-SCORES = np.array([[0.25, 0.5, np.nan, 0.75], [0.5, 0.625, 0.75, 1.0]])
-
-
-def test_scores_of_both_models_stand_at_their_layers():
-    spread = np.stack([SCORES - 0.125, SCORES + 0.25], axis=-1)
-    spec = as_sent(layer_scores_figure(SCORES, spread, 0.4, "accuracy"))
-    before, after = spec["data"]
-    assert before["y"] == [0.25, 0.5, None, 0.75]
-    assert after["y"] == SCORES[1].tolist()
-    np.testing.assert_allclose(numbers(after["x"]), np.arange(4), atol=0.1)
-    np.testing.assert_allclose(numbers(after["error_y"]["array"]), 0.25)
-    np.testing.assert_allclose(numbers(after["error_y"]["arrayminus"]), 0.125)
-    assert before["line"]["dash"] != after["line"]["dash"]
-    assert spec["layout"]["shapes"][0]["y0"] == 0.4
-    assert spec["layout"]["xaxis"]["ticktext"] == ["embeddings", "1", "2", "3"]
-
-
-def test_scores_without_intervals_or_a_level_have_neither():
-    nothing = np.full((*SCORES.shape, 2), np.nan)
-    spec = as_sent(layer_scores_figure(SCORES, nothing, None, "R²"))
-    assert not any(trace["error_y"]["visible"] for trace in spec["data"])
-    assert "shapes" not in spec["layout"]
-    level = as_sent(layer_scores_figure(SCORES, nothing, 0.0, "x"))
-    assert level["layout"]["shapes"][0]["y1"] == 0
