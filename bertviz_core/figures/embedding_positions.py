@@ -139,7 +139,7 @@ def curves_by_place_figure(
     ]
     made = layout(x_title, y_title)
     made["showlegend"] = len(curves) > 1
-    if all(len(x) <= _MOST_COUNTED for _, x, _ in curves):
+    if all(np.ptp(x) <= _MOST_COUNTED for _, x, _ in curves if len(x)):
         made["xaxis"] |= {"dtick": 1}
     if bounds is not None:
         made["yaxis"] |= {"range": list(bounds)}

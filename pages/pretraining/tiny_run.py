@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.training_tasks import pretrain_tiny
@@ -13,7 +14,7 @@ from bertviz_core.experiments.tiny_results import (
     TinyLook,
     TinyRun,
 )
-from bertviz_core.figures.tiny_pretraining import TinyWords, tiny_loss_figure
+from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
 from pages.shared.answers import ask
@@ -146,9 +147,24 @@ def _show_look(run: TinyRun, look: TinyLook) -> None:
 
 def _loss(run: TinyRun) -> tuple[go.Figure, str]:
     """The curve, and what it shows."""
-    names = ("step", "loss", "network", "chance", "frequency")
-    words = TinyWords(**{name: plain(f"pretraining.figure_{name}") for name in names})
-    figure = tiny_loss_figure(run, words)
+    known = [look for look in run.looks if look.loss is not None]
+    steps = np.array([look.num_steps for look in known])
+    losses = np.array([look.loss for look in known], float)
+    ends, highest = np.array([0, run.num_steps]), max(run.chance_loss, *losses, 0.0)
+    curves = {
+        "network": (steps, losses),
+        "chance": (ends, np.full(2, run.chance_loss)),
+        "frequency": (ends, np.full(2, run.frequency_loss)),
+    }
+    figure = curves_by_place_figure(
+        [
+            (plain(f"pretraining.figure_{name}"), *curve)
+            for name, curve in curves.items()
+        ],
+        x_title=plain("pretraining.figure_step"),
+        y_title=plain("pretraining.figure_loss"),
+        bounds=(0.0, 1.05 * highest),
+    )
     set_titles_upright(figure)  # at once, or it would move at the end
     last = run.looks[-1]
     return figure, t(

@@ -10,7 +10,6 @@ import pytest
 from bertviz_core.errors import TextError, TrainingError
 from bertviz_core.experiments.tiny_pretraining import pretrain_tiny
 from bertviz_core.experiments.tiny_results import MAX_TINY_CHARACTERS, TinyLook, TinyRun
-from bertviz_core.figures.tiny_pretraining import tiny_loss_figure
 from bertviz_core.sentences import first_page
 
 pytestmark = pytest.mark.tensorflow
@@ -91,13 +90,3 @@ def run_of(*losses):
 def test_the_step_that_beats_frequencies_is_the_first_look_below_them():
     assert run_of(None, 3.5, 3.0, 2.9, 3.1).below_frequency == 60
     assert run_of(None, 3.5).below_frequency is None
-
-
-def test_the_figure_shows_the_loss_so_far_on_the_axis_of_the_whole_run():
-    figure = tiny_loss_figure(run_of(None, 3.5, 2.5))
-    network, chance, frequency = figure.data
-    assert list(network.x) == [20, 40]
-    assert list(network.y) == [3.5, 2.5]
-    assert list(chance.y) == pytest.approx([math.log(100)] * 2)
-    assert list(frequency.y) == [3.0, 3.0]
-    assert list(figure.layout.xaxis.range) == [0, 80]
