@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.figures.bars import named_bars_figure
-from bertviz_core.figures.layer_drop import DROP_FORMULA, keep_rate_figure
+from bertviz_core.figures.pretraining import DROP_FORMULA, keep_rate_figure
 from bertviz_core.snippets import pretraining as snippets
 from bertviz_core.training.schedule import DROP_SPEED, keep_rate, keep_rates
 from pages.shared.choices import choose_number

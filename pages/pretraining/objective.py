@@ -11,7 +11,7 @@ from bertviz_core.experiments.text_objective import Objective, objective_of
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.figures.tiny_pretraining import objective_formulas
+from bertviz_core.figures.pretraining import objective_formulas
 from bertviz_core.snippets import pretraining as snippets
 from bertviz_core.trace import Texts
 from pages.layers.wording import numbered

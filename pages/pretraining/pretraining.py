@@ -3,7 +3,7 @@
 import streamlit as st
 
 from bertviz_core.experiments.tiny_results import COMMAND
-from bertviz_core.figures.tiny_pretraining import LOSS_FORMULA
+from bertviz_core.figures.pretraining import LOSS_FORMULA
 from bertviz_core.trace import Texts
 from pages.pretraining.costs import show_blocks_anew, show_decoding
 from pages.pretraining.layer_drop import show_layer_drop
