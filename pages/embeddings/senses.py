@@ -19,10 +19,8 @@ from pages.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
     MapFiles,
-    groups_colour,
     layer_name,
     map_title,
-    point_map,
     quality_columns,
     quality_sentence,
     show_cosines,
@@ -37,6 +35,7 @@ from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import panel
+from pages.shared.point_map import groups_colour, point_map
 from pages.shared.tools import Program, program, show_tools
 
 KEY = "embeddings_senses_map"

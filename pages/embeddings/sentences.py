@@ -19,13 +19,10 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
-    Choice,
     MapFiles,
-    groups_colour,
     layer_name,
     layer_notes,
     map_title,
-    point_map,
     quality_columns,
     show_cosines,
     show_files,
@@ -40,6 +37,7 @@ from pages.shared.engine import client
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.point_map import Choice, groups_colour, point_map
 from pages.shared.tools import program, show_tools
 
 _POINTS = "embeddings_similarity_points"

@@ -18,11 +18,8 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
-    Choice,
     MapFiles,
     map_title,
-    mark_points,
-    point_map,
     quality_columns,
     quality_sentence,
     show_files,
@@ -34,6 +31,7 @@ from pages.shared.engine import client
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
+from pages.shared.point_map import Choice, mark_points, point_map
 from pages.shared.tools import program, show_tools
 
 KEY = "embeddings_map"

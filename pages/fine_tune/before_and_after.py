@@ -29,7 +29,6 @@ from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.attention.controls import View
 from pages.attention.difference import show_matrix
 from pages.attention.maps import place_of, show_clickable
-from pages.embeddings.figures import groups_colour, point_map
 from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import begin_boxes, choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
@@ -40,6 +39,7 @@ from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.picture_files import save_drawn
+from pages.shared.point_map import groups_colour, point_map
 from pages.shared.tools import show_tools
 
 _PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")

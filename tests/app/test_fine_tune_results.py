@@ -17,13 +17,13 @@ from bertviz_core.training.finetune.request import TableSource
 from bertviz_core.training.finetune.temperature import Temperature, with_temperature
 from bertviz_core.training.finetune.visitor_tables import Mending
 from pages.attention import difference
-from pages.embeddings.figures import Choice
 from pages.fine_tune import before_and_after, mend_rows
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import EXAMPLES
 from pages.fine_tune.step_try import PANELS as TRY_PANELS
 from pages.shared import answers
+from pages.shared.point_map import Choice
 from tests.app.fake_client import CONFIG
 from tests.app.finished_runs import (
     LABELS,
