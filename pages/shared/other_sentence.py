@@ -26,7 +26,8 @@ def with_a_word_changed(model: str, text: str) -> str:
     for word in split_words(text):
         if word.text in _OTHERS:
             return text[: word.start] + _OTHERS[word.text] + text[word.end :]
-    if ask(Explorer.tokenize)(model, text, cut=True).num_tokens > _MOST_TOKENS:
+    read = ask(Explorer.tokenize)(model, text, cut=True)
+    if read.was_cut or read.num_tokens > _MOST_TOKENS:
         return ""
     lens = ask(read_layers)(model, text, word_ids=())
     read, best = lens.tokenized, (-np.inf, text)

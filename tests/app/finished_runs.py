@@ -145,7 +145,7 @@ class RunClient(FakeClient):
             ("embeddings", "layer_0", "pooler"), ("words", "query"), shares, totals
         )
 
-    def compare_heads(self, base, texts, trained, again):
+    def compare_heads(self, base, texts, trained, again, *_):
         assert texts == again
         self._asked("compare_heads", base, trained, texts.text, texts.pair)
         return np.array([[0.1, 0.2, 0.3], [0.0, 0.625, 0.1]])

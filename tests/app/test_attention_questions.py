@@ -245,7 +245,9 @@ def test_the_sentence_says_what_the_parts_did_to_the_answer():
         app = ask(
             "switch",
             attention_word=client().ask(vocabulary)(MODEL)[index],
-            attention_off_heads=[f"{layer + 1}·{head + 1}" for head in range(HEADS)],
+            attention_off_heads=",".join(
+                f"{layer + 1}·{head + 1}" for head in range(HEADS)
+            ),
         )
         (told,) = [c.value for c in app.caption if "The probability" in c.value]
         assert sentence in told
@@ -322,14 +324,14 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
     estimate = result_of(estimate_heads, MODEL, TEXT, target).estimated_deltas
     shown = [float(metric.value) for metric in app.metric[:2]]
     right = rank_correlation(np.abs(found), mass), rank_correlation(found, estimate)
-    assert shown == pytest.approx(right, abs=0.006)
+    assert shown == pytest.approx(right, abs=0.0051)  # two digits
     # What would be shown if one of the maps were another.
     for wrong in (
         rank_correlation(np.abs(found), estimate),
         rank_correlation(np.abs(exact.delta_logits), mass),
         rank_correlation(found, mass),
     ):
-        assert abs(shown[0] - wrong) > 0.006
+        assert abs(shown[0] - wrong) > 0.0051
 
 
 def test_an_estimate_comes_first_where_the_exact_map_takes_long(monkeypatch):

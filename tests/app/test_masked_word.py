@@ -247,10 +247,10 @@ def uncertainty(app: AppTest) -> list[str]:
 
 def test_before_and_after_stand_on_one_axis_with_the_numbers_of_the_core():
     settings = {"masked_top_k": "6", "masked_top_p": "0.9"}
-    app = open_page(masked_temperature="1.7", **settings)
+    app = open_page(masked_temperature="1.5", **settings)
     logits = expected_logits(DEFAULT)
     order = rank_order(logits)[:10]
-    after = sampling_distribution(logits, 1.7, 6, 0.9)
+    after = sampling_distribution(logits, 1.5, 6, 0.9)
     np.testing.assert_allclose(bars(app)[:10], softmax(logits)[order], rtol=1e-6)
     np.testing.assert_allclose(bars(app, 1)[:10], after[order], rtol=1e-6)
     for index in (0, 1):  # with all other words it is all

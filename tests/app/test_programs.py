@@ -474,7 +474,7 @@ def test_gelu():
 
 
 def test_the_picture():
-    heads = {"attention_heads": ["1·2", "3·1"], "attention_panel": attention.LIGHT}
+    heads = {"attention_heads": "1·2,3·1", "attention_panel": attention.LIGHT}
     place = {"attention_layer": "2", "attention_head": "3"}
     app = opened_page("attention", "attention", **place, **heads)
     texts = Texts(attention.TEXT)
