@@ -50,8 +50,7 @@ def matrix_figure(
         "colorbar": {"thickness": 12},
         "hovertemplate": "%{y} · %{x}<br>%{z:.4f}<extra></extra>",
     }
-    made = layout(title, title, height=_MATRIX_HEIGHT)
-    made["hovermode"] = "closest"
+    made = layout(title, title, height=_MATRIX_HEIGHT, hovermode="closest")
     made["showlegend"] = False
     made["xaxis"] |= {"showgrid": False, "zeroline": False}
     made["yaxis"] |= {"showgrid": False, "zeroline": False, "autorange": "reversed"}
@@ -105,8 +104,7 @@ def chain_figure(
         "hovertemplate": f"{order} %{{customdata}}<br>%{{x:.3f}}, %{{y:.3f}}"
         "<extra></extra>",
     }
-    made = layout(x_title, y_title, height=_CHAIN_HEIGHT)
-    made["hovermode"] = "closest"
+    made = layout(x_title, y_title, height=_CHAIN_HEIGHT, hovermode="closest")
     made["showlegend"] = False
     # One unit is as long both ways: a chain that is a circle looks like one.
     made["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}

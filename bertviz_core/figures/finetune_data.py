@@ -104,8 +104,9 @@ def balance_figure(
         }
         for name, counts, pattern in _sides(parts, words)
     ]
-    made = layout(words.rows, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(names))
-    made |= {"barmode": "stack", "hovermode": "closest"}
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+    made = layout(words.rows, "", height=height, hovermode="closest")
+    made["barmode"] = "stack"
     longest = float(np.sum(parts, axis=0).max(initial=1))
     made["xaxis"] |= {"range": [0, 1.08 * longest]}
     made["yaxis"] |= {
@@ -178,8 +179,11 @@ def lengths_figure(
             (words.cut, bars.cut, _HATCHED),
         )
     ]
-    made = layout(words.tokens, words.rows, lines=(upright(max_tokens + 0.5),))
-    made |= {"barmode": "stack", "hovermode": "closest", "height": 320}
+    most = upright(max_tokens + 0.5)
+    made = layout(
+        words.tokens, words.rows, lines=(most,), height=320, hovermode="closest"
+    )
+    made["barmode"] = "stack"
     end = int(bars.starts[-1]) + bars.width
     made["xaxis"] |= {
         "range": [
@@ -220,9 +224,8 @@ def numbers_figure(
         }
         for side, counts, pattern in _sides(parts, words)
     ]
-    made = layout(label(name), words.rows, height=320)
-    made |= {"barmode": "stack", "hovermode": "closest"}
-    return figure(bars, made)
+    made = layout(label(name), words.rows, height=320, hovermode="closest")
+    return figure(bars, made | {"barmode": "stack"})
 
 
 def _sides(

@@ -69,9 +69,8 @@ def words_map_figure(
         "customdata": [[label(word) for word in row] for row in words],
         "hovertemplate": "%{customdata} %{z:.4f}<extra></extra>",
     }
-    made = layout(column_title, row_title)
-    made["height"] = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
-    made["hovermode"] = "closest"
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
+    made = layout(column_title, row_title, height=height, hovermode="closest")
     made["showlegend"] = False
     made["xaxis"] |= _named(columns)
     made["yaxis"] |= _named(rows) | {"range": [len(rows) - 0.5, -0.5]}

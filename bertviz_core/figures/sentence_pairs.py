@@ -90,9 +90,8 @@ def two_sentences_figure(
         "hoverinfo": "skip",
         "hovertemplate": None,
     }
-    made = layout(title_a, title_b, height=_HEIGHT)
+    made = layout(title_a, title_b, height=_HEIGHT, hovermode="closest")
     made["showlegend"] = False
-    made["hovermode"] = "closest"
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {
             "type": "log",
@@ -136,9 +135,9 @@ def next_sentences_figure(
                 "hovertemplate": "%{customdata}<br>%{x:.4f}<extra></extra>",
             }
         )
-    made = layout(title, "", height=_FRAME_HEIGHT + sum(map(_height, rows)))
+    height = _FRAME_HEIGHT + sum(map(_height, rows))
+    made = layout(title, "", height=height, hovermode="closest")
     made["showlegend"] = False
-    made["hovermode"] = "closest"
     made["xaxis"] |= {"range": [-0.03, 1.03], "tickformat": ".0%"}
     made["yaxis"] |= {
         "tickvals": list(range(len(rows))),

@@ -103,8 +103,8 @@ def means_figure(
     }
     zero = {**upright(0.0), "line": {"color": GREY, "width": 2}}
     height = 90 + 42 * len(measured)
-    made = layout(words.mean, "", lines=(zero,), height=height)
-    made |= {"hovermode": "closest", "showlegend": False}
+    made = layout(words.mean, "", lines=(zero,), height=height, hovermode="closest")
+    made["showlegend"] = False
     made["yaxis"] |= {
         "tickvals": list(range(len(measured))),
         "ticktext": [labels[name] for name in signs],
@@ -147,8 +147,7 @@ def path_figure(
             "hoverinfo": "skip",
         }
     )
-    made = layout(words.first_weight, words.second_weight)
-    made["hovermode"] = "closest"
+    made = layout(words.first_weight, words.second_weight, hovermode="closest")
     # One unit is as long to the right as upwards, or a zigzag would be flattened.
     made["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}
     made["xaxis"] |= {"constrain": "domain"}

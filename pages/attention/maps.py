@@ -38,7 +38,6 @@ from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched
 
 _SIGNED = ("exact", "estimate")  # kinds of maps with negative numbers
-_DISTANCES = ("distance",)  # those whose small numbers tell most
 _CHOSEN = "attention_chosen_in_map"
 _SMALLEST_SHARE = 0.5  # of what a state brings back; below it none is pointed out
 
@@ -219,6 +218,12 @@ def _of(key: str, watched: Watched) -> str:
     return f"{key}_number" if watched.is_number else key
 
 
+def look_at_head(layer: int, head: int) -> None:
+    """Has the pictures above show a head, in a fragment that draws a clickable map."""
+    select_head(layer, head)
+    st.session_state[_CHOSEN] = True
+
+
 def show_clickable(
     values: np.ndarray,
     kind: str,
@@ -228,15 +233,14 @@ def show_clickable(
     saved: str = "",
     code: Program | None = None,
     top: float = 1.0,
-    on_head: Callable[[int, int], None] | None = None,
+    on_head: Callable[[int, int], None] = look_at_head,
 ) -> None:
     """Draws a map whose cells choose the head that the pictures above show.
 
     Call it inside a fragment: it runs the page again after a click. `values` are float
     `[L, N]`, none below 0 but for `kind` in `_SIGNED`, and `top` is where their scale
     ends; `framed` is the head that the pictures show, `saved` what the page says
-    elsewhere of the map and its files have to say, too. `on_head` chooses in place of
-    `look_at_head`.
+    elsewhere of the map and its files have to say, too. `on_head` chooses a head.
     """
     key = f"attention_map_{kind}"
     # A comparison has the heads of both models: a smaller one may lack this one.
@@ -254,12 +258,12 @@ def show_clickable(
         framed[1] if is_there else None,
         is_difference=kind in _SIGNED,
         top=top,
-        is_distance=kind in _DISTANCES,
+        is_distance=kind == "distance",
     )
 
     def follow() -> None:
         if (clicked := take_click(key, *values.shape)) is not None:
-            (on_head or look_at_head)(*clicked)
+            on_head(*clicked)
 
     clickable_map(shown, key, follow)
     st.caption(description)
@@ -269,12 +273,6 @@ def show_clickable(
     offer_map(shown, key, told, CellColumns(values, layers, heads, titles), code)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
-
-
-def look_at_head(layer: int, head: int) -> None:
-    """Has the pictures above show a head, in a fragment that draws a clickable map."""
-    select_head(layer, head)
-    st.session_state[_CHOSEN] = True
 
 
 def _show_parts(values: np.ndarray, watched: Watched, code: Program) -> None:
