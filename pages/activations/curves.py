@@ -13,7 +13,6 @@ from pages.activations.formulas import FORMULAS
 from pages.activations.widgets import (
     LABELS,
     choose_functions,
-    figure_words,
     number,
     slide,
 )
@@ -21,7 +20,7 @@ from pages.shared.answers import ask
 from pages.shared.choices import switch_linked
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import table
 from pages.shared.panel import panel
 from pages.shared.tools import program
@@ -56,7 +55,9 @@ def explore_curves() -> None:
         slope = plain("activations.column_slope", name=curve.label)
         columns |= {curve.label: curve.values.tolist(), slope: curve.slopes.tolist()}
     show_figure(
-        curves_figure(_POINTS, curves, read_at, with_slopes, figure_words(FigureWords)),
+        curves_figure(
+            _POINTS, curves, read_at, with_slopes, words_of(FigureWords, "activations")
+        ),
         name="activations_curves",
         description=t("activations.curves_described", x=read_at),
         columns=columns,

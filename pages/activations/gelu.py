@@ -30,13 +30,12 @@ from pages.activations.formulas import GELU_STEPS, TANH_STEPS
 from pages.activations.widgets import (
     choose_seed,
     derivation,
-    figure_words,
     number,
     slide,
 )
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure
-from pages.shared.language import t
+from pages.shared.language import t, words_of
 from pages.shared.panel import button, panel
 from pages.shared.tools import program
 
@@ -80,7 +79,7 @@ def explore_normal() -> None:
         seed = choose_seed("act_gate_seed", 0)
     means = sampled_gate(_GATES, num_draws, seed, *normal)
     sampled = _GATES, means[-1]
-    words = figure_words(GeluWords)
+    words = words_of(GeluWords, "activations")
     show_figure(
         normal_figure(_POINTS, values, read_at, words, sampled),
         name="activations_normal",
@@ -133,7 +132,7 @@ def explore_approximation() -> None:
         errors[name] = approximation_error(_ERROR_POINTS, constant, measure)
         x = worst[name].x
         peaks[name] = x, float(approximation_error(np.array(x), constant, measure))
-    words = figure_words(GeluWords)
+    words = words_of(GeluWords, "activations")
     show_figure(
         error_figure(_ERROR_POINTS, errors, peaks, words),
         name="activations_error",

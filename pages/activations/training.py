@@ -25,13 +25,12 @@ from pages.activations.widgets import (
     LABELS,
     choose_function,
     choose_seed,
-    figure_words,
     number,
     slide,
 )
 from pages.shared.choices import choose_linked_or_none
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
@@ -120,7 +119,9 @@ def _show_neuron(
             column = plain(f"activations.column_{measure}", name=LABELS[name])
             columns[column] = getattr(training, measure)[:, neuron].tolist()
     show_figure(
-        neuron_figure(trainings, LABELS, neuron, step, figure_words(NetworkWords)),
+        neuron_figure(
+            trainings, LABELS, neuron, step, words_of(NetworkWords, "activations")
+        ),
         name="activations_neuron",
         description=t("activations.neuron_described", neuron=neuron + 1),
         columns=columns,
@@ -137,7 +138,7 @@ def _show_fit(trainings: Mapping[str, Training], step: int) -> None:
     for name, training in trainings.items():
         columns[LABELS[name]] = training.outputs[step].tolist()
     show_figure(
-        fit_figure(trainings, LABELS, step, figure_words(NetworkWords)),
+        fit_figure(trainings, LABELS, step, words_of(NetworkWords, "activations")),
         name="activations_fit",
         description=t("activations.fit_described", step=step),
         columns=columns,
@@ -314,7 +315,7 @@ def _show_leaks(training: Training) -> None:
         for index in range(NUM_NEURONS)
     ]
     show_figure(
-        leaks_figure(leaks, names, figure_words(NetworkWords)),
+        leaks_figure(leaks, names, words_of(NetworkWords, "activations")),
         name="activations_leaks",
         description=t(
             "activations.leaks_described",

@@ -32,13 +32,12 @@ from pages.activations.widgets import (
     choose_function,
     choose_functions,
     choose_seed,
-    figure_words,
     number,
     slide,
 )
 from pages.shared.choices import choose_linked
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown, table
 from pages.shared.tools import Program, program
 
@@ -132,7 +131,7 @@ def _show_collapse(
     collapsed = run_layers((one,), points)[-1][:, 0]
     bent = run_layers(layers, points, name)[-1][:, 0]
     label = LABELS[name]
-    words = figure_words(NetworkWords)
+    words = words_of(NetworkWords, "activations")
     show_figure(
         collapse_figure(
             _ALONG, stack, collapsed, bent, len(layers), label, words=words
@@ -192,7 +191,7 @@ def explore_vanishing() -> None:
     back = plain("activations.column_layers_back")
     gradients = {name: path.gradients for name, path in paths.items()}
     show_figure(
-        gradients_figure(gradients, LABELS, figure_words(NetworkWords)),
+        gradients_figure(gradients, LABELS, words_of(NetworkWords, "activations")),
         name="activations_gradients",
         description=t("activations.gradients_described", depth=depth),
         columns={back: list(range(depth + 1))}
@@ -252,7 +251,7 @@ def explore_centre() -> None:
     signs = {name: output_signs(name) for name in ACTIVATIONS}
     one_sided = {name: s.one_sided(_NUM_INPUTS) for name, s in signs.items()}
     show_figure(
-        means_figure(signs, LABELS, figure_words(NetworkWords)),
+        means_figure(signs, LABELS, words_of(NetworkWords, "activations")),
         name="activations_means",
         description=t("activations.means_described"),
         columns={
@@ -300,7 +299,7 @@ def _explore_zigzag() -> None:
             )
         )
     show_figure(
-        path_figure(paths, LABELS, figure_words(NetworkWords)),
+        path_figure(paths, LABELS, words_of(NetworkWords, "activations")),
         name="activations_path",
         description=t("activations.path_described", name=LABELS[name]),
         columns={

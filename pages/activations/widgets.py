@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -10,14 +9,10 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS
-from bertviz_core.figures.activations import FigureWords
-from bertviz_core.figures.gelu import GeluWords
-from bertviz_core.figures.small_networks import NetworkWords
 from pages.shared.choices import choose_linked, choose_number, choose_several
-from pages.shared.language import plain, t
+from pages.shared.language import t
 from pages.shared.markdown import Markdown
 
-Words = TypeVar("Words", FigureWords, GeluWords, NetworkWords)
 # Names, the same in both languages.
 LABELS = {
     "sigmoid": "sigmoid",
@@ -31,16 +26,6 @@ LABELS = {
     "swish": "swish",
 }
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def figure_words(kind: type[Words]) -> Words:
-    """What the figures of a kind say, in the visitor's language."""
-    return kind(
-        **{
-            field.name: plain(f"activations.figure_{field.name}")
-            for field in dataclasses.fields(kind)
-        }
-    )
 
 
 def derivation(steps: Mapping[str, str]) -> str:

@@ -7,7 +7,6 @@ and it follows text and model. Nothing else on the page remembers a head.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,12 +28,12 @@ from pages.attention.canvas import (
 )
 from pages.shared.answers import ask
 from pages.shared.choices import (
-    choose_linked,
+    choose_named,
     choose_number,
     choose_several,
     switch_linked,
 )
-from pages.shared.language import help_of, plain, t
+from pages.shared.language import help_of, t
 from pages.shared.own_text import HEAD
 
 CANVAS = "attention_canvas"
@@ -84,7 +83,7 @@ def choose_view(model: str, texts: Texts, below: DeltaGenerator) -> View:
     if (clicked := take_click(CANVAS, *grid_of(model))) is not None:
         _show_head(clicked)
     first, *boxes, last = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
-    method = choose_in_list("method", list(METHODS), widget=first.selectbox)
+    method = choose_named("attention.method", list(METHODS), widget=first.selectbox)
     layer, head = _choose_head(boxes, model, texts, method, below)
     below.caption(t(f"attention.method_{method}_explained"))
     heads = choose_heads(model, "attention_heads") if method == "chosen" else ()
@@ -103,31 +102,6 @@ def view_clicked(model: str, view: View) -> View | None:
         return view if clicked is None else None
     layer, head = clicked
     return replace(view, layer=layer, head=head, heads=(clicked,))
-
-
-def choose_in_list(
-    name: str,
-    options: Sequence[str],
-    names: str = "",
-    /,
-    *,
-    widget: Callable[..., object] = st.selectbox,
-    **arguments: object,
-) -> str:
-    """Draws a choice in a list that is part of the address.
-
-    An option is called by the text of `names` (of `name`, where that is "") with "_"
-    and the option.
-    """
-    return choose_linked(
-        widget,
-        f"attention.{name}",
-        options,
-        key=f"attention_{name}",
-        format_func=lambda option: plain(f"attention.{names or name}_{option}"),
-        help=help_of(f"attention.{name}"),
-        **arguments,
-    )
 
 
 def choose_heads(
@@ -243,9 +217,20 @@ def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
             for name in ("merge_words", "hide_special", "renormalise")
         }
         for name in ("from_segment", "to_segment") if has_pair else ():
-            segment = choose_in_list(name, list(_SEGMENTS), "segment", width=160)
+            segment = choose_named(
+                f"attention.{name}",
+                list(_SEGMENTS),
+                "segment",
+                widget=st.selectbox,
+                width=160,
+            )
             chosen[name] = _SEGMENTS[segment]
-        cut = choose_in_list("cut_off", ("nothing", "weight", "mass"), width=220)
+        cut = choose_named(
+            "attention.cut_off",
+            ("nothing", "weight", "mass"),
+            widget=st.selectbox,
+            width=220,
+        )
         if cut == "weight":
             is_length = is_a_length(method, chosen["renormalise"])
             cut = "least_share" if is_length else "least_weight"

@@ -24,7 +24,7 @@ from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts
 from pages.attention.canvas import Head
-from pages.attention.controls import View, choose_in_list
+from pages.attention.controls import View
 from pages.attention.maps import place_of, show_clickable
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
@@ -177,7 +177,7 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
         return
     profile = found.profile
     measured = [name for name in SHOWN if not np.isnan(profile.of(name)).all()]
-    name = choose_in_list("measure", measured)
+    name = choose_named("attention.measure", measured, widget=st.selectbox)
     values, title = profile.of(name), plain(f"attention.measure_{name}")
     show_clickable(
         values,

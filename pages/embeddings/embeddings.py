@@ -11,8 +11,8 @@ from pages.embeddings.positions import explore_positions
 from pages.embeddings.senses import explore_senses
 from pages.embeddings.sentences import explore_sentences
 from pages.embeddings.vocabulary_map import explore_vocabulary
-from pages.embeddings.widgets import choose
 from pages.embeddings.words import explore_words
+from pages.shared.choices import choose_named
 from pages.shared.models import model_picker
 from pages.shared.own_text import sentence_of_visit
 from pages.shared.panel import panel
@@ -33,7 +33,9 @@ PARTS: dict[str, Callable[[str], None]] = {
 def show_embeddings(model: str) -> None:
     """Draws the part that is looked at, which alone is computed."""
     sentence_of_visit(model)  # a link brings it, whatever part is open
-    part = choose("panel", list(PARTS), st.pills, label_visibility="collapsed")
+    part = choose_named(
+        "embeddings.panel", list(PARTS), widget=st.pills, label_visibility="collapsed"
+    )
     PARTS[part](model)
 
 

@@ -12,9 +12,9 @@ from bertviz_core.experiments.embedding_tables import measure_positions
 from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import quality_sentence, show_curves
-from pages.embeddings.widgets import choose, choose_place
+from pages.embeddings.widgets import choose_place
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import escape
@@ -31,7 +31,7 @@ def explore_positions(model: str) -> None:
     found = ask(measure_positions)(model)
     views = {"matrix": _show_matrix, "chain": _show_chain, "curve": _show_curve}
     code = program(programs.POSITIONS, model)
-    views[choose("positions_view", list(views))](found, code)
+    views[choose_named("embeddings.positions_view", list(views))](found, code)
     _show_apart(found)
 
 

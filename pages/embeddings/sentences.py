@@ -30,9 +30,9 @@ from pages.embeddings.figures import (
     show_nearest_points,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
-from pages.embeddings.widgets import DRAWING, choose, choose_neighbourhood, choose_seed
+from pages.embeddings.widgets import DRAWING, choose_neighbourhood, choose_seed
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, switch_linked
+from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.engine import client
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
@@ -204,7 +204,9 @@ def _choose() -> _Settings:
     with boxes[0]:
         method = _linked("method", METHODS)
     with boxes[1]:
-        num_axes = int(choose("num_axes", ("2", "3"), key=f"{KEY}_axes"))
+        num_axes = int(
+            choose_named("embeddings.num_axes", ("2", "3"), key=f"{KEY}_axes")
+        )
     if method != "pca":
         seed, size = choose_neighbourhood(KEY, method)
         return _Settings(reading, method, num_axes, "procrustes", seed, size)
@@ -217,7 +219,7 @@ def _choose() -> _Settings:
 
 
 def _linked(name: str, options: tuple[str, ...]) -> str:
-    return choose(name, options, key=f"{KEY}_{name}", is_explained=True)
+    return choose_named(f"embeddings.{name}", options, key=f"{KEY}_{name}")
 
 
 def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | None:

@@ -25,8 +25,9 @@ from pages.embeddings.figures import (
     show_files,
     show_neighbours,
 )
-from pages.embeddings.widgets import DRAWING, choose, choose_neighbourhood, choose_seed
+from pages.embeddings.widgets import DRAWING, choose_neighbourhood, choose_seed
 from pages.shared.answers import ask
+from pages.shared.choices import choose_named
 from pages.shared.engine import client
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
@@ -52,9 +53,11 @@ def explore_vocabulary(model: str) -> None:
     st.markdown(t("embeddings.map_intro"))
     boxes = st.columns(2)
     with boxes[0]:
-        method = choose("method", _METHODS, key=f"{KEY}_method", is_explained=True)
+        method = choose_named("embeddings.method", _METHODS, key=f"{KEY}_method")
     with boxes[1]:
-        num_axes = int(choose("num_axes", ("2", "3"), key=f"{KEY}_axes"))
+        num_axes = int(
+            choose_named("embeddings.num_axes", ("2", "3"), key=f"{KEY}_axes")
+        )
     norms = ask(word_norms)(model)
     found, seed = None, 0
     if method != "pca":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -11,7 +11,7 @@ from bertviz_core.analysis.nearest_words import METRICS
 from bertviz_core.analysis.wordlists import KINDS
 from bertviz_core.experiments.map_results import NEIGHBOURHOODS
 from pages.shared.choices import (
-    choose_linked,
+    choose_named,
     choose_number,
     choose_several,
     type_linked,
@@ -25,32 +25,6 @@ LEFT_OUT = tuple(kind for kind in KINDS if kind != "empty")
 DRAWING = Wording(stopped=lambda: t("embeddings.drawing_stopped"))
 # What the methods themselves call the size of a neighbourhood.
 SIZES = {"tsne": "perplexity", "umap": "n_neighbors"}
-
-
-def choose(
-    name: str,
-    options: Sequence[str],
-    widget: Callable[..., object] = st.segmented_control,
-    *,
-    key: str = "",
-    is_explained: bool = False,
-    **arguments: object,
-) -> str:
-    """Draws a choice that is part of the address.
-
-    `name` begins the keys of its texts: NAME, NAME_help if it `is_explained`, and
-    NAME_OPTION; "embeddings_NAME" is its own.
-    """
-    return choose_linked(
-        widget,
-        f"embeddings.{name}",
-        options,
-        key=key or f"embeddings_{name}",
-        required=True,
-        help=t(f"embeddings.{name}_help") if is_explained else None,
-        format_func=lambda option: plain(f"embeddings.{name}_{option}"),
-        **arguments,
-    )
 
 
 def choose_place(name: str, most: int, default: int = 1) -> int:
@@ -81,8 +55,7 @@ def type_word(
 def choose_comparison() -> tuple[str, int, tuple[str, ...]]:
     """Draws how words are compared: metric, how many to name, what to leave out."""
     first, second = st.columns([3, 1])
-    with first:
-        metric = choose("metric", METRICS, is_explained=True)
+    metric = choose_named("embeddings.metric", METRICS, widget=first.segmented_control)
     count = choose_number(
         second.number_input, "embeddings.count", 1, 100, 10, key="embeddings_count"
     )

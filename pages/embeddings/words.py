@@ -14,13 +14,12 @@ from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import say_pieces, show_neighbours
 from pages.embeddings.widgets import (
-    choose,
     choose_comparison,
     choose_left_out,
     type_word,
 )
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
@@ -141,7 +140,7 @@ def explore_words(model: str) -> None:
     """Draws one of three questions to the vocabulary."""
     st.markdown(t("embeddings.words_intro"))
     views = {"neighbours": _neighbours, "analogy": _analogy, "axis": show_axis}
-    views[choose("words_view", list(views))](model, language_of(model))
+    views[choose_named("embeddings.words_view", list(views))](model, language_of(model))
 
 
 def _neighbours(model: str, language: str) -> None:

@@ -20,7 +20,7 @@ from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import numbered, step_name
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, choose_number
+from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.panel import panel
@@ -42,13 +42,8 @@ def norm_by_hand(
     Asks the model only for a vector of its own.
     """
     st.markdown(t("layers.by_hand_intro"))
-    source = choose_linked(
-        st.segmented_control,
-        "layers.by_hand_vector",
-        ("small", "real"),
-        key="layers_by_hand",
-        required=True,
-        format_func=lambda option: plain(f"layers.by_hand_{option}"),
+    source = choose_named(
+        "layers.by_hand_vector", ("small", "real"), "by_hand", key="layers_by_hand"
     )
     if source == "small":
         ones, zeros = np.ones(len(SMALL)), np.zeros(len(SMALL))

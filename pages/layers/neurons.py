@@ -28,7 +28,7 @@ from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import neuron_names, numbered
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, whole_number
+from pages.shared.choices import choose_linked, choose_named, whole_number
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
@@ -331,12 +331,11 @@ def _choose_layer(num_layers: int) -> tuple[int, str]:
     left, right = st.columns(2)
     numbers = [str(number) for number in range(num_layers, 0, -1)]
     layer = choose_linked(left.selectbox, "layers.neuron_layer", numbers, key=LAYER)
-    order = choose_linked(
-        right.selectbox,
+    order = choose_named(
         "layers.neuron_order",
         ("activation", "contribution"),
-        key="layers_neuron_order",
-        format_func=lambda option: plain(f"layers.order_by_{option}"),
+        "order_by",
+        widget=right.selectbox,
     )
     return int(layer) - 1, order
 
@@ -439,14 +438,7 @@ def _show_words(
     """The words that a neuron speaks for, and those it speaks against."""
     has_head = "mlm" in ask(Explorer.info)(model).heads
     readings = ("head", "embedding") if has_head else ("embedding",)
-    reading = choose_linked(
-        st.segmented_control,
-        "layers.reading",
-        readings,
-        key="layers_reading",
-        required=True,
-        format_func=lambda option: plain(f"layers.reading_{option}"),
-    )
+    reading = choose_named("layers.reading", readings)
     st.caption(t(f"layers.reading_{reading}_explained", token=token))
     place = (strong.layer, neuron)
     if reading == "head":

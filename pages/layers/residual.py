@@ -17,7 +17,7 @@ from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts
 from pages.layers.wording import numbered
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_named
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
@@ -158,12 +158,10 @@ def _show_token(stream: ResidualStream, token: int) -> None:
 
 def _show_all(stream: ResidualStream, token: int, code: Program) -> None:
     """One measure at every layer and token; of a long text those around ours."""
-    key = choose_linked(
-        st.selectbox,
+    key = choose_named(
         "layers.measure",
         ("attention_norms", "feed_forward_norms", *COSINES, "residual_norms"),
-        key="layers_measure",
-        format_func=lambda option: plain(f"layers.measure_{option}"),
+        widget=st.selectbox,
     )
     first = max(0, min(token - _MOST_TOKENS // 2, len(stream.tokens) - _MOST_TOKENS))
     last = min(first + _MOST_TOKENS, len(stream.tokens))

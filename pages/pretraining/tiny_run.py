@@ -18,7 +18,7 @@ from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, choose_number, type_linked
+from pages.shared.choices import choose_named, choose_number, type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import Wording, ask_job
@@ -35,12 +35,10 @@ _MAX_SEED = 9999
 def explore_pretraining() -> None:
     """Draws what to learn from, the button, and the network while it learns."""
     # The reader's own first: the first one is the default.
-    language = choose_linked(
-        st.segmented_control,
-        t("pretraining.language"),
+    language = choose_named(
+        "pretraining.language",
         ("zh", "en") if current_language() == "zh" else ("en", "zh"),
-        key="pretraining_language",
-        format_func=lambda name: plain(f"pretraining.page_{name}"),
+        "page",
     )
     page = type_linked(
         st.text_area,

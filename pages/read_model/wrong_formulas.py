@@ -20,7 +20,7 @@ from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.walk import show_lines
 from pages.layers.wording import numbered
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_named
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
@@ -40,12 +40,12 @@ def try_wrong_formulas(
     """Draws the choice, both formulas, and what the wrong one changes."""
     st.markdown(t("read_model.wrong_intro"))
     info = ask(Explorer.info)(model)
-    name = choose_linked(
-        st.selectbox,
+    name = choose_named(
         "read_model.wrong_which",
         wrong_in(info.config, info.heads),
+        "wrong",
         key="read_wrong",
-        format_func=lambda option: plain(f"read_model.wrong_{option}"),
+        widget=st.selectbox,
     )
     st.markdown(t(f"read_model.wrong_about_{name}"))
     for column, side, formula in zip(

@@ -230,20 +230,25 @@ def choose_linked(
 def choose_named(
     label: str,
     options: Sequence[str],
-    names: str,
+    names: str = "",
     *,
-    key: str,
+    key: str = "",
     widget: Callable[..., object] = st.segmented_control,
     **arguments: Any,
 ) -> str:
-    """The same for a row of buttons, one of which is always chosen.
+    """The same where options have texts of their own; a row of buttons keeps one.
 
     `label` is the key of its text, `names` with "_" and an option that of the option,
-    on the same page.
+    on the same page; without `names` the option's key begins with the label's. "" for
+    `key` is the label's with "_" for the point.
     """
-    page = label.partition(".")[0]
+    page, _, name = label.partition(".")
+    names = names or name
+    if widget.__name__ in ("segmented_control", "pills"):
+        arguments["required"] = True
     arguments["format_func"] = lambda option: plain(f"{page}.{names}_{option}")
-    return choose_linked(widget, label, options, key=key, required=True, **arguments)
+    key = key or f"{page}_{name}"
+    return choose_linked(widget, label, options, key=key, **arguments)
 
 
 def choose_linked_or_none(
