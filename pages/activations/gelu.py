@@ -36,7 +36,7 @@ from pages.activations.widgets import (
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure
 from pages.shared.language import t, words_of
-from pages.shared.panel import button, panel
+from pages.shared.panel import button, panel, show_numbers
 from pages.shared.tools import program
 
 _POINTS = np.linspace(-4, 4, 161)
@@ -65,8 +65,7 @@ def explore_normal() -> None:
     values = _values(_POINTS, *normal)
     read = _values(np.array(read_at), *normal)
     at = {name: float(value) for name, value in read.items()}
-    for box, (name, value) in zip(st.columns(4), at.items(), strict=True):
-        box.metric(t(f"activations.figure_{name}"), number(value, 4))
+    show_numbers({f"activations.figure_{name}": number(at[name], 4) for name in at})
     draws_box, seed_box = st.columns([3, 1])
     num_draws = int(
         choose_linked(

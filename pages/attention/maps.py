@@ -33,7 +33,7 @@ from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.own_text import MOST_CHARACTERS
-from pages.shared.panel import panel
+from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched
 
@@ -187,9 +187,7 @@ def explore_maps(
         show_clickable(mass, "mass", title, told, framed, saved, code)
     if said:
         # The correlations of exact changes with attention and with the estimate.
-        for box, (name, number) in zip(st.columns(2), said.items(), strict=True):
-            label = f"attention.agreement_{name}"
-            box.metric(t(label), number, help=t(f"{label}_help"))
+        show_numbers({f"attention.agreement_{name}": said[name] for name in said})
         st.caption(t("attention.agreement_lesson"))
 
 

@@ -19,7 +19,7 @@ from pages.shared.choices import choose_linked, choose_number
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
-from pages.shared.panel import panel
+from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
 
 FACTOR = "layers_factor"
@@ -80,21 +80,14 @@ def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
 
 
 def _show_quality(found: NeuronFactors) -> None:
-    boxes = st.columns(3)
-    boxes[0].metric(
-        t("layers.explained"),
-        f"{1 - found.error**2:.1%}",
-        help=t("layers.explained_help", error=found.error),
-    )
-    boxes[1].metric(
-        t("layers.left_out"),
-        f"{found.negative_share**2:.1%}",
-        help=t("layers.left_out_help"),
-    )
-    boxes[2].metric(
-        t("layers.iterations"),
-        found.num_iterations,
-        help=t("layers.iterations_help", seed=found.seed),
+    show_numbers(
+        {
+            "layers.explained": f"{1 - found.error**2:.1%}",
+            "layers.left_out": f"{found.negative_share**2:.1%}",
+            "layers.iterations": str(found.num_iterations),
+        },
+        error=found.error,
+        seed=found.seed,
     )
 
 

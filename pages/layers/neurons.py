@@ -122,9 +122,6 @@ def _show_effects(found: NeuronEffects, watched: Watched, code: Program) -> None
         columns=_columns(found),
         code=code,
     )
-    title = t(f"layers.{_key('effects_table', found)}")
-    with st.expander(title, icon=":material/table_rows:"):
-        st.markdown(_table(found))
 
 
 def _columns(found: NeuronEffects) -> dict[str, list[float]]:
@@ -138,24 +135,6 @@ def _columns(found: NeuronEffects) -> dict[str, list[float]]:
     if not found.before.is_number:  # else it is the first of them
         columns["layers.off_logit"] = found.delta_logits
     return {name: column.tolist() for name, column in columns.items()}
-
-
-def _table(found: NeuronEffects) -> str:
-    unit, is_number = _unit(found), found.before.is_number
-    columns = ["effect_measured", "effect_estimated", "off_after"]
-    titles = [t("layers.neuron"), *(_title(name, found) for name in columns)]
-    titles += [] if is_number else [t("layers.off_logit")]
-    rows = [titles, ["---:"] * len(titles)]
-    for index, name in enumerate(neuron_names(found.neurons)):
-        after = float(found.values[index])
-        numbers = [
-            f"{unit * found.deltas[index]:+z.4f}",
-            f"{unit * found.estimated_deltas[index]:+z.4f}",
-            f"{after:.4g}" if is_number else percent(after),
-        ]
-        numbers += [] if is_number else [f"{found.delta_logits[index]:+z.4f}"]
-        rows.append([name, *numbers])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def _unit(found: NeuronEffects) -> float:

@@ -40,13 +40,10 @@ def show_masked_word(model: str) -> None:
         fetch(split, guess)
         tokenized = answer(split)
         with text_side:
-            is_read = show_reading(model, tokenized)
-        if is_read and len(tokenized.mask_positions):
+            show_reading(model, tokenized)
+        if len(tokenized.mask_positions):
             predictions = answer(guess)
 
-    if not is_read:
-        ask_without_text(model)
-        return
     if predictions is None:
         is_unread = bool(masked.originals)  # a mask in what was cut off
         why = "mask_unread" if is_unread else "no_mask"

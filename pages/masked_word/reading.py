@@ -9,7 +9,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import MASK
 from bertviz_core.trace import TokenizedText
 from pages.shared.answers import ask
-from pages.shared.choices import switch_linked
 from pages.shared.language import in_a_row, t
 from pages.shared.markdown import escape
 from pages.shared.models import say_if_unread
@@ -18,14 +17,11 @@ _MANY = 100  # tokens; more get a box that scrolls
 _SOME = 8  # words in a sentence
 
 
-def show_reading(model: str, tokenized: TokenizedText) -> bool:
-    """Draws the counter and the tokens; offers to cut a text that is too long.
-
-    Returns whether the text is read: not while it is too long.
-    """
+def show_reading(model: str, tokenized: TokenizedText) -> None:
+    """Draws the counter and the tokens, and what is left out of a long text."""
     limit = ask(Explorer.info)(model).config.max_position_embeddings
-    if tokenized.was_cut and not _offer_cut(tokenized, limit):
-        return False
+    if tokenized.was_cut:
+        _show_cut(tokenized, limit)
     badges = " ".join(_badges(tokenized))
     if tokenized.num_tokens > _MANY:
         st.container(height=220).markdown(badges)
@@ -35,31 +31,20 @@ def show_reading(model: str, tokenized: TokenizedText) -> bool:
     st.caption(in_a_row((counter, t("masked_word.tokens_legend"))))
     say_if_unread(model, tokenized)
     _explain_unknown(tokenized)
-    return True
 
 
-def _offer_cut(tokenized: TokenizedText, limit: object) -> bool:
-    """Says that the text is too long; returns whether the reader has it cut."""
-    count = tokenized.num_tokens_uncut
-    place = st.container()
-    if not switch_linked("masked_word.cut", key="masked_cut"):
-        place.error(
-            t("masked_word.too_long", count=count, limit=limit),
-            icon=":material/content_cut:",
-        )
-        return False
-    end = int(tokenized.offsets[:, 1].max())
-    left_out = tokenized.text[end:]
-    place.warning(
+def _show_cut(tokenized: TokenizedText, limit: int) -> None:
+    left_out = tokenized.text[int(tokenized.offsets[:, 1].max()) :]
+    st.warning(
         t(
             "masked_word.was_cut",
-            count=count - tokenized.num_tokens,
+            limit=limit,
+            count=tokenized.num_tokens_uncut - tokenized.num_tokens,
             start=" ".join(left_out[:200].split())[:60],
             masks=left_out.count(MASK),
         ),
         icon=":material/content_cut:",
     )
-    return True
 
 
 def _badges(tokenized: TokenizedText) -> list[str]:
