@@ -111,6 +111,15 @@ def parsed(path):
 OF_ANY_PAGE = re.escape(r"[a-z0-9_]+\.") + "(title|intro|what_[a-z_]+)"
 
 
+def pattern_of_options(call):
+    """The keys of the options of a `choose_named` whose label is written out."""
+    label, _, *names = call.args
+    if not isinstance(label, ast.Constant):
+        return set()
+    page, name = label.value.split(".")
+    return {rf"{page}\.{names[0].value if names else name}_[a-z0-9_]+"}
+
+
 def written_keys(tree):
     """Literal keys, and patterns of keys that an f-string puts together."""
     literals, patterns, inner = [], set(), set()
@@ -129,6 +138,8 @@ def written_keys(tree):
                 patterns.add(pattern)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             literals.append(node)
+        elif isinstance(node, ast.Call) and name_of(node.func) == "choose_named":
+            patterns |= pattern_of_options(node)
     keys = {
         node.value
         for node in literals
@@ -151,7 +162,8 @@ def existing_keys():
 
 
 def name_of(function):
-    return function.attr if isinstance(function, ast.Attribute) else function.id
+    """The last part of what is called; "" where that has no name."""
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def is_shown_by(call):

@@ -363,7 +363,7 @@ def test_of_a_text_too_long_for_the_model_its_beginning_is_read():
         client().ask(Explorer.tokenize)(DEFAULT_MODEL, text, cut=True).num_tokens_uncut
     )
     assert not app.error
-    assert "at most 512 tokens" in app.warning[0].value
+    assert "limit of 512" in app.warning[0].value
     assert str(count - 512) in app.warning[0].value
     assert "and dog cat and" in app.warning[0].value
     assert "Masks among them: 1" in app.warning[0].value
