@@ -116,7 +116,7 @@ def pattern_of_options(call):
     label, _, *names = call.args
     if not isinstance(label, ast.Constant):
         return set()
-    page, name = label.value.split(".")
+    page, _, name = label.value.partition(".")
     return {rf"{page}\.{names[0].value if names else name}_[a-z0-9_]+"}
 
 

@@ -29,7 +29,8 @@ PARTS = {
 def show_activations() -> None:
     """Draws the part that is looked at, which alone is computed."""
     part = choose_named(
-        *("activations.part", list(PARTS), "part"),
+        "activations.part",
+        list(PARTS),
         key="act_part",
         widget=st.pills,
         label_visibility="collapsed",

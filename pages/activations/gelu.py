@@ -106,7 +106,9 @@ def explore_approximation() -> None:
     with st.expander(t("activations.tanh_derivation"), icon=":material/functions:"):
         st.markdown(derivation(TANH_STEPS))
     measure = choose_named(
-        *("activations.measure", MEASURES, "act_measure"),
+        "activations.measure",
+        MEASURES,
+        "act_measure",
         key="act_measure",
         help=t("activations.act_measure_help"),
     )

@@ -37,9 +37,7 @@ def show_attention(model: str) -> None:
 
     st.header(t("attention.questions_title"), anchor=False)
     # Only the question that is asked is computed.
-    question = choose_named(
-        "attention.panel", QUESTIONS, "panel", key="attention_panel", widget=st.pills
-    )
+    question = choose_named("attention.panel", QUESTIONS, widget=st.pills)
     if question == "profile":
         explore_profile(model, texts, view)
     elif question == "combine":

@@ -153,7 +153,6 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
         "attention.profile_where",
         ("here", "corpus", "grammar"),
         "profile",
-        key="attention_profile_where",
     )
     if where == "grammar":
         show_grammar(model, (view.layer, view.head))

@@ -36,9 +36,7 @@ def show_layers(model: str) -> None:
         "orders": lambda: compare_orders(model),
         "by_hand": lambda: norm_by_hand(model, texts, tokenized, token),
     }
-    asked = choose_named(
-        "layers.panel", list(questions), "panel", key="layers_panel", widget=st.pills
-    )
+    asked = choose_named("layers.panel", list(questions), widget=st.pills)
     questions[asked]()
 
 

@@ -187,9 +187,7 @@ def explore_reasons(question: Question) -> None:
     asked = _ask(question)
     if asked is None:
         return
-    look = choose_named(
-        "masked_panels.why_look", list(LOOKS), "why_look", key="masked_why_look"
-    )
+    look = choose_named("masked_panels.why_look", list(LOOKS), key="masked_why_look")
     st.markdown(t(f"masked_panels.why_look_{look}_help"))
     LOOKS[look](asked)
 

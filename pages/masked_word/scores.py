@@ -179,7 +179,7 @@ def explore_scores(model: str, question: Question | None = None) -> None:
         _score_words(question)
         return
     variant = choose_named(
-        "masked_panels.variant", _VARIANTS, "variant", key="masked_score_variant"
+        "masked_panels.variant", _VARIANTS, key="masked_score_variant"
     )
     if kind == "sentence":
         show_sentence_score(model, variant)

@@ -49,8 +49,7 @@ def show_objective(model: str, texts: Texts) -> None:
     rate, seed = choose_draw()
     can_follow = bool(texts.pair) and "nsp" in ask(Explorer.info)(model).heads
     is_next = not can_follow or (
-        choose_named("objective.truth", ("next", "other"), "truth", key="objective_is")
-        == "next"
+        choose_named("objective.truth", ("next", "other"), key="objective_is") == "next"
     )
     choices: dict[str, Any] = {"seed": seed, "rate": rate, "is_next": is_next}
     found = ask(objective_of)(model, texts.text, texts.pair, **choices)

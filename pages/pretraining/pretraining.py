@@ -38,8 +38,4 @@ parts = {  # only what is asked is computed, and needs a model
     "drop": show_layer_drop,
     "anew": show_blocks_anew,
 }
-parts[
-    choose_named(
-        "objective.part", list(parts), "part", key="objective_part", widget=st.pills
-    )
-]()
+parts[choose_named("objective.part", list(parts), widget=st.pills)]()

@@ -36,7 +36,7 @@ _ALL = "all"
 
 def choose_depth() -> str:
     """Draws the choice of how far the steps are unfolded."""
-    return choose_named("read_model.depth", _DEPTHS, "depth", key="read_depth")
+    return choose_named("read_model.depth", _DEPTHS, key="read_depth")
 
 
 def read_chapters(
@@ -51,7 +51,7 @@ def read_chapters(
     }
     offered = [_ALL, *(name for name in _CHAPTERS if name in found)]
     chosen = choose_named(
-        "read_model.chapter", offered, "chapter", key="read_chapter", widget=st.pills
+        "read_model.chapter", offered, key="read_chapter", widget=st.pills
     )
     name_missing_heads(model)
     for name in offered[1:] if chosen == _ALL else [chosen]:

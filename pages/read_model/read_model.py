@@ -34,7 +34,7 @@ def show_pass(model: str) -> None:
         "sheet": lambda: offer_sheet(model),
     }
     asked = choose_named(
-        "read_model.panel", list(further), "panel", key="read_panel", widget=st.pills
+        "read_model.panel", list(further), key="read_panel", widget=st.pills
     )
     further[asked]()
 
