@@ -14,10 +14,10 @@ from bertviz_core.experiments.similar_contexts import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import layer_name
-from pages.shared.answers import answer, ask
+from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
 from pages.shared.export import download_csv
-from pages.shared.jobs import ask_job, forget_job, is_short
+from pages.shared.jobs import ask_soon
 from pages.shared.language import t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
@@ -69,10 +69,8 @@ def _ask(
     question = ask(similar_contexts).about(
         model, *own, model, searched, "token", layer, point
     )
-    if is_short(model, len(searched), _LENGTH):
-        forget_job(KEY)
-        return answer(question)
-    return ask_job(KEY, "embeddings.search_contexts", question, at_once=True)
+    label = "embeddings.search_contexts"
+    return ask_soon(KEY, question, len(searched), _LENGTH, label)
 
 
 def _show(found: SimilarContexts, token: str) -> None:

@@ -22,7 +22,7 @@ from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.export import show_figure, show_table
-from pages.shared.jobs import ask_job, ask_soon, is_short
+from pages.shared.jobs import ask_soon
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
@@ -36,12 +36,8 @@ _NUM_WRITTEN = 8  # pairs in the picture that carry their words
 def show_pairs(question: Question) -> None:
     """Draws the best pairs as a table and a picture."""
     size = question.tokenized.num_tokens
-    pairs = ask_job(
-        "masked_pairs",
-        "masked_panels.compute",
-        ask(best_pairs).about(question.model, question.text, top_k=_TOP_K),
-        at_once=is_short(question.model, 3 * _TOP_K, size),
-    )
+    asked = ask(best_pairs).about(question.model, question.text, top_k=_TOP_K)
+    pairs = ask_soon("masked_pairs", asked, 3 * _TOP_K, size)
     if pairs is None:
         return
     numbers = {

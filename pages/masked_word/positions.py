@@ -13,7 +13,7 @@ from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.export import show_figure
-from pages.shared.jobs import ask_job, is_short
+from pages.shared.jobs import ask_soon
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 from pages.shared.tools import program
@@ -31,13 +31,13 @@ def explore_positions(question: Question) -> None:
     st.caption(t(f"masked_panels.positions_{how}_help"))
     size = question.tokenized.num_tokens
     passes = size if how == "hidden" else 1
-    found = ask_job(
+    found = ask_soon(
         "masked_positions",
-        "masked_panels.compute",
         ask(predict_every_position).about(
             question.model, question.text, masked=how == "hidden"
         ),
-        at_once=is_short(question.model, passes, size),
+        num_passes=passes,
+        num_tokens=size,
     )
     if found is None:
         return

@@ -23,7 +23,7 @@ from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
 from pages.shared.export import show_figure
-from pages.shared.jobs import ask_job, ask_soon, is_short
+from pages.shared.jobs import ask_soon
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
@@ -49,12 +49,8 @@ def show_sentence_score(model: str, variant: str) -> None:
     if not text:
         return
     size = ask(Explorer.tokenize)(model, text, cut=True).num_tokens
-    score = ask_job(
-        "masked_sentence_score",
-        "masked_panels.compute",
-        ask(score_sentence).about(model, text, variant=variant),
-        at_once=is_short(model, size, size),
-    )
+    asked = ask(score_sentence).about(model, text, variant=variant)
+    score = ask_soon("masked_sentence_score", asked, size, size)
     if score is None:
         return
     tokens = [score.tokenized.tokens[i] for i in score.positions]
@@ -85,12 +81,8 @@ def show_pair_score(model: str, variant: str) -> None:
     if not all(texts):
         return
     size = sum(ask(Explorer.tokenize)(model, x, cut=True).num_tokens for x in texts)
-    pair = ask_job(
-        "masked_minimal_pair",
-        "masked_panels.compute",
-        ask(score_minimal_pair).about(model, texts[0], texts[1], variant),
-        at_once=is_short(model, size, size / 2),
-    )
+    asked = ask(score_minimal_pair).about(model, texts[0], texts[1], variant)
+    pair = ask_soon("masked_minimal_pair", asked, size, size / 2)
     if pair is None:
         return
     _show_totals((pair.first, pair.second))

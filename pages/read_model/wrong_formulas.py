@@ -22,7 +22,7 @@ from pages.layers.wording import numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.export import show_figure
-from pages.shared.jobs import ask_job, is_short
+from pages.shared.jobs import ask_soon
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.models import language_of
@@ -128,11 +128,12 @@ def _show_answers(effect: FormulaEffect, tokenized: TokenizedText, token: int) -
 def _show_held_out(model: str, name: str) -> None:
     st.subheader(t("read_model.held_out", count=NUM_SENTENCES), anchor=False)
     passes = 2 * NUM_SENTENCES * _TOKENS_A_SENTENCE
-    found: HeldOut | None = ask_job(
+    found: HeldOut | None = ask_soon(
         "read_held_out",
-        "read_model.held_out_start",
         ask(held_out_with).about(model, name, language_of(model)),
-        at_once=is_short(model, passes, _TOKENS_A_SENTENCE),
+        passes,
+        _TOKENS_A_SENTENCE,
+        "read_model.held_out_start",
     )
     if found is None:
         st.caption(t("read_model.held_out_about", count=NUM_SENTENCES))

@@ -115,20 +115,24 @@ def is_short(model: str, num_passes: float, num_tokens: float) -> bool:
 
 
 def ask_soon(
-    place: str, question: Question[R], num_passes: int, num_tokens: int
+    place: str,
+    question: Question[R],
+    num_passes: float,
+    num_tokens: float,
+    label: str = "masked_panels.compute",
 ) -> R | None:
     """Asks what mostly takes a moment; where it takes longer, as a job.
 
     It takes about `num_passes` of the network, of `num_tokens` each. `None` while it is
-    worked on.
+    worked on. `label` is that of the button which begins what takes long.
     """
     model = question.subject
     if num_passes == 1 or is_short(model, num_passes, num_tokens):
         forget_job(place)
         return answer(question)
     # Opening the panel asks already; what takes long waits for the button.
-    at_once = is_short(model, num_passes // _PATIENCE, num_tokens)
-    return ask_job(place, "masked_panels.compute", question, at_once=at_once)
+    at_once = is_short(model, num_passes / _PATIENCE, num_tokens)
+    return ask_job(place, label, question, at_once=at_once)
 
 
 def has_job(place: str) -> bool:
