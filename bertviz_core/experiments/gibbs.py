@@ -29,6 +29,8 @@ from bertviz_core.tasks import Progress, task, untold
 
 # About as often a chain shows its steps so far: more often than anybody looks.
 LOOK_SECONDS = 0.25
+CHUNK_SECONDS = 5.0
+MOST_STEPS = 500  # of a chunk: all of them are in every report
 # A picture of the chain need not be newer than this.
 STEPS_A_REPORT = 10
 
@@ -143,19 +145,28 @@ def follow_chain(
     num_steps: int,
     progress: Callable[..., None] = untold,
 ) -> GibbsRun:
-    """Goes on from a state, and shows the steps so far as `GibbsRun.to_dict`.
+    """Goes on from a state for a few seconds, showing the steps so far.
+
+    Whoever wants more asks again from where it ended: between two chunks others get
+    their turn.
 
     Args:
         explorer: see `run_chain`.
         state: see `run_chain`.
-        num_steps: of each chain.
-        progress: told and shown the steps so far about `LOOK_SECONDS` apart; may
-            raise to cancel.
+        num_steps: of each chain, at most.
+        progress: told and shown the steps so far, as `GibbsRun.to_dict`, about
+            `LOOK_SECONDS` apart; may raise to cancel.
+
+    Returns:
+        All steps or as many as `MOST_STEPS` and `CHUNK_SECONDS` allow, one at least.
     """
     run = run_chain(explorer, state, 0)
-    num_more = 1
-    while (left := num_steps - run.num_steps) > 0:
+    num_more, end = 1, time.monotonic() + CHUNK_SECONDS
+    most = min(num_steps, MOST_STEPS)
+    while (left := most - run.num_steps) > 0:
         began = time.monotonic()
+        if run.num_steps and began > end:
+            break
         run = run.then(run_chain(explorer, run.end, min(num_more, left)))
         progress(run.num_steps / num_steps, "gibbs", run.to_dict())
         if time.monotonic() - began < LOOK_SECONDS / 2:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +37,6 @@ from pages.shared.tools import program
 from pages.shared.visitor import hold, owner
 
 POLL_SECONDS = 0.5
-# Between two chunks a chain rests until the page looks, and the jobs of others get
-# their turn. Pictures come more often: a job shows the steps that it has taken.
-_CHUNK_SECONDS = 5.0
-_FIRST, _SMALLEST = 100, 20
-_LARGEST = 500  # all of them are in every report
 
 
 @dataclass(frozen=True)
@@ -50,9 +44,8 @@ class Chain:
     """A chain of this session.
 
     It began with `text`, or, where that is "", with `num_masks`; it is to do `goal`
-    steps. Of the chunk under way are `job_id`, `chunk`, its number of steps, `began`,
-    in seconds, and `origin` and `before`: where the chain stood then, and what it had
-    done.
+    steps. Of the chunk under way are `job_id`, and `origin` and `before`: where the
+    chain stood when it began, and what it had done.
     """
 
     model: str
@@ -63,8 +56,6 @@ class Chain:
     goal: int
     run: GibbsRun | None = None
     job_id: str | None = None
-    chunk: int = 0
-    began: float = 0.0
     origin: GibbsState | None = None
     before: GibbsRun | None = None
     error: BertVizError | None = None
@@ -90,17 +81,6 @@ class Chain:
             )
         state = dataclasses.replace(self.state, settings=settings)
         return dataclasses.replace(self, settings=settings, state=state, run=run)
-
-
-def next_chunk(left: int, last: int = 0, seconds: float = 0.0) -> int:
-    """How many steps to ask for.
-
-    `last` is the size of the chunk before, 0 if there is none.
-    """
-    if not last:
-        return min(left, _FIRST)
-    wanted = int(last / max(seconds, 0.01) * _CHUNK_SECONDS)
-    return min(left, max(_SMALLEST, min(wanted, _LARGEST)))
 
 
 _ADDED = ("[CLS]", "[SEP]")
@@ -390,9 +370,8 @@ def _go() -> None:
     goal = st.session_state["masked_gibbs_steps"]
     if goal <= chain.state.step:
         return
-    chunk = next_chunk(goal - chain.state.step)
     with shown_to_user(stop=False):
-        st.session_state[_CHAIN] = dataclasses.replace(_start(chain, chunk), goal=goal)
+        st.session_state[_CHAIN] = _start(dataclasses.replace(chain, goal=goal))
 
 
 def _step_once() -> None:
@@ -401,8 +380,8 @@ def _step_once() -> None:
     if chain.job_id is not None:
         return
     with shown_to_user(stop=False):
-        goal = chain.state.step + 1
-        st.session_state[_CHAIN] = dataclasses.replace(_start(chain, 1), goal=goal)
+        further = dataclasses.replace(chain, goal=chain.state.step + 1)
+        st.session_state[_CHAIN] = _start(further)
 
 
 def _pause() -> None:
@@ -421,20 +400,14 @@ def _reset() -> None:
         del st.session_state[_CHAIN]
 
 
-def _start(chain: Chain, chunk: int) -> Chain:
-    question = (
-        client().ask(follow_chain).about(chain.state.model_id, chain.state, chunk)
-    )
+def _start(chain: Chain) -> Chain:
+    """Has the next steps to the goal taken."""
+    state, left = chain.state, chain.goal - chain.state.step
+    question = client().ask(follow_chain).about(state.model_id, state, left)
     job_id = client().start(question, owner())
     hold(_CHAIN, [job_id])
     return dataclasses.replace(
-        chain,
-        job_id=job_id,
-        chunk=chunk,
-        began=time.monotonic(),
-        origin=chain.state,
-        before=chain.run,
-        error=None,
+        chain, job_id=job_id, origin=state, before=chain.run, error=None
     )
 
 
@@ -454,11 +427,7 @@ def _collect(chain: Chain) -> Chain:
     if status.state != "done":
         return dataclasses.replace(chain, job_id=None, error=status.error)
     chain = dataclasses.replace(_gone_on(chain, status.result), job_id=None)
-    left = chain.goal - chain.state.step
-    if left <= 0:
-        return chain
-    seconds = time.monotonic() - chain.began
-    return _start(chain, next_chunk(left, chain.chunk, seconds))
+    return _start(chain) if chain.goal > chain.state.step else chain
 
 
 def _gone_on(chain: Chain, run: GibbsRun) -> Chain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import functools
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from bertviz_core.trace import TokenizedText
 from pages.masked_word import state
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
-from pages.shared.choices import choose_named, choose_number
+from pages.shared.choices import choose_named
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_soon
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
 from pages.shared.panel import button, panel
+from pages.shared.player import play_steps
 from pages.shared.tools import Program, program
 
 _TOP_K = 20
@@ -71,10 +72,7 @@ def show_pairs(question: Question) -> None:
 
 
 MODES = ("most_confident_first", "left_to_right", "independent", "pairs")
-_STEP = "masked_fill_step"
-_PLAYING = "masked_fill_playing"
-_BEGAN = "masked_fill_began"  # seconds; when the step that is shown began
-_SECONDS_A_STEP = 0.9
+_STEPS_A_SECOND = 1.1
 _NUM_ALTERNATIVES = 4
 
 
@@ -101,9 +99,13 @@ def explore_filling(question: Question) -> None:
     )
     if filling is None:
         return
-    playing = bool(st.session_state.get(_PLAYING))
-    every = _SECONDS_A_STEP if playing else None
-    panel(_show_steps, every)(filling, has_clock=playing)
+    last = len(filling.steps)
+    play_steps(
+        *("masked_fill_step", "masked_panels.fill_step", last),
+        draw=functools.partial(_show_step, filling),
+        steps_a_second=_STEPS_A_SECOND,
+        default=last,
+    )
     columns = _show_table(filling)
     code = program(masked_words.FILLING, **question.program, mode=mode)
     _show_confidences(filling, columns, code)
@@ -122,25 +124,7 @@ def _offer_example(question: Question, mode: str) -> None:
         st.rerun()  # the text has changed, and with it everything above
 
 
-def _show_steps(filling: JointFilling, has_clock: bool) -> None:
-    """The sentence after a step; a fragment that repeats itself while it plays."""
-    total = len(filling.steps)
-    playing = bool(st.session_state.get(_PLAYING))
-    # A run for another reason than the clock does not shorten a step.
-    is_due = time.monotonic() - st.session_state.get(_BEGAN, 0.0) > _SECONDS_A_STEP / 2
-    if playing and has_clock and is_due:
-        st.session_state[_STEP] = min(st.session_state[_STEP] + 1, total)
-        st.session_state[_BEGAN] = time.monotonic()
-    slider_box, play_box = st.columns([4, 1], vertical_alignment="bottom")
-    step = choose_number(
-        slider_box.slider, "masked_panels.fill_step", 0, total, total, key=_STEP
-    )
-    play_box.button(
-        t("masked_panels.fill_play"),
-        icon=":material/play_arrow:",
-        key="masked_fill_play",
-        on_click=_play,
-    )
+def _show_step(filling: JointFilling, step: int) -> None:
     with st.container(border=True):
         st.markdown(filled_sentence(filling.tokenized, filling.steps[:step]))
     if step:
@@ -154,13 +138,6 @@ def _show_steps(filling: JointFilling, has_clock: bool) -> None:
                 share=Markdown(percent(float(np.exp(done.log_prob)))),
             )
         )
-    if playing and (step == total or not has_clock):
-        st.session_state[_PLAYING] = step < total
-        st.rerun()  # starts or stops the clock
-
-
-def _play() -> None:
-    st.session_state.update({_STEP: 0, _PLAYING: True, _BEGAN: time.monotonic()})
 
 
 def filled_sentence(tokenized: TokenizedText, steps: tuple[FillStep, ...]) -> Markdown:

@@ -25,7 +25,6 @@ from bertviz_core.analysis.gelu_approximation import (
     sampled_gate,
 )
 from bertviz_core.analysis.small_networks import gradient_through_layers
-from pages.activations import training as watching
 from pages.activations.formulas import (
     FORMULAS,
     GELU_STEPS,
@@ -34,6 +33,7 @@ from pages.activations.formulas import (
 )
 from pages.activations.training import FIRST_SEED, NUM_STEPS, TWINS
 from pages.activations.widgets import LABELS, number
+from pages.shared import player
 from tests.core.sent_figures import numbers
 
 PARTS = ["curves", "vanishing", "centre", "dead", "collapse", "gelu", "approximation"]
@@ -212,15 +212,15 @@ def test_play_goes_by_the_clock_to_the_end_stops_and_begins_anew(
     open_page, monkeypatch
 ):
     now = [100.0]
-    monkeypatch.setattr(watching, "monotonic", lambda: now[0])
+    monkeypatch.setattr(player, "monotonic", lambda: now[0])
     app = open_page(act_part="dead")
 
     def step():
         return app.slider(key="act_step").value
 
     def press(then):
-        app.button(key="act_play").click().run()
-        assert app.button(key="act_play").label == then
+        app.button(key="act_step_play").click().run()
+        assert app.button(key="act_step_play").label == then
         assert app.slider(key="act_step").disabled == (then == "Stop")
 
     press("Stop")
@@ -242,7 +242,7 @@ def test_play_goes_by_the_clock_to_the_end_stops_and_begins_anew(
     now[0] += 1000
     app.run()
     assert step() == NUM_STEPS
-    assert app.button(key="act_play").label == "Play"
+    assert app.button(key="act_step_play").label == "Play"
     press("Stop")
     assert step() == 0
 

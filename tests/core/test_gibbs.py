@@ -153,6 +153,15 @@ def test_what_cannot_be_is_refused(explorer):
         start_chain(explorer_named("headless"), TEXT, settings)
 
 
+def test_a_chunk_ends_by_its_steps_or_by_the_clock(explorer, monkeypatch):
+    start = start_chain(explorer, TEXT, GibbsSettings(seed=4))
+    monkeypatch.setattr(gibbs, "MOST_STEPS", 4)
+    found = gibbs.follow_chain(explorer, start, 6)
+    same(found, run_chain(explorer, start, 4))
+    monkeypatch.setattr(gibbs, "CHUNK_SECONDS", 0.0)
+    assert gibbs.follow_chain(explorer, found.end, 2).num_steps == 1
+
+
 def test_a_chain_shows_its_steps_while_it_goes_on(explorer, monkeypatch):
     monkeypatch.setattr(gibbs, "LOOK_SECONDS", 0.0)  # a report for each step
     start = start_chain(explorer, TEXT, GibbsSettings(seed=4))
