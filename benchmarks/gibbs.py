@@ -14,7 +14,7 @@ from bertviz_core.engine.engine import Engine
 from bertviz_core.experiments.chain_results import GibbsSettings, GibbsState
 from bertviz_core.experiments.gibbs import follow_chain, run_chain, start_from_masks
 from bertviz_core.explorer import Explorer
-from pages.masked_word.chains import POLL_SECONDS, next_chunk
+from pages.masked_word.chains import POLL_SECONDS
 
 NUM_TOKENS = 16  # [CLS] and [SEP] among them
 NUM_STEPS = 1000
@@ -73,12 +73,8 @@ def _timed(
 
 
 def _run_as_page(client: Engine, state: GibbsState) -> None:
-    chunk, seconds = 0, 0.0
     while left := NUM_STEPS - state.step:
-        chunk = next_chunk(left, chunk, seconds)
-        began = time.perf_counter()
-        state = _wait_for_steps(client, state, chunk, POLL_SECONDS)
-        seconds = time.perf_counter() - began
+        state = _wait_for_steps(client, state, left, POLL_SECONDS)
 
 
 def _wait_for_steps(

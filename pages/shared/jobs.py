@@ -131,7 +131,7 @@ def ask_soon(
         forget_job(place)
         return answer(question)
     # Opening the panel asks already; what takes long waits for the button.
-    at_once = is_short(model, num_passes / _PATIENCE, num_tokens)
+    at_once = is_short(model, num_passes // _PATIENCE, num_tokens)
     return ask_job(place, label, question, at_once=at_once)
 
 
