@@ -188,6 +188,18 @@ def test_choices_are_in_the_link_and_a_link_restores_them(open_step, tuner):
     assert again.selectbox(key="ft_field_separator").value == ","
 
 
+@pytest.mark.parametrize(
+    ("separator", "name"),
+    [(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "vertical bar")],
+)
+def test_a_separator_is_called_by_its_name(open_step, tuner, separator, name):
+    table = table_of(tuner, f"text{separator}label\n" + f"x y{separator}1\n" * 8)
+    app = open_step(ft_table=table)
+    assert any(f", {name}, " in expander.label for expander in app.expander)
+    app.selectbox(key="ft_field_separator").set_value(separator).run()
+    assert app.selectbox(key="ft_field_separator").format_func(separator) == name
+
+
 @pytest.mark.parametrize("step", ["data", "train"])
 def test_an_address_that_means_nothing_is_passed_over(open_step, step):
     app = open_step(
