@@ -3,6 +3,7 @@
 What is refused is refused before it costs anything, and can be mended in place.
 """
 
+import contextlib
 import csv
 import dataclasses
 import json
@@ -135,8 +136,9 @@ def test_the_running_mean_of_the_weights_is_what_is_judged_and_shipped():
         before = expected or now
         pairs = zip(before, now, strict=True)
         expected = [0.6 * mean + 0.4 * weight for mean, weight in pairs]
-    with trainer.running_mean():
+    with contextlib.suppress(TrainingError), trainer.running_mean():
         mean = [as_numpy(variable) for variable in variables]
+        raise TrainingError("There is no word to hide.")
     for got, wanted in zip(mean, expected, strict=True):
         assert np.allclose(got, wanted, atol=1e-6)
     for variable, last in zip(variables, now, strict=True):

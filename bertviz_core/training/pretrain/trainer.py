@@ -144,9 +144,11 @@ class Trainer:
         variables = self.model.trainable_variables
         kept = [as_numpy(variable) for variable in variables]
         keras.optimizers.Optimizer.finalize_variable_values(self.optimizer, variables)
-        yield
-        for variable, values in zip(variables, kept, strict=True):
-            variable.assign(values)
+        try:
+            yield
+        finally:
+            for variable, values in zip(variables, kept, strict=True):
+                variable.assign(values)
 
     def _variables(self) -> dict[str, Any]:
         return named_variables(
