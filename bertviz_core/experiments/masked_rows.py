@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.analysis.wordlists import entries_of_kind
 from bertviz_core.errors import require_positions
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress
-from bertviz_core.trace import LOGITS, SPECIAL_TOKENS, TokenizedText
+from bertviz_core.trace import LOGITS, TokenizedText
 
 # Rows times tokens of one pass: 64 texts of 64 tokens. More only takes memory.
 TOKENS_A_PASS = 4096
@@ -131,11 +132,8 @@ def is_word_allowed(explorer: Explorer) -> np.ndarray:
     Left out are the special tokens, [UNK] among them, the unused places that
     Google's vocabularies keep free, and rows of the embeddings without a word.
     """
-    allowed = np.zeros(explorer.config.vocab_size, bool)
-    for index, token in enumerate(explorer.tokenizer.vocabulary):
-        reserved = token.startswith("[unused") and token.endswith("]")
-        allowed[index] = token not in SPECIAL_TOKENS and not reserved
-    return allowed
+    pieces, kinds = explorer.vocabulary, ("special", "unused", "empty")
+    return ~np.any([entries_of_kind(pieces, kind) for kind in kinds], axis=0)
 
 
 def piece_names(explorer: Explorer, ids: Iterable[int]) -> tuple[str, ...]:

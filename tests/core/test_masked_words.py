@@ -11,6 +11,7 @@ from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.every_position import predict_every_position
 from bertviz_core.experiments.joint_filling import MODES, best_pairs, fill_masks
 from bertviz_core.experiments.lens import read_layers
+from bertviz_core.experiments.masked_rows import is_word_allowed
 from bertviz_core.experiments.scoring import (
     VARIANTS,
     score_known_words,
@@ -19,11 +20,12 @@ from bertviz_core.experiments.scoring import (
     score_words,
 )
 from bertviz_core.experiments.whole_word import find_whole_words
+from bertviz_core.explorer import Explorer
 from bertviz_core.tokenizer import BertTokenizer
 from tests.core import oracle
 from tests.core.brute_force import ALLOWED, written
 from tests.core.cause_models import explorer_named
-from tests.core.random_models import CONFIG, VOCABULARY
+from tests.core.random_models import CONFIG, VOCABULARY, WORDS
 from tests.core.traced_models import Traced
 
 HIDDEN = VOCABULARY.index("[MASK]")
@@ -85,6 +87,14 @@ def test_the_named_mask_of_the_named_text_is_scored(explorer, words):
     )
     with pytest.raises(ValueError, match="mask_index=2"):
         score_words(explorer, "the [MASK]", ["mats"], 2, pair="[MASK] sat")
+
+
+def test_no_mask_is_filled_with_what_is_no_word(explorer):
+    names = {"x": "", "y": "[unused7]", "z": "[z]"}  # "" is a blank line of the file
+    pieces = tuple(names.get(piece, piece) for piece in VOCABULARY)
+    loaded = dataclasses.replace(explorer.loaded, tokenizer=BertTokenizer(pieces))
+    allowed = np.flatnonzero(is_word_allowed(Explorer(loaded)))
+    assert [pieces[index] for index in allowed] == [*WORDS, "##y", "[z]"]
 
 
 def hidden_by_hand(tokenized, position, variant):
