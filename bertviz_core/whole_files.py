@@ -15,20 +15,21 @@ _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 20, 0.01
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux' <fcntl.h>
 
 
-def write_whole(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Replaces a text file by another whole one; any number of writers may do so.
+def write_whole(path: Path, content: str | bytes, encoding: str = "utf-8") -> None:
+    """Replaces a file by another whole one; any number of writers may do so.
 
     Args:
-        path: of the file, in a folder that exists. Line ends stay as they are given.
-        text: all of it.
-        encoding: as `open` takes it.
+        path: of the file, in a folder that exists.
+        content: all of it; the line ends of a text stay as they are given.
+        encoding: of a text.
 
     Raises:
         OSError: it cannot be written; what was there stays.
     """
+    data = content if isinstance(content, bytes) else content.encode(encoding)
     scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        scratch.write_text(text, encoding=encoding, newline="")
+        scratch.write_bytes(data)
         _replace(scratch, path)
     finally:
         scratch.unlink(missing_ok=True)

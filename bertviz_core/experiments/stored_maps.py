@@ -14,7 +14,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ import numpy as np
 from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.cached_files import cache_path
 from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.whole_files import write_whole
 
 _STEPS = 65_535
 _NOT_ONE_OF_OURS = (
@@ -59,9 +59,7 @@ def store_map(
     name = _name(found.method, found.coordinates.shape[1])
     path = _beside(folder, name) if folder else _in_cache(digest, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(f".{os.getpid()}.new")
-    scratch.write_bytes(_written(found, digest))
-    os.replace(scratch, path)
+    write_whole(path, _written(found, digest))
     return path
 
 

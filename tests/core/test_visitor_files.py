@@ -353,13 +353,14 @@ def test_many_writers_of_one_file_never_meet(tmp_path):
 
 def test_a_file_that_cannot_be_written_stays_and_leaves_nothing(tmp_path, monkeypatch):
     path = tmp_path / "it.txt"
-    write_whole(path, "first\n")
+    write_whole(path, b"first\n")
+    write = Path.write_bytes
 
-    def full(self, text, **_):
-        self.write_bytes(b"half")
+    def full(self, data):
+        write(self, data[:2])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OSError, match="No space left"):
         write_whole(path, "second\n")
     assert path.read_bytes() == b"first\n"

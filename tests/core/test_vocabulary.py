@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -408,6 +409,21 @@ def test_a_map_comes_back_from_the_cache_as_it_was(entries, cache):
     )
     assert found.quality == made.quality
     assert (found.neighbourhood, found.divergence) == (30.0, 0.5)
+
+
+def test_a_map_that_a_full_disk_does_not_take_leaves_nothing(
+    entries, cache, monkeypatch
+):
+    write = Path.write_bytes
+
+    def full(self, data):
+        write(self, data[:9])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        store_map(map_by_pca(entries), "some-hub/name", digest_of(entries))
+    assert not [path for path in cache.rglob("*") if path.is_file()]
 
 
 def test_a_map_lies_beside_a_model_that_is_a_folder(entries, cache, folder):
