@@ -142,6 +142,15 @@ def test_no_classifier_and_no_rows_are_sentences(explorer):
         predict_rows(explorer, [])
 
 
+@pytest.mark.parametrize("read", [row_vectors, predict_rows])
+def test_the_bar_of_many_rows_never_goes_back(explorer, read):
+    shares = []
+    many = TEXTS * (1000 // len(TEXTS))
+    read(explorer, many, progress=lambda share, doing: shares.append(share))
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
 def test_the_nearest_rows_are_those_of_the_largest_cosine(explorer, known):
     read = read_text(explorer, "the mat sat on a cat")
     part = Examples(TEXTS, None, np.zeros(len(TEXTS), int), np.arange(len(TEXTS)))

@@ -24,6 +24,7 @@ from bertviz_core.training.finetune.evaluation import r_squared, wilson_interval
 from bertviz_core.training.finetune.row_prediction import (
     ReadText,
     by_tokens,
+    row_passes,
     token_rows,
 )
 from bertviz_core.weights import as_numpy
@@ -451,12 +452,8 @@ def row_vectors(
     explorer.require_head("classifier")
     rows = token_rows(explorer, texts, pairs, max_tokens, progress)
     vectors = np.empty((len(texts), explorer.config.hidden_size), np.float32)
-    done = 0
-    for chosen in by_tokens(rows.lengths):
-        vectors[chosen] = explorer.forward(rows.batch(chosen), (_POOLED,))[_POOLED]
-        done += len(chosen)
-        if progress is not None:
-            progress(done / len(texts), "read rows")
+    for chosen, pooled in row_passes(explorer, rows, _POOLED, progress):
+        vectors[chosen] = pooled
     return vectors
 
 

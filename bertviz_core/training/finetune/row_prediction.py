@@ -213,14 +213,8 @@ def predict_rows(
     # A million rows of many classes would not fit in double precision.
     shape = (len(texts), explorer.loaded.model.num_labels)
     outputs = np.empty(shape, np.float32)
-    done, total = 0, int(rows.lengths.sum())
-    for chosen in by_tokens(rows.lengths):
-        logits = explorer.forward(rows.batch(chosen), (_LOGITS,))[_LOGITS]
+    for chosen, logits in row_passes(explorer, rows, _LOGITS, progress):
         outputs[chosen] = _outputs(logits)
-        done += int(rows.lengths[chosen].sum())  # the longest rows come last
-        if progress is not None:
-            share = _TOKENIZING + (1 - _TOKENIZING) * (done / total)
-            progress(share, "predict")
     limit = _limit(explorer, max_tokens)
     return RowPredictions(
         labels=explorer.loaded.labels,
@@ -265,6 +259,28 @@ def token_rows(
     )
     limit = _limit(explorer, max_tokens)
     return tokenize(explorer.tokenizer, examples, limit, told)
+
+
+def row_passes(
+    explorer: Explorer, rows: TokenRows, name: str, progress: Progress | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Sends rows of nearly the same length through the network together.
+
+    Args:
+        explorer: of the model.
+        rows: R rows, of `token_rows`.
+        name: of an output of `Explorer.forward`, `[B, ...]`.
+        progress: told how far it is, after the tenth that `token_rows` tells.
+
+    Yields:
+        int `[B]`, which rows, and the output.
+    """
+    done, total = 0, int(rows.lengths.sum())
+    for chosen in by_tokens(rows.lengths):
+        yield chosen, explorer.forward(rows.batch(chosen), (name,))[name]
+        done += int(rows.lengths[chosen].sum())  # the longest rows come last
+        if progress is not None:
+            progress(_TOKENIZING + (1 - _TOKENIZING) * (done / total), "read rows")
 
 
 def by_tokens(
