@@ -692,6 +692,12 @@ def test_several_seeds_are_trained_in_one_go_and_none_twice(
     assert done.stderr.count("seed ") == 1
     assert "mean" in done.stdout
     assert "seed 6" in done.stdout
+    other = run_command(table, "--seeds", 2, *options, "--batch-size", 3)
+    assert "seed-4 holds a finished training" in other.stderr
+    table.write_text(table.read_text("utf-8").replace("cat", "hat"), "utf-8")
+    other = run_command(table, "--seeds", 2, *options)
+    assert "seed-4 holds a finished training" in other.stderr
+    assert "mean" in train(2, "--restart").stdout
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+    from bertviz_core.errors import TrainingError
     from bertviz_core.explorer import Explorer
     from bertviz_core.training.events import Tell, TrainingEvent
     from bertviz_core.training.finetune.recipe import Recipe
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from bertviz_core.training.finetune.settings import FinetuneSettings
     from bertviz_core.training.finetune.split import PreparedData
 
-_BUNDLE, _LOG, _WORK = "model.zip", "log", ".work"
+_BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
 
 
 @click.command("fine-tune")
@@ -213,22 +215,24 @@ def fine_tune(
     with held(out):
         import_keras("tensorflow")
 
-        def train(folder: Path, seed: int) -> dict[str, Any]:
+        def train(folder: Path, seed: int, is_finished: bool) -> dict[str, Any]:
+            loaded, settings = _opened(model_id, rows, options | {"seed": seed})
+            if is_finished:
+                return _finished_before(folder, loaded, rows, settings)
             with _telling(folder / _LOG if tensorboard else None, as_json) as tell:
-                asked = options | {"seed": seed}
-                return _run(model_id, rows, asked, folder, recipe, tell)
+                return _run(loaded, rows, settings, folder, recipe, tell)
 
         if num_seeds > 1:
             result = _train_seeds(train, out, options["seed"], num_seeds, restart)
         else:
             _require_unfinished(out, restart)
-            result = train(out, options["seed"])
+            result = train(out, options["seed"], False)
     shown = _summary_of_seeds if num_seeds > 1 else _summary
     click.echo(json.dumps(result, ensure_ascii=False) if as_json else shown(result))
 
 
 def _train_seeds(
-    train: Callable[[Path, int], dict[str, Any]],
+    train: Callable[[Path, int, bool], dict[str, Any]],
     out: Path,
     first: int,
     count: int,
@@ -249,11 +253,10 @@ def _train_seeds(
         if restart:
             shutil.rmtree(folder / _WORK, ignore_errors=True)
         is_begun = has_checkpoint(folder / _WORK / "checkpoints")
-        if (folder / _BUNDLE).exists() and not is_begun and not restart:
-            said = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-        else:
+        is_finished = (folder / _BUNDLE).exists() and not is_begun and not restart
+        if not is_finished:
             click.echo(f"seed {seed}", err=True)
-            said = train(folder, seed)
+        said = train(folder, seed, is_finished)
         if said["ending"] == "asked":
             break
         found[seed] = said["test"]
@@ -268,7 +271,7 @@ def _train_seeds(
         },
     }
     text = json.dumps(result, indent=2)
-    (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    (out / _METRICS).write_text(text + "\n", encoding="utf-8")
     return result
 
 
@@ -286,48 +289,82 @@ def _summary_of_seeds(found: dict[str, Any]) -> str:
 
 
 def _require_unfinished(out: Path, restart: bool) -> None:
-    from bertviz_core.errors import TrainingError
     from bertviz_core.training.checkpoint import has_checkpoint
 
     if restart:
         shutil.rmtree(out / _WORK, ignore_errors=True)
     elif (out / _BUNDLE).exists() and not has_checkpoint(out / _WORK / "checkpoints"):
-        raise TrainingError(
-            "The folder {folder} holds a finished training. Choose another one for "
-            "--out, or replace it by --restart.",
-            folder=out.name,
-        )
+        raise _holds_another(out)
+
+
+def _finished_before(
+    out: Path, loaded: LoadedModel, rows: PreparedData, settings: FinetuneSettings
+) -> dict[str, Any]:
+    """The metrics of a finished training, if it is the one that is asked for.
+
+    Raises:
+        TrainingError: it had other settings, another model or other rows.
+    """
+    from bertviz_core.training.finetune.recipe import differences, read_recipe
+
+    found: dict[str, Any] = json.loads((out / _METRICS).read_text(encoding="utf-8"))
+    recipe = read_recipe(out / _BUNDLE)
+    is_other = found["settings"] != settings.to_dict()
+    if is_other or differences(recipe, loaded, rows.data):
+        raise _holds_another(out)
+    return found
+
+
+def _holds_another(out: Path) -> TrainingError:
+    from bertviz_core.errors import TrainingError
+
+    return TrainingError(
+        "The folder {folder} holds a finished training. Choose another one for "
+        "--out, or replace it by --restart.",
+        folder=out.name,
+    )
+
+
+def _opened(
+    model_id: str | None, rows: PreparedData, options: dict[str, Any]
+) -> tuple[LoadedModel, FinetuneSettings]:
+    """The model to begin with, and the settings with the defaults that suit it."""
+    from bertviz_core.checkpoints.default import DEFAULT_MODEL
+    from bertviz_core.checkpoints.library import open_model
+    from bertviz_core.command_progress import download_progress
+    from bertviz_core.training.finetune.checks import measure_lengths
+    from bertviz_core.training.finetune.settings import FinetuneSettings
+    from bertviz_core.training.finetune.split import num_rows_seen
+
+    loaded = open_model(model_id or DEFAULT_MODEL, download_progress())
+    config = loaded.model.config
+    lengths = measure_lengths(rows.dataset, loaded.tokenizer)
+    if options["epochs"] is None:
+        options = options | {"epochs": -1}
+    names = {field.name for field in dataclasses.fields(FinetuneSettings)}
+    chosen = {name: value for name, value in options.items() if name in names}
+    chosen["max_tokens"] = options["max_tokens"] or lengths.counts.default_max_tokens(
+        config.max_position_embeddings
+    )
+    num_rows = num_rows_seen(rows.data, options["oversample"])
+    return loaded, FinetuneSettings.proposed(config.hidden_size, num_rows, **chosen)
 
 
 def _run(
-    model_id: str | None,
+    loaded: LoadedModel,
     rows: PreparedData,
-    options: dict[str, Any],
+    settings: FinetuneSettings,
     out: Path,
     recipe: Recipe | None,
     tell: Tell,
 ) -> dict[str, Any]:
-    from bertviz_core.checkpoints.default import DEFAULT_MODEL
-    from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.command_progress import download_progress
     from bertviz_core.training.events import stop_on_signal
     from bertviz_core.training.finetune.bundle import metrics, write_bundle
-    from bertviz_core.training.finetune.checks import measure_lengths
     from bertviz_core.training.finetune.recipe import differences
     from bertviz_core.training.finetune.run import finetune
-    from bertviz_core.training.finetune.split import num_rows_seen
 
-    loaded = open_model(model_id or DEFAULT_MODEL, download_progress())
     for sentence in () if recipe is None else differences(recipe, loaded, rows.data):
         click.echo(sentence, err=True)
-    positions = loaded.model.config.max_position_embeddings
-    lengths = measure_lengths(rows.dataset, loaded.tokenizer)
-    settings = _settings(
-        options,
-        lengths.counts.default_max_tokens(positions),
-        loaded.model.config.hidden_size,
-        num_rows_seen(rows.data, options["oversample"]),
-    )
     work, steps = out / _WORK, 0
     last = None if recipe is None else recipe.stopped_at
 
@@ -344,26 +381,13 @@ def _run(
     write_bundle(result, out / _BUNDLE)
     found = metrics(result) | {"settings": settings.to_dict()}
     text = json.dumps(found, indent=2, ensure_ascii=False)
-    (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    (out / _METRICS).write_text(text + "\n", encoding="utf-8")
     if result.ending == "asked" and result.steps != last:
         told_stop = f"stopped after step {result.steps}; the same command goes on"
         click.echo(told_stop, err=True)
     else:
         shutil.rmtree(work, ignore_errors=True)
     return found | {"model": str(out / _BUNDLE)}
-
-
-def _settings(
-    options: dict[str, Any], default_max_tokens: int, hidden_size: int, num_rows: int
-) -> FinetuneSettings:
-    from bertviz_core.training.finetune.settings import FinetuneSettings
-
-    if options["epochs"] is None:
-        options = options | {"epochs": -1}
-    names = {field.name for field in dataclasses.fields(FinetuneSettings)}
-    chosen = {name: value for name, value in options.items() if name in names}
-    chosen["max_tokens"] = options["max_tokens"] or default_max_tokens
-    return FinetuneSettings.proposed(hidden_size, num_rows, **chosen)
 
 
 @contextlib.contextmanager
