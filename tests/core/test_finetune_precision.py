@@ -67,6 +67,21 @@ def test_who_has_stopped_the_training_gets_the_reading_all_the_same():
     assert told[-1].kind == "judge"
 
 
+def test_a_run_goes_on_in_the_precision_that_it_began_with(monkeypatch, tmp_path):
+    loaded, data = shared_loaded(), random_data()
+    asked = dataclasses.replace(SETTINGS, precision="auto")
+    found = []
+    for first_choice in ("bfloat16", "float32"):
+        monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
+        monkeypatch.setattr(precision, "multiplies_bfloat16", lambda: True)
+        wins = first_choice == "bfloat16"
+        monkeypatch.setattr(precision, "_product_is_faster", lambda wins=wins: wins)
+        stop = lambda wins=wins: wins  # noqa: E731
+        result = finetune(loaded, data, asked, str, stop, tmp_path)
+        found.append((result.ending, result.precision, result.settings.precision))
+    assert found == [("asked", "bfloat16", "auto"), ("finished", "bfloat16", "auto")]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

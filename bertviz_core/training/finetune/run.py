@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import shutil
 import time
@@ -37,6 +38,7 @@ from bertviz_core.training.finetune.row_prediction import predict_rows
 from bertviz_core.training.finetune.run_history import said
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.training.finetune.trainer import TrainedModel, Trainer
+from bertviz_core.training.precision import chosen_precision
 from bertviz_core.training.settings import fingerprint_of
 from bertviz_core.weights import as_numpy
 from bertviz_core.whole_files import replace_folder
@@ -114,19 +116,22 @@ def finetune(
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
     text = f"{fingerprint_of(settings)} {base_hash} {data_hash}"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+    precision = settings.precision
     if work_folder is not None:
         # Before the minutes that it may take to count words.
-        read_latest(
-            work_folder / "checkpoints",
-            fingerprint,
-            with_state=False,
-            anew="--restart",
-        )
+        precision = _precision_of(work_folder, fingerprint) or precision
         require_room(work_folder, loaded, settings, len(data.labels))
+    precision = chosen_precision(precision)
     metric = metric_name(data.is_regression, settings)
     baselines = _simple_methods(data, metric, progress, counts_words)
     trained = Trainer(
-        loaded, data, settings, progress, should_stop, work_folder, fingerprint
+        loaded,
+        data,
+        dataclasses.replace(settings, precision=precision),
+        progress,
+        should_stop,
+        work_folder,
+        f"{fingerprint} {precision}",
     ).run()
     finished = _as_loaded(loaded, trained, data)
     return FinetuneResult(
@@ -147,6 +152,18 @@ def finetune(
         base_hash=base_hash,
         seconds=time.monotonic() - began_at,
     )
+
+
+def _precision_of(work_folder: Path, fingerprint: str) -> str:
+    """That of a run that goes on; "" where none has begun. Others are refused."""
+    root = work_folder / "checkpoints"
+    there = read_latest(root, with_state=False)
+    if there is None:
+        return ""
+    precision = there.fingerprint.rpartition(" ")[2]
+    fingerprint = f"{fingerprint} {precision}"
+    read_latest(root, fingerprint, with_state=False, anew="--restart")
+    return precision
 
 
 def weights_hash(loaded: LoadedModel) -> str:
