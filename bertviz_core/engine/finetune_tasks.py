@@ -17,7 +17,7 @@ from bertviz_core.training.finetune.checks import DataCheck, DataRow
 from bertviz_core.training.finetune.columns import ColumnChoice, TableView
 from bertviz_core.training.finetune.estimate import TrainingEstimate
 from bertviz_core.training.finetune.outcome import RunOutcome
-from bertviz_core.training.finetune.request import DataChoice, TableSource
+from bertviz_core.training.finetune.request import DataChoice, RunId, TableSource
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.visitor_files import RUN_PREFIX
 
@@ -118,7 +118,7 @@ def estimate_training(
 
 
 @task()
-def training_outcome(run_id: str) -> RunOutcome:
+def training_outcome(run_id: RunId) -> RunOutcome:
     """How good the trained model is, and what it was made of.
 
     Args:
@@ -134,7 +134,7 @@ def training_outcome(run_id: str) -> RunOutcome:
 
 
 @task()
-def report_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
+def report_rows(run_id: RunId, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Shows test rows of a training.
 
     Args:

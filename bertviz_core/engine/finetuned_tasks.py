@@ -15,14 +15,14 @@ from bertviz_core.training.finetune.after_training import (
     NearTrainingRows,
     WeightChange,
 )
-from bertviz_core.training.finetune.request import SAMPLES, TableSource
+from bertviz_core.training.finetune.request import SAMPLES, RunId, TableSource
 from bertviz_core.training.finetune.row_prediction import TablePredictions
 from bertviz_core.training.finetune.temperature import Temperature
 from bertviz_core.visitor_files import RUN_PREFIX, own_run_folder, renew
 
 
 @task()
-def weight_change(run: str) -> WeightChange:
+def weight_change(run: RunId) -> WeightChange:
     """Measures how far a training has moved the weights of each layer.
 
     Args:
@@ -45,7 +45,7 @@ def weight_change(run: str) -> WeightChange:
 
 @task()
 def nearest_training_rows(
-    run: str,
+    run: RunId,
     text: str,
     pair: str | None = None,
     count: int = 5,
@@ -69,7 +69,7 @@ def nearest_training_rows(
 
 @task()
 def compare_layers(
-    run: str, reading: str, progress: JobProgress = untold
+    run: RunId, reading: str, progress: JobProgress = untold
 ) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
     from bertviz_core.training.finetune import after_training
@@ -86,7 +86,7 @@ def compare_layers(
 
 
 @task()
-def fit_temperature(run: str, progress: JobProgress = untold) -> Temperature:
+def fit_temperature(run: RunId, progress: JobProgress = untold) -> Temperature:
     """Fits a temperature on the validation rows of a run.
 
     Raises:
@@ -109,7 +109,7 @@ def fit_temperature(run: str, progress: JobProgress = untold) -> Temperature:
 
 
 @task(is_kept=False)
-def keep_temperature(run: str, found: Temperature) -> bool:
+def keep_temperature(run: RunId, found: Temperature) -> bool:
     """Gives a run's model its temperature, for good.
 
     Raises:

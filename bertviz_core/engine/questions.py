@@ -29,6 +29,7 @@ from typing import (
 from bertviz_core.engine.jobs import JobCancelled, JobProgress
 from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.tasks import task, task_of
+from bertviz_core.visitor_files import RUN_PREFIX
 
 if TYPE_CHECKING:
     from bertviz_core.experiments.embedding_results import SentenceStates
@@ -73,8 +74,10 @@ class Question(Generic[R]):
 
     @property
     def subject(self) -> str:
-        """The model that it is about, if it is about one."""
+        """The model that it is about, if it is about one, be it that of a run."""
         first = next(iter(_kinds(self.function).values()), "")
+        if first == "RunId":
+            return f"{RUN_PREFIX}{self.args[0]}"
         return str(self.args[0]) if first in _PROVIDED else ""
 
 

@@ -26,6 +26,7 @@ from bertviz_core.engine.model_tasks import (
 from bertviz_core.engine.questions import Asker, Question, answer_all
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import ModelEntry
+from bertviz_core.visitor_files import RUN_PREFIX
 from pages.shared.engine import client, note_answer
 from pages.shared.page_head import model_at_work
 from pages.shared.turns import TURNS
@@ -36,7 +37,7 @@ R = TypeVar("R")
 _MOST_BYTES = 96 * 2**20
 # Seconds; the engine keeps a table or a run while somebody asks for it now and then.
 _ASK_AGAIN_AFTER = 600.0
-_KEPT: BoundedCache[tuple[Question[Any], int], Any] = BoundedCache(
+_KEPT: BoundedCache[tuple[Question[Any], str, int], Any] = BoundedCache(
     _MOST_BYTES, num_bytes, weight_of_key=num_bytes
 )
 
@@ -70,8 +71,11 @@ def fetch(*questions: Question[Any]) -> None:
     _KEPT.drop(_key(together))
 
 
-def _key(question: Question[Any]) -> tuple[Question[Any], int]:
-    return question, int(time.monotonic() // _ASK_AGAIN_AFTER)
+def _key(question: Question[Any]) -> tuple[Question[Any], str, int]:
+    subject = question.subject
+    # A run that goes on gets another model; `ask_anew_if_changed` looks at all others.
+    version = version_of(subject) if subject.startswith(RUN_PREFIX) else ""
+    return question, version, int(time.monotonic() // _ASK_AGAIN_AFTER)
 
 
 def _asked(question: Question[R]) -> R:

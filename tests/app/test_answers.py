@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.finetune_tasks import training_outcome
+from bertviz_core.engine.finetuned_tasks import compare_layers
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.engine.questions import Outcome
 from bertviz_core.errors import TextError
@@ -15,6 +17,8 @@ from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts
+from bertviz_core.visitor_files import MODEL as MODEL_FOLDER
+from bertviz_core.visitor_files import REQUEST, RUN_PREFIX, RUNS, place_of
 from pages.shared import answers
 from pages.shared.answers import ask, ask_anew_if_changed
 from pages.shared.engine import client
@@ -133,3 +137,23 @@ def test_a_page_looks_whether_the_folder_of_its_model_has_changed(
     app.run()
     app.run()
     assert asked.count(model) == 2
+
+
+def test_a_run_that_went_on_is_asked_about_anew(asked, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+    run = "0" * 32
+    folder = place_of(RUNS) / run / MODEL_FOLDER
+    folder.mkdir(parents=True)
+    (folder.parent / REQUEST).write_text("{}")
+    questions = [
+        ask(training_outcome).about(run),
+        ask(Explorer.info).about(f"{RUN_PREFIX}{run}"),
+        ask(compare_layers).about(run, "cls"),
+    ]
+    for content in ("{}", '{"vocab_size": 5}'):
+        (folder / "config.json").write_text(content)
+        for question in [*questions, *questions]:
+            answers.answer(question)
+    assert asked == questions * 2
+    # A job, too, asks anew where this changes.
+    assert {question.subject for question in questions} == {f"{RUN_PREFIX}{run}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from bertviz_core.errors import BertVizError
 from bertviz_core.trace import ModelEntry
@@ -15,6 +15,10 @@ from bertviz_core.training.settings import build
 
 # The tables that come with the project, by language.
 SAMPLES = {"en": "sample:library_en", "zh": "sample:reviews_zh"}
+
+
+# Of a training that a visitor has started, without `visitor_files.RUN_PREFIX`.
+RunId: TypeAlias = str
 
 
 @dataclass(frozen=True)
