@@ -273,25 +273,8 @@ def copy_to_train(
     return made_fast(bert, for_first_token=True), not has_pooler
 
 
-def with_all_words(loaded: LoadedModel, trained: Bert, words: np.ndarray) -> Bert:
-    """The trained model, with the words that `copy_to_train` left out.
-
-    Args:
-        loaded: the model that the run began with.
-        trained: its copy after the run.
-        words: as `copy_to_train` had them.
-    """
-    bert = _empty_copy(loaded, trained.heads, trained.num_labels, trained.dtype_policy)
-    learned = as_numpy(trained.embeddings.word_embeddings)
-    table = as_numpy(loaded.model.embeddings.word_embeddings) * learned[-1]
-    table[words] = learned[:-1]
-    bert.embeddings.word_embeddings.assign(table)
-    _take(bert, trained, {bert.embeddings.word_embeddings.path})
-    return bert
-
-
-def finished_copy(loaded: LoadedModel, trained: Bert) -> Bert:
-    """A float32 model with the trained encoder and classifier.
+def finished_copy(loaded: LoadedModel, trained: Bert, words: np.ndarray) -> Bert:
+    """A float32 model with the trained encoder and classifier, and with all words.
 
     The word and sentence heads that the model had are kept as they were: they did
     not learn, but what they now read of the encoder can be looked at.
@@ -299,12 +282,19 @@ def finished_copy(loaded: LoadedModel, trained: Bert) -> Bert:
     Args:
         loaded: the model that the run began with.
         trained: its copy after the run.
+        words: as `copy_to_train` had them.
     """
     heads = {*loaded.model.heads, *_CLASSIFIER_HEADS}
     ordered = tuple(head for head in HEADS if head in heads)
     bert = _empty_copy(loaded, ordered, trained.num_labels, "float32")
-    _take(bert, loaded.model, _paths(trained))
-    _take(bert, trained, _paths(bert) - _paths(trained))
+    learned = as_numpy(trained.embeddings.word_embeddings)
+    table = as_numpy(loaded.model.embeddings.word_embeddings) * learned[-1]
+    table[words] = learned[:-1]
+    bert.embeddings.word_embeddings.assign(table)
+    own = {variable.path for variable in trained.weights}
+    others = {variable.path for variable in bert.weights} - own
+    _take(bert, loaded.model, own)
+    _take(bert, trained, others | {bert.embeddings.word_embeddings.path})
     return bert
 
 
@@ -321,10 +311,6 @@ def _empty_copy(
     bert = Bert(few, heads, num_labels, kernel_initializer="zeros", dtype=policy)
     bert.config = config
     return bert
-
-
-def _paths(model: Bert) -> set[str]:
-    return {variable.path for variable in model.weights}
 
 
 def _take(target: Bert, source: Bert, left_out: set[str]) -> None:

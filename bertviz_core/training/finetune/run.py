@@ -33,7 +33,6 @@ from bertviz_core.training.finetune.evaluation import (
     judge,
     metric_name,
 )
-from bertviz_core.training.finetune.learner import finished_copy
 from bertviz_core.training.finetune.row_prediction import predict_rows
 from bertviz_core.training.finetune.run_history import said
 from bertviz_core.training.finetune.settings import FinetuneSettings
@@ -219,13 +218,12 @@ def _answers(
 def _as_loaded(
     loaded: LoadedModel, trained: TrainedModel, data: TrainingData
 ) -> LoadedModel:
-    model = finished_copy(loaded, trained.bert)
     report = LoadReport("huggingface", (), (), (), 0, ())
     # A hub name's own slashes and revision would read like a place.
     name = Path(loaded.model_id.split("@")[0]).name or "model"
     return LoadedModel(
         f"{name}-fine-tuned",
-        model,
+        trained.bert,
         loaded.tokenizer,
         data.labels,
         report,

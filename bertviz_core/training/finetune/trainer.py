@@ -30,7 +30,7 @@ from bertviz_core.training.finetune.batches import (
 )
 from bertviz_core.training.finetune.dataset import TrainingData
 from bertviz_core.training.finetune.evaluation import EpochPoint, metric_name, metric_of
-from bertviz_core.training.finetune.learner import Learner, with_all_words
+from bertviz_core.training.finetune.learner import Learner, finished_copy
 from bertviz_core.training.finetune.settings import (
     FinetuneSettings,
     count_steps,
@@ -53,7 +53,7 @@ class TrainedModel:
     """What a run leaves.
 
     Args:
-        bert: with the weights of the best epoch.
+        bert: with the weights of the best epoch, see `finished_copy`.
         points: of all epochs.
         best_epoch: from 1.
         ending: one of `events.ENDINGS`.
@@ -142,7 +142,7 @@ class Trainer:
         epoch = len(self.points) + bool(self._losses)
         self._tell("ended", epoch=epoch, fraction=1.0, ending=ending, is_whole=is_whole)
         return TrainedModel(
-            bert=with_all_words(self._loaded, self.learner.bert, self._words),
+            bert=finished_copy(self._loaded, self.learner.bert, self._words),
             points=tuple(self.points),
             best_epoch=self.best_epoch,
             ending=ending,
