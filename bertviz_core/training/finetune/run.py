@@ -28,7 +28,6 @@ from bertviz_core.training.finetune.dataset import TrainingData
 from bertviz_core.training.finetune.estimate import require_room
 from bertviz_core.training.finetune.evaluation import (
     ClassificationReport,
-    EpochPoint,
     Report,
     judge,
     metric_name,
@@ -44,25 +43,18 @@ from bertviz_core.whole_files import replace_folder
 
 
 @dataclass(frozen=True)
-class FinetuneResult:
-    """A trained model and all that is known of it.
+class FinetuneResult(TrainedModel):
+    """A trained model and all that is known of it, beside what `TrainedModel` says.
 
     Args:
-        loaded: the model with its classifier, float32; opens like any other.
+        loaded: `bert` with its words and labels; opens like any other.
         base_model_id: what it was trained from.
         settings: of the run.
         data: the rows.
         report: on the test rows, of the finished model.
         baselines: simple methods on the same rows.
-        points: a point for each epoch.
-        best_epoch: from 1; its weights are in `loaded`.
-        ending: one of `events.ENDINGS`.
-        metric: name of what epochs were compared by.
-        precision: that products were computed in.
-        steps, epochs_run: see `TrainedModel`.
         data_hash: SHA-256 of the rows.
         base_hash: SHA-256 of the weights that the run began with.
-        seconds: that this go took.
     """
 
     loaded: LoadedModel
@@ -71,16 +63,8 @@ class FinetuneResult:
     data: TrainingData
     report: Report
     baselines: tuple[Baseline, ...]
-    points: tuple[EpochPoint, ...]
-    best_epoch: int
-    ending: str
-    metric: str
-    precision: str
-    steps: int
-    epochs_run: int
     data_hash: str
     base_hash: str
-    seconds: float
 
 
 def finetune(
@@ -111,7 +95,6 @@ def finetune(
         TrainingError: see `Trainer`; `work_folder` is of another run, or its disk has
             too little room for checkpoints and model.
     """
-    began_at = time.monotonic()
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
     text = f"{fingerprint_of(settings)} {base_hash} {data_hash}"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -134,22 +117,15 @@ def finetune(
     ).run()
     finished = _as_loaded(loaded, trained, data)
     return FinetuneResult(
+        **vars(trained),
         loaded=finished,
         base_model_id=loaded.model_id,
         settings=settings,
         data=data,
         report=judge(data, _answers(finished, data, settings, progress)),
         baselines=baselines,
-        points=trained.points,
-        best_epoch=trained.best_epoch,
-        ending=trained.ending,
-        metric=metric,
-        precision=trained.precision,
-        steps=trained.steps,
-        epochs_run=trained.epochs_run,
         data_hash=data_hash,
         base_hash=base_hash,
-        seconds=time.monotonic() - began_at,
     )
 
 
