@@ -223,7 +223,8 @@ def _read(source: TableSource) -> TableView | None:
 def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:
     """The text and, where two are read, the second; at first those that it learned."""
     names, guess = list(view.columns), view.guess
-    first = guess.text if guess is not None else _longest(view)
+    longest = max(view.profiles, key=lambda column: column.mean_chars)
+    first = guess.text if guess is not None else longest.name
     if classifier.text_column in names:
         first = classifier.text_column
     others = [name for name in names if name != first] or names
@@ -243,15 +244,6 @@ def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str |
     rows = [dict(zip(names, row, strict=True)) for row in view.preview[:3]]
     st.dataframe(rows, hide_index=True, alt=plain("fine_tune_results.first_rows"))
     return chosen[0], chosen[1] if classifier.has_pairs else None
-
-
-def _longest(view: TableView) -> str:
-    """The column with the longest cells in the preview."""
-    sizes = {
-        name: sum(len(str(row[index])) for row in view.preview)
-        for index, name in enumerate(view.columns)
-    }
-    return max(sizes, key=sizes.__getitem__)
 
 
 def _show_predictions(found: TablePredictions, name: str) -> None:
