@@ -9,8 +9,10 @@ import numpy as np
 from bertviz_core import visitor_files
 from bertviz_core.engine import table_store
 from bertviz_core.training.finetune import run_files
+from bertviz_core.training.finetune.baselines import Baseline
 from bertviz_core.training.finetune.dataset import TrainingData
-from bertviz_core.training.finetune.outcome import RunOutcome, outcome_of
+from bertviz_core.training.finetune.evaluation import compare, judge
+from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import TrainingRequest
 
 
@@ -44,5 +46,21 @@ def run_outcome(run_id: str) -> RunOutcome:
     model = visitor_files.model_of_run(model_id)
     data = run_data(run_id)
     with np.load(visitor_files.run_folder(run_id) / run_files.OUTPUTS) as outputs:
-        recipe = json.loads((model / "recipe.json").read_text(encoding="utf-8"))
-        return outcome_of(run_id, model_id, data, outputs, recipe)
+        reports = {name: judge(data, found) for name, found in outputs.items()}
+    recipe = json.loads((model / "recipe.json").read_text(encoding="utf-8"))
+    report = reports.pop("model")
+    chosen = {"tfidf": recipe.get("word_counts") or {}}
+    metric = str(recipe.get("compared_by", "accuracy"))
+    return RunOutcome(
+        run_id=run_id,
+        model_id=model_id,
+        labels=data.labels,
+        has_pairs=data.has_pairs,
+        report=report,
+        baselines=tuple(
+            Baseline(name, other, chosen.get(name, {}))
+            for name, other in reports.items()
+        ),
+        comparisons=tuple(compare(report, other, metric) for other in reports.values()),
+        recipe=recipe,
+    )
