@@ -138,18 +138,14 @@ def prepare(
         label_column=columns.label,
         pair_column=columns.pair,
         is_regression=columns.is_regression,
+        validation_sha256=None if other is None else other.sha256,
+        validation_encoding=None if other is None else other.encoding,
+        validation_separator=None if other is None else other.separator,
+        validation_has_header=None if other is None else other.has_header,
         validation_rate=validation_rate,
         split_seed=seed,
         test_rate=test_rate,
     )
-    if other is not None:
-        origin = dataclasses.replace(
-            origin,
-            validation_sha256=other.sha256,
-            validation_encoding=other.encoding,
-            validation_separator=other.separator,
-            validation_has_header=other.has_header,
-        )
     data = split.training_data(dataset, judged)
     return PreparedData(
         dataset,
