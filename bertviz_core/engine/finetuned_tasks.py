@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from bertviz_core.engine import memory, run_store
+from bertviz_core.engine import memory, run_store, table_store
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
@@ -137,21 +137,14 @@ def predict_table(
     if source.table in SAMPLES.values():
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
     from bertviz_core.training.finetune import row_prediction
-    from bertviz_core.training.finetune.table import read_table
     from bertviz_core.training.finetune.visitor_tables import table_path
 
-    path = table_path(source.table)
+    table, path = table_store.table(source), table_path(source.table)
 
     def tell(fraction: float, message: str) -> None:
         renew(path.parent)  # the work may take longer than a lease
         progress(fraction, message)
 
-    table = read_table(
-        path,
-        encoding=source.encoding,
-        separator=source.separator,
-        has_header=source.has_header,
-    )
     # Beside the table, so that it goes when the table goes.
     asked = repr((explorer.model_id, source, text_column, pair_column, max_tokens))
     name = hashlib.sha256(asked.encode()).hexdigest()[:16]

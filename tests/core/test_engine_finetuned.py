@@ -92,7 +92,8 @@ def test_layers_are_compared_for_the_reading_that_is_asked(run):
 def test_a_table_is_predicted_beside_itself(run, tmp_path, monkeypatch, models):
     path = tmp_path / "table"
     path.write_bytes(b"text,other\nthe cat,1\na mat,2\n")
-    monkeypatch.setattr(visitor_tables, "table_path", lambda table: path)
+    for module in (visitor_tables, table_store):
+        monkeypatch.setattr(module, "table_path", lambda table: path)
     source = TableSource("file:" + "0" * 32)
     found = tasks.predict_table(models[f"run:{RUN}"], source, "text", None, 8)
     assert tmp_path.joinpath(found.path).read_bytes().count(b"\n") == 3
