@@ -7,7 +7,8 @@ import hashlib
 import json
 import types
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
@@ -17,8 +18,24 @@ Kind = TypeVar("Kind")
 PRECISIONS = ("auto", "float32", "bfloat16")
 
 
+@dataclass(frozen=True)
 class Checked:
-    """A dataclass whose values must keep to bounds."""
+    """A dataclass whose values must keep to bounds, as JSON holds it."""
+
+    @classmethod
+    def from_dict(cls, raw: Any) -> Self:
+        """Takes the values from a parsed JSON object.
+
+        Raises:
+            TrainingError: an unknown or missing key, a value of another kind or out of
+                its bounds.
+            ConfigError: a model's sizes contradict each other.
+        """
+        return build(cls, raw, "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values, every default written out."""
+        return dataclasses.asdict(self)
 
     def require(self, name: str, fits: bool, expected: str) -> None:
         """Refuses a value.
@@ -130,7 +147,7 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
                 return BertConfig.from_dict(raw, where)
         return build(hint, raw, where)  # type: ignore[arg-type]
     if get_origin(hint) is tuple:
-        if not isinstance(raw, list):
+        if not isinstance(raw, list | tuple):
             raise _wrong_kind(where, raw, "array")
         return tuple(_value(get_args(hint)[0], item, where) for item in raw)
     if get_origin(hint) is dict:

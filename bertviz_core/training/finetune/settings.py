@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.training.schedule import DECAYS, OptimizerSettings, learning_rate
-from bertviz_core.training.settings import PRECISIONS, Checked, build
+from bertviz_core.training.settings import PRECISIONS, Checked
 
 # head: the encoder stays as it is, and what it says of each row is computed once.
 # top: the upper layers learn. full: everything learns.
@@ -129,15 +129,6 @@ class FinetuneSettings(Checked):
             proposed["epochs"] = max(settings.epochs, enough)
         return dataclasses.replace(settings, **proposed)
 
-    @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> FinetuneSettings:
-        """Takes the settings from a parsed JSON object.
-
-        Raises:
-            TrainingError: an unknown key, a value of another kind, or see the class.
-        """
-        return build(cls, raw, "")
-
     @property
     def optimizer(self) -> OptimizerSettings:
         """How weights move, as all trainings say it.
@@ -154,10 +145,6 @@ class FinetuneSettings(Checked):
             weight_decay=self.weight_decay,
             clip_norm=self.clip_norm,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON holds them, every default written out."""
-        return dataclasses.asdict(self)
 
     def _require_bounds(self) -> None:
         for name, known in (

@@ -12,7 +12,7 @@ from typing import Any
 from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import TrainingError
 from bertviz_core.training.schedule import OptimizerSettings, Stretch
-from bertviz_core.training.settings import PRECISIONS, Checked, build, fingerprint_of
+from bertviz_core.training.settings import PRECISIONS, Checked, fingerprint_of
 
 # Settings of a corpus that leave its token ids as they are.
 _READING = (
@@ -353,16 +353,6 @@ class PretrainSettings(Checked):
         raise ValueError(f"`step` must be below {self.num_steps}.")
 
     @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> PretrainSettings:
-        """Takes the settings from a parsed JSON object.
-
-        Raises:
-            TrainingError: an unknown key, a value of another kind, or see the class.
-            ConfigError: the model's sizes contradict each other.
-        """
-        return build(cls, raw, "")
-
-    @classmethod
     def from_json_file(cls, path: Path) -> PretrainSettings:
         """Reads a settings file.
 
@@ -370,12 +360,6 @@ class PretrainSettings(Checked):
             ConfigError, TrainingError: see `from_dict`.
         """
         return cls.from_dict(read_json_object(path))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON holds them; every default is written out."""
-        raw = dataclasses.asdict(self)
-        raw["phases"] = list(raw["phases"])
-        return raw
 
     def fingerprint(self) -> str:
         """Names all that a resumed run must share, see `fingerprint_of`."""
