@@ -7,14 +7,14 @@ import hashlib
 from bertviz_core.engine import memory, run_store, table_store
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.errors import TrainingError
-from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
-from bertviz_core.training.finetune import temperature
-from bertviz_core.training.finetune.after_training import (
+from bertviz_core.experiments.after_training import (
     LayerComparison,
     NearTrainingRows,
     WeightChange,
 )
+from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
+from bertviz_core.training.finetune import temperature
 from bertviz_core.training.finetune.request import SAMPLES, RunId, TableSource
 from bertviz_core.training.finetune.row_prediction import TablePredictions
 from bertviz_core.training.finetune.temperature import Temperature
@@ -32,7 +32,7 @@ def weight_change(run: RunId) -> WeightChange:
         CheckpointError: the model that it began with is gone.
         TrainingError: the run is gone, or has no model.
     """
-    from bertviz_core.training.finetune import after_training
+    from bertviz_core.experiments import after_training
 
     return memory.ANSWERS.get(
         ("weight_change", _model(run)),
@@ -52,7 +52,8 @@ def nearest_training_rows(
     progress: JobProgress = untold,
 ) -> NearTrainingRows:
     """Finds the training rows that look most alike to the classifier."""
-    from bertviz_core.training.finetune import after_training, row_prediction
+    from bertviz_core.experiments import after_training
+    from bertviz_core.training.finetune import row_prediction
 
     data = run_store.run_data(run)
     max_tokens = run_store.run_request(run).settings.max_tokens
@@ -72,7 +73,7 @@ def compare_layers(
     run: RunId, reading: str, progress: JobProgress = untold
 ) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
-    from bertviz_core.training.finetune import after_training
+    from bertviz_core.experiments import after_training
 
     request = run_store.run_request(run)
     return after_training.compare_layers(

@@ -75,6 +75,28 @@ def sentence_states(
     )
 
 
+def states_of(
+    explorer: Explorer,
+    texts: Sequence[TokenizedText],
+    reading: str,
+    progress: Progress | None = None,
+) -> np.ndarray:
+    """One vector of each text at every layer, see `sentence_states`.
+
+    Args:
+        explorer: of the model.
+        texts: M of them; the mean of an empty one is its [CLS].
+        reading: "cls" or "mean".
+        progress: told the share of the texts done; may raise to cancel.
+
+    Returns:
+        float32 `[L + 1, M, H]`, embedding output first. In a pre-norm model the last
+        one is before the final norm.
+    """
+    chosen = [_groups(text, reading) for text in texts]
+    return _means(explorer, texts, chosen, progress)
+
+
 @task()
 def vectors_at(states: SentenceStates, layer: int) -> np.ndarray:
     """The vectors of sentences at one layer, float32 `[M, H]`; 0 is the input's."""
@@ -194,7 +216,7 @@ def _find_in(
 def _groups(text: TokenizedText, reading: str) -> list[list[int]]:
     """The tokens that each point of a text is the mean of."""
     own: list[int] = np.flatnonzero(~text.is_added).tolist()
-    return {"token": [[t] for t in own], "mean": [own], "cls": [[0]]}[reading]
+    return {"token": [[t] for t in own], "mean": [own or [0]], "cls": [[0]]}[reading]
 
 
 def _spans_in_each(

@@ -15,6 +15,7 @@ from bertviz_core.engine.finetuned_tasks import (
     compare_layers,
     weight_change,
 )
+from bertviz_core.experiments.after_training import LayerComparison, WeightChange
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure
@@ -23,7 +24,6 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import Texts
-from bertviz_core.training.finetune.after_training import LayerComparison, WeightChange
 from bertviz_core.training.finetune.notes import excerpt
 from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.attention.controls import View

@@ -12,6 +12,7 @@ import streamlit as st
 from bertviz_core.analysis.word_scores import word_scores
 from bertviz_core.engine.finetune_tasks import read_table, training_outcome
 from bertviz_core.engine.finetuned_tasks import nearest_training_rows, predict_table
+from bertviz_core.experiments.after_training import NearTrainingRows
 from bertviz_core.experiments.attribution import AttributionSettings, attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
@@ -19,7 +20,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure, signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelInfo, Texts
-from bertviz_core.training.finetune.after_training import NearTrainingRows
 from bertviz_core.training.finetune.columns import TableView
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import TableSource

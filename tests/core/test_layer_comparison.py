@@ -7,16 +7,15 @@ import pytest
 
 from bertviz_core.analysis.geometry import are_alike
 from bertviz_core.analysis.separation import group_separation
-from bertviz_core.training.finetune import after_training
-from bertviz_core.training.finetune.after_training import (
+from bertviz_core.experiments import after_training
+from bertviz_core.experiments.after_training import (
     PARTS,
     compare_layers,
-    layer_states,
     probe_classes,
     probe_numbers,
     weight_change,
 )
-from bertviz_core.training.finetune.row_prediction import token_rows
+from bertviz_core.experiments.sentence_states import states_of
 from bertviz_core.weights import as_numpy
 from tests.core.finetune_samples import NAMES, number_data, random_data
 from tests.core.random_models import CONFIG, PRE_NORM, agree, random_model
@@ -38,9 +37,9 @@ def found(two):
 
 
 @pytest.mark.parametrize("reading", ["cls", "mean"])
-def test_states_of_padded_rows_are_those_of_each_text_alone(two, reading):
+def test_states_of_rows_are_those_of_each_text_alone(two, reading):
     texts = ["the cat sat on a mat .", "cats", "", "a mat !"]
-    states = layer_states(two[0], token_rows(two[0], texts, None, 0), reading)
+    states = states_of(two[0], list(map(two[0].tokenizer.encode, texts)), reading)
     assert states.shape == (4, 4, 42)
     for index, text in enumerate(texts):
         read = two[0].tokenizer.encode(text)
@@ -57,7 +56,7 @@ def test_each_layer_and_model_is_probed_on_the_validation_rows(two, found):
     assert found.rows.tolist() == list(range(13))
     for model, explorer in enumerate(two):
         known, asked = (
-            states_of(explorer, "mean", part) for part in (data.train, data.validation)
+            states_in(explorer, "mean", part) for part in (data.train, data.validation)
         )
         for layer in range(4):
             named = probe_classes(known[layer], data.train.targets, asked[layer])
@@ -90,8 +89,10 @@ def test_both_models_lie_on_the_same_axes_and_the_first_token_begins_with_nothin
     np.testing.assert_allclose(found.scores[:, 0], 5 / 13)
 
 
-def states_of(explorer, reading, part):
-    return layer_states(explorer, token_rows(explorer, part.texts, None, 0), reading)
+def states_in(explorer, reading, part):
+    return states_of(
+        explorer, list(map(explorer.tokenizer.encode, part.texts)), reading
+    )
 
 
 def test_numbers_are_probed_by_r2_and_have_no_separation(two):
@@ -102,7 +103,7 @@ def test_numbers_are_probed_by_r2_and_have_no_separation(two):
     assert np.isnan(found.separations).all()
     assert np.isnan(found.score_intervals).all()
     known, asked = (
-        states_of(two[1], "cls", part)[2] for part in (data.train, data.validation)
+        states_in(two[1], "cls", part)[2] for part in (data.train, data.validation)
     )
     expected = probe_numbers(known, data.train.targets, asked, data.validation.targets)
     assert found.scores[1, 2] == pytest.approx(expected)

@@ -10,12 +10,12 @@ import pytest
 from scipy.special import softmax
 
 from bertviz_core.errors import CheckpointError, DatasetError, TextError, TrainingError
+from bertviz_core.experiments.after_training import nearest_rows, row_vectors
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.bert import Bert
 from bertviz_core.trace import TrainedInputs
-from bertviz_core.training.finetune.after_training import nearest_rows, row_vectors
 from bertviz_core.training.finetune.dataset import Examples, TrainingData
 from bertviz_core.training.finetune.row_prediction import (
     NUM_FIRST,

@@ -174,7 +174,7 @@ def cut_texts(
         pair: the second text.
         max_tokens: special tokens counted; 0 as in `read_text`.
     """
-    limit = _limit(explorer, max_tokens)
+    limit = most_tokens(explorer, max_tokens)
     kept = explorer.tokenizer.encode(text, pair, limit, cut=True)
     if not kept.was_cut:
         return text, pair
@@ -215,7 +215,7 @@ def predict_rows(
     outputs = np.empty(shape, np.float32)
     for chosen, logits in row_passes(explorer, rows, _LOGITS, progress):
         outputs[chosen] = _outputs(logits)
-    limit = _limit(explorer, max_tokens)
+    limit = most_tokens(explorer, max_tokens)
     return RowPredictions(
         labels=explorer.loaded.labels,
         outputs=outputs,
@@ -257,7 +257,7 @@ def token_rows(
     examples = Examples(
         tuple(texts), None if pairs is None else tuple(pairs), nothing, nothing
     )
-    limit = _limit(explorer, max_tokens)
+    limit = most_tokens(explorer, max_tokens)
     return tokenize(explorer.tokenizer, examples, limit, told)
 
 
@@ -314,7 +314,8 @@ def _uncut_lengths(
     return lengths
 
 
-def _limit(explorer: Explorer, max_tokens: int) -> int:
+def most_tokens(explorer: Explorer, max_tokens: int) -> int:
+    """Where rows are cut: 0 as in `read_text`."""
     positions = explorer.config.max_position_embeddings
     wanted = max_tokens or explorer.loaded.trained_inputs.max_tokens
     return min(wanted, positions) if wanted else positions

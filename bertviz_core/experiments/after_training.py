@@ -5,7 +5,7 @@ Shapes: R rows, L layers, H hidden size, M rows that are judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +14,16 @@ import numpy as np
 from bertviz_core.analysis.geometry import are_alike, cosine_matrix, is_rounding
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.separation import group_separation
+from bertviz_core.experiments.sentence_states import states_of
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress
 from bertviz_core.trace import FrozenArrays
-from bertviz_core.training.finetune.batches import TokenRows
 from bertviz_core.training.finetune.checks import DataRow, rows_of
 from bertviz_core.training.finetune.dataset import Examples, TrainingData
 from bertviz_core.training.finetune.evaluation import r_squared, wilson_interval
 from bertviz_core.training.finetune.row_prediction import (
     ReadText,
-    by_tokens,
+    most_tokens,
     row_passes,
     token_rows,
 )
@@ -149,8 +149,6 @@ READINGS = ("cls", "mean")
 MAX_FITTED, MAX_JUDGED = 400, 200
 _SEED = 0
 _NETWORK = 0.9  # share of the work
-# Hidden states of 2048 tokens are 82 MB for BERT-base.
-_TOKENS_A_PASS = 2048
 
 
 @dataclass(frozen=True)
@@ -266,44 +264,6 @@ def compare_layers(
     )
 
 
-def layer_states(
-    explorer: Explorer,
-    rows: TokenRows,
-    reading: str,
-    progress: Callable[[int], None] = lambda done: None,
-) -> np.ndarray:
-    """One vector of each row at every layer.
-
-    Args:
-        explorer: of the model.
-        rows: R rows in tokens.
-        reading: "cls" or "mean", see `LayerComparison`.
-        progress: told how many rows are done.
-
-    Returns:
-        float32 `[L + 1, R, H]`, embedding output first. In a pre-norm model the
-        last one is before the final norm.
-    """
-    config, tokenizer = explorer.config, explorer.tokenizer
-    shape = (config.num_hidden_layers + 1, len(rows.lengths), config.hidden_size)
-    found = np.empty(shape, np.float32)
-    added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
-    done = 0
-    for chosen in by_tokens(rows.lengths, _TOKENS_A_PASS):
-        batch = rows.batch(chosen)
-        states = explorer.forward(batch, ("hidden_states",))["hidden_states"]
-        if reading == "cls":
-            found[:, chosen] = states[:, :, 0].swapaxes(0, 1)
-        else:
-            own = ~np.isin(batch["input_ids"], added)
-            own[~own.any(axis=1), 0] = True  # an empty text has its [CLS]
-            sums = np.einsum("blth,bt->lbh", states, own.astype("float32"))
-            found[:, chosen] = sums / own.sum(axis=1)[:, None]
-        done += len(chosen)
-        progress(done)
-    return found
-
-
 def _separation(vectors: np.ndarray, targets: np.ndarray) -> float:
     if are_alike(vectors):  # [CLS] before the first layer
         return np.nan
@@ -324,28 +284,26 @@ def _both(
     chosen: tuple[np.ndarray, np.ndarray],
     reading: str,
     max_tokens: int,
-    told: Callable[[float], None],
+    progress: Progress,
 ) -> tuple[np.ndarray, np.ndarray]:
     """States `[L + 1, R, H]` of the fitted rows, and of the judged ones."""
-    found, before, total = [], 0, sum(map(len, chosen))
-    for part, indices in zip((data.train, data.test), chosen, strict=True):
-        texts = [part.texts[index] for index in indices]
-        seconds = None
-        if part.pairs is not None:
-            seconds = [part.pairs[index] for index in indices]
-        rows = token_rows(explorer, texts, seconds, max_tokens)
-
-        def counted(done: int, before: int = before) -> None:
-            told((before + done) / total)
-
-        found.append(layer_states(explorer, rows, reading, counted))
-        before += len(indices)
-    return found[0], found[1]
+    if data.has_pairs:
+        explorer.tokenize("a", "a", cut=True)  # refuses where one text is read
+    limit = most_tokens(explorer, max_tokens)
+    texts = [
+        explorer.tokenizer.encode(
+            part.texts[row], part.pairs[row] if part.pairs else None, limit, cut=True
+        )
+        for part, rows in zip((data.train, data.test), chosen, strict=True)
+        for row in rows.tolist()
+    ]
+    states = states_of(explorer, texts, reading, progress)
+    return states[:, : len(chosen[0])], states[:, len(chosen[0]) :]
 
 
-def _part(told: Progress, turn: int) -> Callable[[float], None]:
+def _part(told: Progress, turn: int) -> Progress:
     """Progress of one model of two."""
-    return lambda share: told(_NETWORK * (turn + share) / 2, "read rows")
+    return lambda share, doing: told(_NETWORK * (turn + share) / 2, doing)
 
 
 _MAX_ITERATIONS = 1000
