@@ -57,22 +57,6 @@ def check_data(explorer: Explorer, data: DataChoice) -> DataCheck:
 
 
 @task()
-def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
-    """Shows rows of the table, such as those of a finding.
-
-    Args:
-        data: the rows.
-        rows: row numbers of the file; one that was left out is passed over.
-    """
-    from bertviz_core.training.finetune.checks import rows_of
-
-    dataset = table_store.prepared(data).dataset
-    places = {int(row): index for index, row in enumerate(dataset.rows)}
-    indices = [places[row] for row in rows if row in places]
-    return rows_of(dataset, dataset.label_names, indices)
-
-
-@task()
 def rows_to_mend(
     source: TableSource, columns: ColumnChoice, wanted: visitor_tables.Wanted
 ) -> visitor_tables.RowPage:

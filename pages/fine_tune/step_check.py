@@ -7,7 +7,7 @@ import math
 import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import data_rows
+from bertviz_core.engine.finetune_tasks import rows_to_mend
 from bertviz_core.figures.finetune_data import (
     MAX_BARS,
     DataWords,
@@ -19,7 +19,7 @@ from bertviz_core.figures.finetune_data import (
 from bertviz_core.training.finetune.checks import MUCH_CUT, DataCheck, Finding
 from bertviz_core.training.finetune.request import DataChoice
 from bertviz_core.training.finetune.split import REMEDIES
-from bertviz_core.training.finetune.visitor_tables import PAGE_ROWS
+from bertviz_core.training.finetune.visitor_tables import PAGE_ROWS, Wanted
 from pages.fine_tune.mend_rows import show_mending
 from pages.fine_tune.run_settings import (
     SHORTEST,
@@ -123,7 +123,9 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
     if not popover.open:
         return
     with popover, shown_to_user(stop=False):
-        rows = ask(data_rows)(data, finding.rows[:PAGE_ROWS])
+        shown = finding.rows[:PAGE_ROWS]
+        found = ask(rows_to_mend)(data.source, data.columns, Wanted(rows=shown)).rows
+        rows = sorted(found, key=lambda row: shown.index(row.row))  # the worst first
         columns = {
             "fine_tune.row_number": [row.row for row in rows],
             "fine_tune.label_column": [row.label for row in rows],

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import numpy as np
-
 from bertviz_core import visitor_files
 from bertviz_core.engine import JobStatus, finetune_tasks, table_store
 from bertviz_core.errors import TrainingError
@@ -60,13 +58,6 @@ class FineTuneClient(FakeClient):
         self._asked("check_data", model, data)
         positions = CONFIG["max_position_embeddings"]
         return checks.check_data(table_store.prepared(data), Words(), positions)
-
-    def data_rows(self, data, rows):
-        self._asked("data_rows", rows)
-        dataset = table_store.prepared(data).dataset
-        places = {int(row): index for index, row in enumerate(dataset.rows)}
-        chosen = dataset.select(np.array([places[row] for row in rows]))
-        return checks.rows_of(chosen, dataset.label_names, tuple(range(len(rows))))
 
     def rows_to_mend(self, source, columns, wanted):
         self._asked("rows_to_mend", wanted)

@@ -409,6 +409,16 @@ def test_a_finding_has_its_remedy_and_its_rows(open_step, tuner):
     assert any(frame.iloc[:, 0].tolist() == list(range(2, 10)) for frame in shown)
 
 
+def test_rows_of_a_finding_come_the_worst_first(open_step, tuner):
+    rows = [f"{'q ' * (row % 3)}word {row},{row % 2}" for row in range(12)]
+    table = table_of(tuner, "\n".join(["text,label", *rows]))
+    app = open_step("check", ft_table=table)
+    app.session_state["ft_rows_unknown"] = True
+    app.run()
+    shown = [frame.value.iloc[:, 0].tolist() for frame in app.dataframe]
+    assert [4, 7, 10, 13, 3, 6, 9, 12] in shown
+
+
 MISSPELT = "text;label\n" + "".join(
     f"text number {i};{('good', 'bad', 'Good')[i % 3]}\n" for i in range(60)
 )

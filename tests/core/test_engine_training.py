@@ -12,10 +12,10 @@ from bertviz_core.engine import memory
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.finetune_tasks import (
     check_data,
-    data_rows,
     estimate_training,
     read_table,
     report_rows,
+    rows_to_mend,
     training_outcome,
 )
 from bertviz_core.engine.inline import InlineEngine
@@ -32,7 +32,11 @@ from bertviz_core.training.finetune.request import (
 )
 from bertviz_core.training.finetune.run import weights_hash
 from bertviz_core.training.finetune.settings import FinetuneSettings
-from bertviz_core.training.finetune.visitor_tables import forget_table, keep_table
+from bertviz_core.training.finetune.visitor_tables import (
+    Wanted,
+    forget_table,
+    keep_table,
+)
 from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended, wait_until
@@ -122,7 +126,8 @@ def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
     # The number at the end of each text is in no vocabulary.
     assert check.lengths.num_rows.sum() == 42
     assert check.share_unknown > 0
-    rows = inline.ask(data_rows)(data, (3, 1, 43))
+    wanted = Wanted(rows=(3, 1, 43))
+    rows = inline.ask(rows_to_mend)(data.source, data.columns, wanted).rows
     assert [row.row for row in rows] == [3, 43]  # the first row is the header
     assert rows[0].text.startswith("ba ")
     assert rows[0].label == "no"
