@@ -49,7 +49,7 @@ class TrainingEvent:
         metric: for "epoch", on the validation rows, `None` where there are none; for
             "compared", on the test rows, `None` where it could not be had.
         validation_loss: for "epoch", as `metric`.
-        is_best: whether this epoch is the best so far.
+        best_epoch: the best so far, from 1; 0 before the first.
         is_whole: whether all steps of an epoch were taken: for "epoch", of this one,
             for "ended", of any, for "resumed", of the last that had begun.
         seconds_left: estimate for the rest of the run, for "judge" of the reading;
@@ -70,7 +70,7 @@ class TrainingEvent:
     metric_name: str = ""
     metric: float | None = None
     validation_loss: float | None = None
-    is_best: bool = False
+    best_epoch: int = 0
     is_whole: bool = True
     seconds_left: float | None = None
     ending: str = ""

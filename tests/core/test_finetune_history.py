@@ -20,10 +20,10 @@ def step(number, loss, rate=0.5, num_steps=40, epoch=1):
     )  # fmt: skip
 
 
-def epoch(number, metric, is_best, step_number, name="accuracy", loss=0.7):
+def epoch(number, metric, best, step_number, name="accuracy", loss=0.7):
     return TrainingEvent(
         "epoch", epoch=number, step=step_number, num_steps=40, loss=1.5, metric=metric,
-        metric_name=name, validation_loss=loss, is_best=is_best, fraction=0.5,
+        metric_name=name, validation_loss=loss, best_epoch=best, fraction=0.5,
     )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_what_was_told_before_an_accident_and_comes_again_is_told_once():
 
 def test_the_last_reading_tells_its_share_and_its_time():
     history = RunHistory()
-    history.take(epoch(1, 0.5, True, 40))
+    history.take(epoch(1, 0.5, 1, 40))
     history.take(step(41, 1.0))
     history.take(TrainingEvent("ended", epoch=1, step=41, ending="finished"))
     assert (history.phase, history.fraction) == ("evaluate", 0.0)
@@ -109,11 +109,12 @@ def test_the_bar_to_beat_is_told_before_anything_learns(event, said):
 def test_where_nothing_chooses_an_epoch_none_is_called_the_best():
     history = RunHistory(phase="train")
     for number in (1, 2):
-        told = epoch(number, None, True, 10 * number, "")
+        told = epoch(number, None, number, 10 * number, "")
         history.take(dataclasses.replace(told, validation_loss=None))
     ended = {"ending": "finished", "epoch": 2, "step": 20}
     again = RunHistory(**json.loads(json.dumps(history.to_dict())))
-    again.take(TrainingEvent("resumed", epoch=2, step=20, num_steps=40))
+    resumed = {"epoch": 2, "step": 20, "num_steps": 40, "best_epoch": 2}
+    again.take(TrainingEvent("resumed", **resumed))
     assert again.best_epoch == 2
     again.take(TrainingEvent("ended", **ended))
     said = " ".join(sentences(again))
@@ -125,7 +126,7 @@ def test_where_nothing_chooses_an_epoch_none_is_called_the_best():
 def test_a_stop_within_the_first_epoch_is_told_as_one():
     history = RunHistory(phase="train")
     history.take(step(3, 1.0))
-    part = dataclasses.replace(epoch(1, 0.9, True, 3), is_whole=False)
+    part = dataclasses.replace(epoch(1, 0.9, 1, 3), is_whole=False)
     history.take(part)
     ended = {"ending": "asked", "step": 3, "is_whole": False}
     history.take(TrainingEvent("ended", metric_name="accuracy", **ended))
@@ -165,20 +166,16 @@ def test_who_asked_a_run_to_go_on_is_told_so_and_not_of_an_accident(epoch, words
     assert history.num_restarts == 1
 
 
-def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_found_again():
+def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_that_of_before():
     history = RunHistory(phase="train")
-    history.take(epoch(1, 0.5, True, 10))
-    history.take(epoch(2, 0.75, True, 20))
-    history.take(TrainingEvent("resumed", epoch=1, step=10, num_steps=40))
+    history.take(epoch(1, 0.5, 1, 10))
+    history.take(epoch(2, 0.75, 2, 20))
+    resumed = {"epoch": 1, "step": 10, "num_steps": 40, "best_epoch": 1}
+    history.take(TrainingEvent("resumed", **resumed))
     assert history.best_epoch == 1
-    history.take(epoch(2, 0.25, False, 20))
+    history.take(epoch(2, 0.25, 1, 20))
     assert [row[3] for row in history.epochs] == [0.5, 0.25]
     assert history.best_epoch == 1
-    # Of equal metrics, the smaller loss is the best, as in training.
-    history.take(epoch(3, 0.5, True, 30, loss=0.6))
-    history.take(epoch(4, 0.5, False, 40, loss=0.6))
-    history.take(TrainingEvent("resumed", epoch=4, step=40, num_steps=40))
-    assert history.best_epoch == 3
 
 
 @pytest.mark.parametrize(
@@ -191,14 +188,14 @@ def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_found_again():
 )
 def test_the_log_says_how_each_epoch_did(name, best, worse):
     history = RunHistory(phase="train")
-    history.take(epoch(1, 0.625, True, 10, name))
-    history.take(epoch(2, 0.5, False, 20, name))
+    history.take(epoch(1, 0.625, 1, 10, name))
+    history.take(epoch(2, 0.5, 1, 20, name))
     first, second = sentences(history)
     assert best in first
     assert "best so far" in first
     assert worse in second
     assert "stays the best" in second
-    history.take(epoch(3, 0.625, True, 30, name, loss=0.1))
+    history.take(epoch(3, 0.625, 3, 30, name, loss=0.1))
     assert "as good as epoch 1" in sentences(history)[-1]
 
 

@@ -392,7 +392,7 @@ def test_events_tell_how_it_goes(full_run):
     assert steps[-1].seconds_left == 0
     epochs = [event for event in events if event.kind == "epoch"]
     assert [event.epoch for event in epochs] == [1, 2, 3]
-    assert epochs[0].is_best
+    assert epochs[0].best_epoch == 1
     assert epochs[0].metric_name == "accuracy"
     assert (events[-1].kind, events[-1].ending) == ("ended", "finished")
 

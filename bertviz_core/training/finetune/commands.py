@@ -420,7 +420,7 @@ def _say(event: TrainingEvent, is_quiet: bool) -> None:
     )
 
     if event.kind == "epoch" and not is_quiet:
-        best = "  best" if event.is_best else ""
+        best = "  best" if event.best_epoch == event.epoch else ""
         score = ""
         if event.metric is not None:
             score = f"  {event.metric_name} {event.metric:.4f}{best}"

@@ -136,7 +136,7 @@ class RunHistory:
         if event.seconds_left is not None:
             self.seconds_left = event.seconds_left
         if event.kind == "resumed":
-            self._forget_after(event.step, event.epoch)
+            self._forget_after(event.step, event.epoch, event.best_epoch)
             self._say_restart(event.epoch, 0 if event.is_whole else event.step)
         elif event.kind == "step":
             self._take_step(event)
@@ -155,7 +155,7 @@ class RunHistory:
         if self.points and not self.pending:
             last = self.points[-1]
         if event.step <= last[0]:
-            self._forget_after(event.step - 1, event.epoch - 1)
+            self._forget_after(event.step - 1, event.epoch - 1, event.best_epoch)
         self._say_restart(0)
         rate, loss = event.learning_rate or 0.0, event.loss or 0.0
         self.pending.append([event.step, loss, rate])
@@ -174,25 +174,19 @@ class RunHistory:
         values = (event.loss, event.validation_loss, event.metric)
         known = (math.nan if value is None else value for value in values)
         self.epochs.append([float(event.step), *known])
-        before = self.best_epoch
-        if event.is_best:
-            self.best_epoch = event.epoch
-            if before and self.epochs[before - 1][3] == event.metric:
-                self.say(said("best_of_equals", epoch=event.epoch, best=before))
-                return
+        before, self.best_epoch = self.best_epoch, event.best_epoch
+        is_best = event.best_epoch == event.epoch
+        if is_best and before and self.epochs[before - 1][3] == event.metric:
+            self.say(said("best_of_equals", epoch=event.epoch, best=before))
+            return
         best = self.epochs[self.best_epoch - 1][3]
         self.say(of_epoch(event, self.best_epoch, best))
 
-    def _forget_after(self, step: int, num_epochs: int) -> None:
+    def _forget_after(self, step: int, num_epochs: int, best_epoch: int) -> None:
         """Drops what was told twice: a run goes on from its last whole epoch."""
         self.points = [point for point in self.points if point[0] <= step]
         self.pending = [point for point in self.pending if point[0] <= step]
-        self.epochs = self.epochs[:num_epochs]
-        # By metric, then by validation loss; of equals the first, as in training.
-        ranks = [(epoch[3], -epoch[2]) for epoch in self.epochs]
-        self.best_epoch = ranks.index(max(ranks)) + 1 if ranks else 0
-        if ranks and math.isnan(ranks[0][0]):  # nothing chose: it is the last
-            self.best_epoch = len(ranks)
+        self.epochs, self.best_epoch = self.epochs[:num_epochs], best_epoch
 
     def _say_restart(self, num_epochs: int, step: int = 0) -> None:
         """`step` is the one after which it goes on, where that is within an epoch."""

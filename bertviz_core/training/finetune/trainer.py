@@ -219,8 +219,7 @@ class Trainer:
         point = EpochPoint(mean, judged, metric, seconds)
         best = self.points[self.best_epoch - 1] if self.best_epoch else None
         self.points.append(point)
-        is_best = point.beats(best)
-        if is_best:
+        if point.beats(best):
             self.best_epoch = len(self.points)
             self.best_weights = self.learner.weights(self.best_weights)
         self._tell(
@@ -229,7 +228,6 @@ class Trainer:
             loss=mean,
             metric=metric if len(targets) else None,
             validation_loss=judged if len(targets) else None,
-            is_best=is_best,
             is_whole=len(losses) == self.in_epoch,
             seconds_left=seconds * (self.settings.epochs - len(self.points)),
         )
@@ -251,6 +249,7 @@ class Trainer:
             "num_steps": self.num_steps,
             "fraction": self.step / self.num_steps,
             "metric_name": self.metric if len(self.data.validation) else "",
+            "best_epoch": self.best_epoch,
         }
         self.tell(TrainingEvent(kind, **(base | fields)))  # type: ignore[arg-type]
 
