@@ -235,7 +235,7 @@ class Explorer:
         inputs = tokenized.inputs | {"mlm_positions": positions}
         logits = self.forward(inputs, ("mlm_logits",))["mlm_logits"]
         self._require_finite(logits)
-        return MaskPredictions(self.model_id, tokenized, positions, logits)
+        return MaskPredictions(tokenized, positions, logits)
 
     @task()
     def warm_up(self) -> None:

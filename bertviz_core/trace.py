@@ -204,13 +204,11 @@ class MaskPredictions(FrozenArrays):
     """What the model would put at each mask, before any temperature.
 
     Args:
-        model_id: which model.
         tokenized: what went in.
         positions: int `[P]`, token indices of the masks, left to right.
         logits: float32 `[P, V]`, before softmax.
     """
 
-    model_id: str
     tokenized: TokenizedText
     positions: np.ndarray
     logits: np.ndarray

@@ -92,7 +92,6 @@ class OutlierDimensions(FrozenArrays):
         dimensions: int `[D]`, furthest out first; there may be none.
         scores: float64 `[H]`, how many standard deviations the mean of each
             dimension lies from the mean of all dimensions' means.
-        num_deviations: the score, of either sign, above which one is named.
         contributions: float64 `[H]`, see `cosine_contributions`.
         mean_cosine: of all pairs.
         mean_cosine_without: of all pairs with those dimensions left out.
@@ -102,7 +101,6 @@ class OutlierDimensions(FrozenArrays):
 
     dimensions: np.ndarray
     scores: np.ndarray
-    num_deviations: float
     contributions: np.ndarray
     mean_cosine: float
     mean_cosine_without: float
@@ -147,7 +145,6 @@ def outlier_dimensions(
     return OutlierDimensions(
         dimensions=out,
         scores=scores,
-        num_deviations=num_deviations,
         contributions=contributions,
         mean_cosine=float(contributions.sum()),
         mean_cosine_without=mean_cosine(without),

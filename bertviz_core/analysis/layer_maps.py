@@ -20,7 +20,6 @@ class LayerMaps(FrozenArrays):
     """Where each point lies on the map of each layer.
 
     Args:
-        alignment: of `ALIGNMENTS`.
         coordinates: float64 `[L + 1, M, k]`, in the units of the vectors.
         explained: float64 `[L + 1]`, share of the variance of a layer that its
             map shows.
@@ -28,7 +27,6 @@ class LayerMaps(FrozenArrays):
             before, see `geometry.Alignment`; `None` unless by Procrustes, 0 first.
     """
 
-    alignment: str
     coordinates: np.ndarray
     explained: np.ndarray
     residuals: np.ndarray | None
@@ -65,16 +63,14 @@ def layer_maps(
         centred[layer] = vectors - vectors.mean(axis=0, dtype=np.float64)
     if alignment == "shared":
         axes = fit_pca(centred.reshape(-1, states.shape[2]), num_axes).axes
-        return LayerMaps(
-            alignment, *_shown(centred, [axes] * len(states)), residuals=None
-        )
+        return LayerMaps(*_shown(centred, [axes] * len(states)), residuals=None)
     own = [fit_pca(layer, num_axes).axes for layer in centred]
     coordinates, explained = _shown(centred, own)
     residuals = np.zeros(len(states))
     for index in range(1, len(states)):
         turned = procrustes(coordinates[index], coordinates[index - 1])
         coordinates[index], residuals[index] = turned.points, turned.residual
-    return LayerMaps(alignment, coordinates, explained, residuals)
+    return LayerMaps(coordinates, explained, residuals)
 
 
 def _shown(

@@ -19,18 +19,16 @@ class LayerNormSteps(FrozenArrays):
     Args:
         vector: float64 `[H]`, what goes in.
         mean: of its numbers.
-        centred: float64 `[H]`, the vector less its mean.
-        variance: mean of the squares of `centred`; divided by H, not H - 1.
+        variance: mean of the squared distances from it; divided by H, not H - 1.
         epsilon: what is added to the variance.
         deviation: square root of variance plus epsilon.
-        normed: float64 `[H]`, centred / deviation.
+        normed: float64 `[H]`, (vector - mean) / deviation.
         scaled: float64 `[H]`, normed times gamma.
         output: float64 `[H]`, scaled plus beta.
     """
 
     vector: np.ndarray
     mean: float
-    centred: np.ndarray
     variance: float
     epsilon: float
     deviation: float
@@ -122,7 +120,6 @@ def layer_norm_steps(
     return LayerNormSteps(
         vector=x,
         mean=mean,
-        centred=centred,
         variance=variance,
         epsilon=epsilon,
         deviation=deviation,

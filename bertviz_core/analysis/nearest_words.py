@@ -40,20 +40,16 @@ class Analogy(FrozenArrays):
     Args:
         neighbours: among all allowed rows, the three included.
         neighbours_without_inputs: without them, as most tutorials show it.
-        expected: the row or rows that were hoped for, or `None`.
         rank: of the expected one among all allowed rows, 1 = nearest; `None`
             where nothing was expected.
         rank_without_inputs: the same with a, b and c left out; `None` also where
             the expected one is one of them.
-        expected_score: its cosine or distance, or `None`.
     """
 
     neighbours: Neighbours
     neighbours_without_inputs: Neighbours
-    expected: Rows | None
     rank: int | None
     rank_without_inputs: int | None
-    expected_score: float | None
 
 
 class WordTable:
@@ -214,15 +210,13 @@ class WordTable:
         everything = np.ones(len(self.vectors), bool) if allowed is None else allowed
         others = everything.copy()
         others[rows] = False
-        rank = without = score = None
+        rank = without = None
         if isinstance(expected, tuple):
             hoped = self.mean(expected)
             rank = self.rank_of(query, hoped, metric, everything)
             without = self.rank_of(query, hoped, metric, others)
-            score = self.score_of(query, hoped, metric)
         elif expected is not None:
             rank = self.rank(query, expected, metric, everything)
-            score = float(self._exact(query, metric, np.array([expected]))[0])
             if expected not in rows:
                 without = self.rank(query, expected, metric, others)
         return Analogy(
@@ -230,10 +224,8 @@ class WordTable:
             neighbours_without_inputs=self.nearest(
                 query, num_neighbours, metric, others
             ),
-            expected=expected,
             rank=rank,
             rank_without_inputs=without,
-            expected_score=score,
         )
 
     def _closeness(self, query: np.ndarray, metric: str) -> tuple[np.ndarray, float]:

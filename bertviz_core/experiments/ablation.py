@@ -51,7 +51,7 @@ def ablate_heads(
     strengths = 1.0 - np.eye(num_heads, dtype="float32")
     question = ask(explorer, text, target, pair, cut)
     found = _ablate(question, strengths, np.ones(num_heads, "float32"), progress)
-    return AblationMap(target, question.tokenized, *found)
+    return AblationMap(*found)
 
 
 @task()
@@ -76,7 +76,7 @@ def ablate_parts(
     strengths = np.repeat(chosen[:, :1], explorer.config.num_attention_heads, axis=1)
     question = ask(explorer, text, target, pair, cut)
     found = _ablate(question, strengths, chosen[:, 1], progress)
-    return PartAblation(target, question.tokenized, *found)
+    return PartAblation(*found)
 
 
 def switch_in_layers(

@@ -147,9 +147,9 @@ def compare_heads(one: Trace, other: Trace) -> np.ndarray:
 
 @task()
 def profile_heads(explorer: Explorer, trace: Trace) -> CorpusProfile:
-    """Measures all heads on one text; `language` of the result is empty."""
+    """Measures all heads on one text."""
     distances = divergence_sums(trace.attention).distances()
-    return CorpusProfile(explorer.model_id, "", _profile(explorer, trace), distances)
+    return CorpusProfile(_profile(explorer, trace), distances)
 
 
 @task()

@@ -68,11 +68,9 @@ def norm_weighted_attention(
     with_residual = combined.copy()
     np.fill_diagonal(with_residual, np.linalg.norm(own + values["input"], axis=-1))
     return NormWeightedAttention(
-        layer=layer,
         norms=probs * lengths[:, None, :],
         combined=combined,
         with_residual=with_residual,
-        output=values["attention.output"],
     )
 
 
@@ -211,8 +209,6 @@ def pair_arithmetic(
     probs = softmax(scores + mask_terms)
     brought = _head_parts(explorer, layer, found["attention.value"])[head, key_token]
     return PairArithmetic(
-        layer=layer,
-        head=head,
         key_token=key_token,
         query=query,
         key=keys[key_token],

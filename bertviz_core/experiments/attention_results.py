@@ -23,7 +23,6 @@ class PairArithmetic(FrozenArrays):
     in float32, so that a score differs from the running sum by a rounding.
 
     Args:
-        layer, head: from 0.
         key_token: index of the token that is looked at.
         query: float64 `[D]`, q of the query token.
         key: float64 `[D]`, k of the key token.
@@ -43,8 +42,6 @@ class PairArithmetic(FrozenArrays):
             probability times v through the head's rows of the output projection.
     """
 
-    layer: int
-    head: int
     key_token: int
     query: np.ndarray
     key: np.ndarray
@@ -95,22 +92,17 @@ class NormWeightedAttention(FrozenArrays):
     """How long the vectors are that attention brings to each token.
 
     Args:
-        layer: from 0.
         norms: float64 `[N, Q, K]`, length of a f(x), one head's part; f(x) is the
             value of the key token through the head's rows of the output projection.
         combined: float64 `[Q, K]`, length of the sum of these vectors over heads;
             at most the sum of `norms`, as vectors may cancel.
         with_residual: float64 `[Q, K]`, the same, where a token's own vector is
             counted with what the residual keeps of it.
-        output: float32 `[Q, H]`, all parts and the output's bias together: what the
-            attention block adds to the residual.
     """
 
-    layer: int
     norms: np.ndarray
     combined: np.ndarray
     with_residual: np.ndarray
-    output: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -135,14 +127,10 @@ class CorpusProfile(FrozenArrays):
     """All heads of a model, measured over many texts.
 
     Args:
-        model_id: which model.
-        language: of the sentences.
         profile: mean over the rows of all texts.
         distances: float64 `[L, N, L, N]`, Jensen-Shannon distance of heads.
     """
 
-    model_id: str
-    language: str
     profile: HeadProfile
     distances: np.ndarray
 

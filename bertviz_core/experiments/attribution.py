@@ -117,9 +117,7 @@ def attribute(
             progress((done + 1) / len(settings.methods), method)
     compared = work.compared()
     return Attribution(
-        model_id=explorer.model_id,
         tokenized=question.tokenized,
-        target=target,
         contrast=contrast,
         value=work.value,
         methods=settings.methods,

@@ -15,8 +15,6 @@ from bertviz_core.trace import FrozenArrays, TokenizedText
 TARGET_HEADS = ("mlm", "nsp", "classifier")
 # Columns of a `PartAblation`.
 ABLATED_PARTS = ("attention", "feed_forward", "both")
-# How well a patched text is judged, see `PatchingMap`.
-PATCHING_SCORES = ("probability", "logit", "logit_difference")
 
 
 @dataclass(frozen=True)
@@ -144,15 +142,11 @@ class SwitchedPrediction(_BeforeAndAfter):
     """A prediction before and after something was switched off.
 
     Args:
-        target: what is watched.
-        tokenized: the text.
         before: from the model as it is.
         after: with the switches off.
         answers: the likeliest of both.
     """
 
-    target: Target
-    tokenized: TokenizedText
     before: Prediction
     after: Prediction
     answers: Answers
@@ -163,16 +157,12 @@ class AblationMap(FrozenArrays):
     """What the target becomes when one thing alone is switched off.
 
     Args:
-        target: what is watched.
-        tokenized: the text.
         before: from the model as it is.
         probabilities: float `[L, C]` with the part off; C is N heads, or one
             column for each of `ABLATED_PARTS` in a `PartAblation`.
         logits: float `[L, C]`, likewise.
     """
 
-    target: Target
-    tokenized: TokenizedText
     before: Prediction
     probabilities: np.ndarray
     logits: np.ndarray
@@ -233,19 +223,16 @@ class PatchingMap(FrozenArrays):
     """How much of one text's answer one hidden state carries into another text.
 
     Args:
-        target: what is watched.
-        quantity: what `scores` are, one of `PATCHING_SCORES`.
         clean: the text that hidden states are taken from.
         corrupted: the text that they are put into.
-        clean_score: of the clean text as it is.
+        clean_score: of the clean text as it is; what a score is, `minus` of
+            `patch_hidden_states` says.
         corrupted_score: of the corrupted text as it is.
         scores: float `[L + 1, T]` of the corrupted text with one hidden state
             replaced: row 0 the embedding output, row l the output of block
             l - 1.
     """
 
-    target: Target
-    quantity: str
     clean: TokenizedText
     corrupted: TokenizedText
     clean_score: float
@@ -283,9 +270,6 @@ class SparsePrediction(_BeforeAndAfter, FrozenArrays):
     """A prediction before and after a sparse pattern was laid on the attention.
 
     Args:
-        target: what is watched.
-        tokenized: the text.
-        pattern: what was laid on.
         before: from the model as it is.
         after: under the pattern, in all layers and heads.
         answers: the likeliest of both.
@@ -295,9 +279,6 @@ class SparsePrediction(_BeforeAndAfter, FrozenArrays):
             before, mean over the rows.
     """
 
-    target: Target
-    tokenized: TokenizedText
-    pattern: SparsePattern
     before: Prediction
     after: Prediction
     answers: Answers

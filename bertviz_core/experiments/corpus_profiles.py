@@ -66,8 +66,6 @@ def corpus_profile(
         sums.append((profile, divergence_sums(attention)))
     profiles, divergences = zip(*sums, strict=True)
     return CorpusProfile(
-        model_id=explorer.model_id,
-        language=language,
         profile=reduce(add, profiles).profile(),
         distances=reduce(add, divergences).distances(),
     )

@@ -21,7 +21,6 @@ class InputSum(FrozenArrays):
     """The vectors that enter the first block, taken apart.
 
     Args:
-        model_id: which model.
         tokenized: the text.
         parts: float32 `[3, T, H]`, in the order of `PARTS`; they add up to
             `summed`.
@@ -40,7 +39,6 @@ class InputSum(FrozenArrays):
             computed in NumPy in float64.
     """
 
-    model_id: str
     tokenized: TokenizedText
     parts: np.ndarray
     summed: np.ndarray
@@ -63,7 +61,6 @@ class SentenceStates(FrozenArrays):
     """Vectors of many sentences at every layer.
 
     Args:
-        model_id: which model.
         reading: "token", a point for each token of a sentence's own; "cls", the
             vector of [CLS]; "mean", the mean over a sentence's own tokens. Own
             tokens are those that were not added, so not [CLS] and [SEP].
@@ -75,7 +72,6 @@ class SentenceStates(FrozenArrays):
             model the last one is before the final norm.
     """
 
-    model_id: str
     reading: str
     texts: tuple[TokenizedText, ...]
     sentence_index: np.ndarray
@@ -102,7 +98,6 @@ class WordSenses(FrozenArrays):
     """One word in several sentences, layer by layer.
 
     Args:
-        model_id: which model.
         word: as it was asked for.
         texts: the sentences.
         sentence_index: int `[M]`, the sentence of each occurrence.
@@ -113,7 +108,6 @@ class WordSenses(FrozenArrays):
         separations: at each of L + 1 layers, of the occurrences with a sense.
     """
 
-    model_id: str
     word: str
     texts: tuple[TokenizedText, ...]
     sentence_index: np.ndarray
@@ -141,7 +135,6 @@ class DrawnMap(FrozenArrays):
             UMAP's `n_neighbors`.
         num_steps: of the optimisation.
         quality: which neighbours the map kept.
-        divergence: of t-SNE, the Kullback-Leibler divergence that is left, in nats.
     """
 
     method: str
@@ -150,7 +143,6 @@ class DrawnMap(FrozenArrays):
     neighbourhood: float
     num_steps: int
     quality: MapQuality
-    divergence: float | None = None
 
 
 @dataclass(frozen=True)

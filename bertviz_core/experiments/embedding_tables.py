@@ -53,7 +53,6 @@ def take_input_apart(
     sum_norms = np.linalg.norm(wide, axis=1)
     products = np.einsum("pth,th->pt", parts.astype(np.float64), wide)
     return InputSum(
-        model_id=explorer.model_id,
         tokenized=tokenized,
         parts=parts,
         summed=summed,

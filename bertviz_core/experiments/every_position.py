@@ -66,10 +66,9 @@ def predict_every_position(
     hidden = true_ids == tokenized.mask_token_id
     found["surprisal_bits"][hidden], found["ranks"][hidden] = np.nan, 0
     return EveryPosition(
-        model_id=explorer.model_id,
         tokenized=tokenized,
         positions=positions,
-        top_tokens=tuple(piece_names(explorer, row) for row in found["top_ids"]),
+        top_tokens=tuple(piece_names(explorer, row) for row in found.pop("top_ids")),
         **found,
     )
 

@@ -79,7 +79,7 @@ def fill_masks(
         current = dataclasses.replace(tokenized, input_ids=step.input_ids)
         if progress is not None:
             progress(len(steps) / len(positions), "fill")
-    return JointFilling(explorer.model_id, tokenized, mode, positions, tuple(steps))
+    return JointFilling(tokenized, mode, tuple(steps))
 
 
 @task()
@@ -129,10 +129,6 @@ def best_pairs(
     pairs = pairs[order]
     words = explorer.tokenizer.vocabulary
     return PairFilling(
-        model_id=explorer.model_id,
-        tokenized=tokenized,
-        positions=tokenized.mask_positions,
-        ids=pairs,
         tokens=tuple((words[a], words[b]) for a, b in pairs),
         log_prob_forward=forward[order],
         log_prob_backward=backward[order],
@@ -230,10 +226,8 @@ def _fill(
     return FillStep(
         mask_index=mask_index,
         position=position,
-        token_id=int(top_ids[0]),
         token=words[top_ids[0]],
         log_prob=float(row[top_ids[0]]),
-        top_ids=top_ids,
         top_tokens=tuple(words[index] for index in top_ids),
         top_log_probs=row[top_ids],
         confidences=confidences,

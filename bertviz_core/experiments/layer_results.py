@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.experiments.cause_results import Target
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
 
@@ -22,7 +21,6 @@ class LogitLens(FrozenArrays):
     view through foreign glasses, not what the layer 'thinks'.
 
     Args:
-        model_id: which model.
         tokenized: the text.
         positions: int `[S]`, token indices looked at.
         top_ids: int `[L + 1, S, k]`, best words; index 0 is the embedding output,
@@ -31,12 +29,10 @@ class LogitLens(FrozenArrays):
         top_log_probs: float64 `[L + 1, S, k]`.
         entropy_bits: float64 `[L + 1, S]`.
         word_ids: int `[W]`, words that were asked for.
-        word_tokens: their pieces.
         word_log_probs: float64 `[W, L + 1, S]`.
         word_ranks: int `[W, L + 1, S]`.
     """
 
-    model_id: str
     tokenized: TokenizedText
     positions: np.ndarray
     top_ids: np.ndarray
@@ -44,7 +40,6 @@ class LogitLens(FrozenArrays):
     top_log_probs: np.ndarray
     entropy_bits: np.ndarray
     word_ids: np.ndarray
-    word_tokens: tuple[str, ...]
     word_log_probs: np.ndarray
     word_ranks: np.ndarray
 
@@ -54,9 +49,7 @@ class Attribution(FrozenArrays):
     """How much each token contributes to an answer, by several methods.
 
     Args:
-        model_id: which model.
         tokenized: the text.
-        target: the answer.
         contrast: the answer that it is compared with, or `None`.
         value: log p of the target, less log p of the contrast; the number itself
             where the classifier has one output.
@@ -74,9 +67,7 @@ class Attribution(FrozenArrays):
             sizes where one of the two has no sign; NaN where there is no order.
     """
 
-    model_id: str
     tokenized: TokenizedText
-    target: Target
     contrast: int | None
     value: float
     methods: tuple[str, ...]
@@ -121,11 +112,9 @@ class RandomWeightsCheck(FrozenArrays):
 
     Args:
         own: with the model's own weights.
-        shuffled: with each weight's numbers in a random order.
         agreement: float64 `[M]`, for each method Spearman correlation of the two
             over `own.compared`; NaN where there is no order. Near 1 is a warning.
     """
 
     own: Attribution
-    shuffled: Attribution
     agreement: np.ndarray

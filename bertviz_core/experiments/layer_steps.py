@@ -180,7 +180,7 @@ def norm_input(
         norm = model.final_norm if is_final else model.mlm.transform_norm
     vector = reader.read_by(step, *step.inputs)[token].copy()
     gamma, beta = as_numpy(norm.gamma).copy(), as_numpy(norm.beta).copy()
-    return NormInput(step_name, token, vector, gamma, beta, norm.epsilon)
+    return NormInput(step_name, vector, gamma, beta, norm.epsilon)
 
 
 def require_index(name: str, index: int, size: int) -> None:

@@ -69,7 +69,6 @@ def read_layers(
             progress((layer + 1) / len(states), "lens")
     top_ids = np.stack([layer["top_ids"] for layer in layers])
     return LogitLens(
-        model_id=explorer.model_id,
         tokenized=tokenized,
         positions=places,
         top_ids=top_ids,
@@ -79,7 +78,6 @@ def read_layers(
         top_log_probs=np.stack([layer["top_log_probs"] for layer in layers]),
         entropy_bits=np.stack([layer["entropy_bits"] for layer in layers]),
         word_ids=ids,
-        word_tokens=piece_names(explorer, ids),
         word_log_probs=np.stack([layer["word_log_probs"] for layer in layers], axis=1),
         word_ranks=np.stack([layer["word_ranks"] for layer in layers], axis=1),
     )

@@ -34,8 +34,6 @@ class VocabularyMap(FrozenArrays):
         seed: of the method, and of the choice of checked points.
         neighbourhood: see `NEIGHBOURHOODS`; `None` for PCA.
         num_steps: of the same methods.
-        divergence: Kullback-Leibler divergence that t-SNE left, in nats.
-        is_stored: whether it was computed before and read from a file.
     """
 
     method: str
@@ -45,8 +43,6 @@ class VocabularyMap(FrozenArrays):
     seed: int = 0
     neighbourhood: float | None = None
     num_steps: int | None = None
-    divergence: float | None = None
-    is_stored: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,6 @@ class SentenceMap(FrozenArrays):
     """Points of sentences at every layer, on maps that can be compared.
 
     Args:
-        model_id: which model.
         method: of `METHODS`.
         reading: of `sentence_states.READINGS`.
         alignment: of `layer_maps.ALIGNMENTS`; maps of other methods than PCA are
@@ -79,7 +74,6 @@ class SentenceMap(FrozenArrays):
         num_steps: of the same methods, at each layer.
     """
 
-    model_id: str
     method: str
     reading: str
     alignment: str
@@ -104,7 +98,6 @@ class LayerFacts(FrozenArrays):
     """The geometry of a model's vectors at every layer, measured on some sentences.
 
     Args:
-        model_id: which model.
         num_sentences: that were read.
         num_cut: of them, those whose end is beyond what the model reads.
         num_tokens: M, vectors at each layer; [CLS] and [SEP] are left out.
@@ -127,7 +120,6 @@ class LayerFacts(FrozenArrays):
         seed: of the pairs, and of the tokens whose neighbours were compared.
     """
 
-    model_id: str
     num_sentences: int
     num_cut: int
     num_tokens: int

@@ -15,7 +15,7 @@ from bertviz_core.quiet import not_found
 from bertviz_core.tasks import Progress
 
 # The library begins each call with 250 slow steps, which are exaggerated in the first
-# stage, and tells the divergence only after a later one.
+# stage: a stage has more.
 _STEPS_A_STAGE = 300
 _EXAGGERATION = 12.0
 _NOISE = 0.1  # of the start's standard deviation
@@ -105,9 +105,8 @@ def tsne_map(
     perplexity = min(perplexity, (len(points) - 1) / 3)
     # Small: a start of size 1 slows the method down.
     positions = _moved(_start(points, num_axes, start, 1e-4), seed)
-    divergence = float("nan")
     for stage in range(num_stages):
-        positions, divergence = _stage(points, positions, perplexity, stage)
+        positions = _stage(points, positions, perplexity, stage)
         if progress is not None:
             progress((stage + 1) / num_stages, "drawing the map")
     return DrawnMap(
@@ -116,7 +115,6 @@ def tsne_map(
         seed=seed,
         neighbourhood=perplexity,
         num_steps=num_stages * _STEPS_A_STAGE,
-        divergence=divergence,
         quality=_quality(points, positions, num_neighbours, checked_rows),
     )
 
@@ -265,7 +263,7 @@ def _moved(start: np.ndarray, seed: int) -> np.ndarray:
 
 def _stage(
     points: np.ndarray, start: np.ndarray, perplexity: float, stage: int
-) -> tuple[np.ndarray, float]:
+) -> np.ndarray:
     # Here and not above: importing it takes a second that other tasks do not need.
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
@@ -281,5 +279,5 @@ def _stage(
     )
     # One thread: several add the same numbers in another order each time.
     with threadpool_limits(limits=1, user_api="openmp"):
-        positions = method.fit_transform(np.asarray(points, np.float32))
-    return positions, float(method.kl_divergence_)
+        positions: np.ndarray = method.fit_transform(np.asarray(points, np.float32))
+    return positions

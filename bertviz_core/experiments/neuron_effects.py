@@ -27,14 +27,12 @@ class NeuronEffects(AblationMap):
     neuron that is switched off alone.
 
     Args:
-        num_estimated: how many neurons the best were chosen from, L * I.
         neurons: int64 `[F, 2]`, (layer, neuron) pairs, the largest measured change
             of `Prediction.value` first, whatever its sign.
         estimated_deltas: float `[F]`, its change as the gradient predicts it,
             off less on.
     """
 
-    num_estimated: int
     neurons: np.ndarray
     estimated_deltas: np.ndarray
 
@@ -97,10 +95,7 @@ def rank_neurons(
         question, states, layers, heads, neurons, progress
     )
     found = NeuronEffects(
-        target=target,
-        tokenized=question.tokenized,
         before=before,
-        num_estimated=estimates.size,
         neurons=places,
         estimated_deltas=estimates[tuple(places.T)],
         probabilities=probabilities,

@@ -72,7 +72,6 @@ def neuron_factors(
     layer_of, neuron_of = np.divmod(top, explorer.config.intermediate_size)
     return NeuronFactors(
         tokens=trace.tokenized.tokens,
-        layers=tuple(chosen),
         weights=found.weights.T.copy(),
         top_neurons=np.stack([np.array(chosen)[layer_of], neuron_of], axis=-1),
         top_shares=np.take_along_axis(found.factors, top, axis=1),

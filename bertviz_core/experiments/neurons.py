@@ -120,7 +120,7 @@ def words_of_neuron(
     row = _rows_out(explorer, layer)[neuron]
     words = as_numpy(explorer.loaded.model.embeddings.word_embeddings)  # [V, H]
     changes = (words @ row)[None]
-    return _words(explorer, changes, (layer, neuron, None, "embedding"), top_k)
+    return _words(explorer, changes, top_k)
 
 
 @task()
@@ -168,7 +168,7 @@ def words_of_neuron_here(
     )
     logits = explorer.forward.read("mlm", changed["output"][0])["output"]
     changes = logits[:1] - logits[1:]  # [1, V]
-    return _words(explorer, changes, (layer, neuron, token, "head"), top_k)
+    return _words(explorer, changes, top_k)
 
 
 def _activations_at(
@@ -186,20 +186,12 @@ def _rows_out(explorer: Explorer, layer: int) -> np.ndarray:
     return as_numpy(block.feed_forward.output_projection.kernel)
 
 
-def _words(
-    explorer: Explorer,
-    changes: np.ndarray,
-    which: tuple[int, int, int | None, str],
-    top_k: int,
-) -> NeuronWords:
+def _words(explorer: Explorer, changes: np.ndarray, top_k: int) -> NeuronWords:
     """Both ends of the changes `[1, V]`."""
     up, down = top_words(changes, top_k)[0], top_words(-changes, top_k)[0]
     return NeuronWords(
-        *which,
-        promoted_ids=up,
         promoted_tokens=piece_names(explorer, up),
         promoted_changes=changes[0, up],
-        suppressed_ids=down,
         suppressed_tokens=piece_names(explorer, down),
         suppressed_changes=changes[0, down],
     )

@@ -45,7 +45,7 @@ def predict_next_sentence(
         for one, other in ((first, second), (second, first))
     ]
     probability, swapped = _probabilities(explorer, both, None)
-    return NextSentence(explorer.model_id, both[0], float(probability), float(swapped))
+    return NextSentence(float(probability), float(swapped))
 
 
 @task()
@@ -91,7 +91,6 @@ def run_shuffled_test(
     texts = [_read_pair(explorer, first, second, True) for first, second in asked]
     found = _probabilities(explorer, texts, progress)
     return ShuffledTest(
-        model_id=explorer.model_id,
         num_pairs=len(pairs),
         probabilities=found[: len(pairs)].copy(),
         shuffled=found[len(pairs) :].copy(),

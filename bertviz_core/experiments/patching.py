@@ -81,8 +81,6 @@ def patch_hidden_states(
     logits = place.run_upwards(levels, enter, progress)
     scores = _scores(logits, target, minus, quantity)
     return PatchingMap(
-        target=target,
-        quantity=quantity,
         clean=source.tokenized,
         corrupted=place.tokenized,
         clean_score=float(clean_score),

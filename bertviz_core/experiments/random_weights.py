@@ -58,7 +58,7 @@ def check_with_random_weights(
         progress(1.0, "shuffle")
     rows = zip(own.scores, shuffled.scores, strict=True)
     agreement = [_agreement(a[own.compared], b[own.compared]) for a, b in rows]
-    return RandomWeightsCheck(own, shuffled, np.array(agreement))
+    return RandomWeightsCheck(own, np.array(agreement))
 
 
 def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:

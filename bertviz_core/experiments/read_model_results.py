@@ -91,7 +91,6 @@ class WeightPicture(FrozenArrays):
     """One weight of a model, at a glance.
 
     Args:
-        name: path of the Keras variable.
         shape: ours.
         mean, spread: of its numbers; the spread is the standard deviation.
         low, high: its smallest and largest number.
@@ -99,7 +98,6 @@ class WeightPicture(FrozenArrays):
         edges: float64 `[B + 1]`, where the intervals end.
     """
 
-    name: str
     shape: tuple[int, ...]
     mean: float
     spread: float

@@ -159,9 +159,7 @@ def score_sentences(
     log_probs, ranks = _scores(explorer, rows, asked, progress)
     bounds = np.cumsum([len(positions) for positions in places])[:-1]
     return tuple(
-        SentenceScore(
-            explorer.model_id, tokenized, variant, positions, own_probs, own_ranks
-        )
+        SentenceScore(tokenized, variant, positions, own_probs, own_ranks)
         for tokenized, positions, own_probs, own_ranks in zip(
             read,
             places,

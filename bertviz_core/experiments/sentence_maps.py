@@ -179,7 +179,6 @@ def layer_facts(
             progress((layer + 1) / num_states, "measuring layers")
     found = [one.outliers for one in measured]
     return LayerFacts(
-        model_id=states.model_id,
         num_sentences=len(states.texts),
         num_cut=states.num_cut,
         num_tokens=num_tokens,
@@ -267,7 +266,6 @@ def _sentence_map(
 ) -> SentenceMap:
     are_one = tuple(are_alike(layer) for layer in states.states)
     return SentenceMap(
-        model_id=states.model_id,
         method=method,
         reading=states.reading,
         alignment=alignment,

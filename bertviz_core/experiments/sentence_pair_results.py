@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.trace import FrozenArrays, TokenizedText
+from bertviz_core.trace import FrozenArrays
 
 
 @dataclass(frozen=True)
@@ -14,14 +14,10 @@ class NextSentence:
     """Whether the second text follows the first, and the other way round.
 
     Args:
-        model_id: which model.
-        tokenized: the pair as given.
         probability: P(is next), class 0 of the head.
         probability_swapped: the same for (second, first).
     """
 
-    model_id: str
-    tokenized: TokenizedText
     probability: float
     probability_swapped: float
 
@@ -31,7 +27,6 @@ class ShuffledTest(FrozenArrays):
     """How well the model tells true pairs from shuffled ones.
 
     Args:
-        model_id: which model.
         num_pairs: of each kind.
         probabilities: float64 `[num_pairs]`, P(is next) of the given pairs.
         shuffled: float64 `[num_pairs]`, the same firsts with seconds of others.
@@ -39,7 +34,6 @@ class ShuffledTest(FrozenArrays):
         num_cut: pairs of either kind whose end was left out.
     """
 
-    model_id: str
     num_pairs: int
     probabilities: np.ndarray
     shuffled: np.ndarray

@@ -65,7 +65,6 @@ def sentence_states(
         else list(sentences)
     )
     return SentenceStates(
-        model_id=explorer.model_id,
         reading=reading,
         texts=tuple(texts),
         sentence_index=index,
@@ -166,7 +165,6 @@ def word_senses(
     states = _means(explorer, texts, chosen, progress)
     groups = [senses[i] for i in index.tolist()]
     return WordSenses(
-        model_id=explorer.model_id,
         word=word,
         texts=tuple(texts),
         sentence_index=index,

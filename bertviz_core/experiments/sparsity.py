@@ -58,9 +58,6 @@ def predict_sparsely(
     after, changed = question.run(Interventions(edge_mask=mask))
     cut_mass = (found["attention_probs"] * ~imposed).sum(axis=-1).mean(axis=-1)
     return SparsePrediction(
-        target=target,
-        tokenized=question.tokenized,
-        pattern=pattern,
         before=before,
         after=after,
         answers=compare_answers(found, changed, target),

@@ -132,15 +132,11 @@ class StepTable(FrozenArrays):
     """What a step computed for many tokens, as a table.
 
     Args:
-        name: of the step.
-        head: whose numbers, from 0; `None` for a step without heads.
         first: index of the token of the first row.
         values: float32 `[R, C]`, a row for each token. C is H, I or D; for attention
             R as well, the columns being the same tokens as the rows.
     """
 
-    name: str
-    head: int | None
     first: int
     values: np.ndarray
 
@@ -151,14 +147,12 @@ class NormInput(FrozenArrays):
 
     Args:
         step: name of the norm's step.
-        token: index of the token, or of the asked position for "mlm_norm".
         vector: float32 `[H]`, before the norm.
         gamma, beta: float32 `[H]`, the norm's own weights.
         epsilon: added to the variance.
     """
 
     step: str
-    token: int
     vector: np.ndarray
     gamma: np.ndarray
     beta: np.ndarray
@@ -223,26 +217,14 @@ class NeuronWords(FrozenArrays):
     """Words that a neuron promotes and suppresses.
 
     Args:
-        layer, neuron: which one.
-        token: index of the token for the reading "head", `None` for "embedding".
-        reading: "embedding", see `neurons.words_of_neuron`, for an activation of 1;
-            or "head", see `neurons.words_of_neuron_here`, for the token's own.
-        promoted_ids: int64 `[k]`, most promoted first.
-        promoted_tokens: their pieces.
+        promoted_tokens: k pieces, most promoted first.
         promoted_changes: float32 `[k]`, what the neuron adds to their logits.
-        suppressed_ids: int64 `[k]`, most suppressed first.
-        suppressed_tokens: their pieces.
+        suppressed_tokens: k pieces, most suppressed first.
         suppressed_changes: float32 `[k]`.
     """
 
-    layer: int
-    neuron: int
-    token: int | None
-    reading: str
-    promoted_ids: np.ndarray
     promoted_tokens: tuple[str, ...]
     promoted_changes: np.ndarray
-    suppressed_ids: np.ndarray
     suppressed_tokens: tuple[str, ...]
     suppressed_changes: np.ndarray
 
@@ -271,7 +253,6 @@ class NeuronFactors(FrozenArrays):
 
     Args:
         tokens: T pieces.
-        layers: whose neurons were taken.
         weights: float64 `[F, T]`, how much of each factor a token holds.
         top_neurons: int64 `[F, k, 2]`, (layer, neuron) pairs that a factor is most
             made of, strongest first.
@@ -285,7 +266,6 @@ class NeuronFactors(FrozenArrays):
     """
 
     tokens: tuple[str, ...]
-    layers: tuple[int, ...]
     weights: np.ndarray
     top_neurons: np.ndarray
     top_shares: np.ndarray

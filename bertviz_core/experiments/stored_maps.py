@@ -116,9 +116,7 @@ def _read(raw: bytes, digest: str) -> VocabularyMap | None:
         facts["neighbourhood"] = facts.pop("perplexity")
     quality = MapQuality(**facts.pop("quality"))
     return VocabularyMap(
-        **(facts | {"is_stored": True}),
-        coordinates=coordinates.astype(np.float32),
-        quality=quality,
+        **facts, coordinates=coordinates.astype(np.float32), quality=quality
     )
 
 

@@ -62,7 +62,7 @@ def switch_off(
     before, found = question.run()
     after, changed = question.run(interventions)
     answers = compare_answers(found, changed, target)
-    return SwitchedPrediction(target, question.tokenized, before, after, answers)
+    return SwitchedPrediction(before, after, answers)
 
 
 def interventions_of(

@@ -99,7 +99,7 @@ def step_table(
     values, axes = reader.values(step_name), reader.step(step_name).axes
     if not set(axes) & set(_TOKEN_AXES):
         raise ValueError(f"`step_name` must have tokens. Received: {step_name}.")
-    if has_heads := "N" in axes:
+    if "N" in axes:
         require_index("head", head, len(values))
         values = values[head]
     size = trace.tokenized.num_tokens
@@ -107,7 +107,7 @@ def step_table(
     shown = values[first : first + num_tokens]
     if "Q" in axes and "K" in axes:
         shown = shown[:, first : first + num_tokens]
-    return StepTable(step_name, head if has_heads else None, first, shown.copy())
+    return StepTable(first, shown.copy())
 
 
 @task()
@@ -127,8 +127,7 @@ def norm_input_at(
     """
     require_index("token", token, trace.tokenized.num_tokens)
     index = 0 if step_name == "mlm_norm" else token
-    found = norm_input(explorer, _asking_at(trace, token), step_name, index)
-    return dataclasses.replace(found, token=token)
+    return norm_input(explorer, _asking_at(trace, token), step_name, index)
 
 
 def _asking_at(trace: Trace, token: int) -> Trace:

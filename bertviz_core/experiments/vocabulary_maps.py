@@ -135,7 +135,6 @@ def map_by_neighbours(
         seed=seed,
         neighbourhood=drawn.neighbourhood,
         num_steps=drawn.num_steps,
-        divergence=drawn.divergence,
     )
 
 

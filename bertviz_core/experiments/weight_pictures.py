@@ -26,7 +26,6 @@ def weight_picture(explorer: Explorer, name: str) -> WeightPicture:
     values = weight_values(explorer, name).astype(np.float64)
     counts, edges = np.histogram(values, bins=NUM_INTERVALS)
     return WeightPicture(
-        name=name,
         shape=values.shape,
         mean=float(values.mean()),
         spread=float(values.std()),

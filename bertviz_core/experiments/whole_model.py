@@ -137,20 +137,14 @@ class RemovedTokens(FrozenArrays):
     """What becomes of a guess when nobody may look at a token, exactly.
 
     Args:
-        focus: where the guess is.
         tokens: int `[R]`, those that were hidden, one at a time.
         moved: float64 `[R]`, how much probability goes to other words, in [0, 1].
-        probs: float64 `[R]`, what is left of the likeliest word's probability.
-        before: its probability with every token in sight.
         agreement: rank correlation of `moved` with the shares that reach the focus;
             `None` where one of the two has no order.
     """
 
-    focus: int
     tokens: np.ndarray
     moved: np.ndarray
-    probs: np.ndarray
-    before: float
     agreement: float | None
 
 
@@ -186,24 +180,16 @@ def remove_tokens(
     shown = np.arange(num_tokens)[first : first + MOST_SHOWN]
     tokens = shown[shown != focus]
     before = softmax_rows(logits_at(explorer, trace.tokenized, np.array([focus])))[0]
-    best, moved, probs = int(before.argmax()), [], []
+    moved = []
     size = max(1, _TOKENS_A_PASS // num_tokens)
     for start in range(0, len(tokens), size):
         after = _without(explorer, trace.tokenized, focus, tokens[start : start + size])
         moved.append(np.abs(after - before).sum(axis=-1) / 2)
-        probs.append(after[:, best])
         if progress is not None:
             progress(min(1.0, (start + size) / len(tokens)), "ablation")
     changes = np.concatenate(moved)
     reached = follow_down(_shares(explorer, trace), focus)[0]
-    return RemovedTokens(
-        focus=focus,
-        tokens=tokens,
-        moved=changes,
-        probs=np.concatenate(probs),
-        before=float(before[best]),
-        agreement=spearman(reached[tokens], changes),
-    )
+    return RemovedTokens(tokens, changes, spearman(reached[tokens], changes))
 
 
 def _without(

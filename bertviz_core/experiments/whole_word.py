@@ -80,10 +80,6 @@ def find_whole_words(
         if progress is not None:
             progress((place + 1) / num_pieces, "whole word")
     return WholeWords(
-        model_id=explorer.model_id,
-        tokenized=tokenized,
-        position=position,
-        ids=search.ids,
         tokens=tuple(piece_names(explorer, row) for row in search.ids),
         log_probs=search.log_probs,
         bound=search.bound,

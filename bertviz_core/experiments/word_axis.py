@@ -83,7 +83,6 @@ def project_words(
         for i, row in enumerate(rows)
     ]
     return WordAxis(
-        model_id=explorer.model_id,
         first=ends.names[0],
         second=ends.names[1],
         words=tuple(vectors.name_of(row, named[row]) for row in rows),
@@ -138,7 +137,6 @@ def remove_axis(
     before = table.nearest(query, num_neighbours, allowed=allowed)
     after = _nearest_beside(table, query, unit, num_neighbours, allowed)
     return AxisRemoved(
-        model_id=explorer.model_id,
         word=vectors.name_of(rows, word),
         share=float((query @ unit) ** 2 / (query @ query)),
         before=vectors.named(before),

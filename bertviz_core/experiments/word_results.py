@@ -21,10 +21,9 @@ class FillStep(FrozenArrays):
     Args:
         mask_index: which mask of the text, left to right.
         position: its token index.
-        token_id, token: the word that was put there.
+        token: the word that was put there.
         log_prob: of that word, given all that stood there before this step.
-        top_ids: int `[k]`, best words at this mask in this step, best first.
-        top_tokens: their pieces.
+        top_tokens: k best words at this mask in this step, best first.
         top_log_probs: float64 `[k]`.
         confidences: float64 `[P]`, probability of the best word at each mask
             still open in this step; NaN at a mask filled before.
@@ -33,10 +32,8 @@ class FillStep(FrozenArrays):
 
     mask_index: int
     position: int
-    token_id: int
     token: str
     log_prob: float
-    top_ids: np.ndarray
     top_tokens: tuple[str, ...]
     top_log_probs: np.ndarray
     confidences: np.ndarray
@@ -48,30 +45,19 @@ class JointFilling(FrozenArrays):
     """Several masks filled, step by step.
 
     Args:
-        model_id: which model.
         tokenized: the text with its masks.
         mode: "independent", "left_to_right" or "most_confident_first".
-        positions: int `[P]`, token indices of the masks.
         steps: P of them, in the order of filling.
     """
 
-    model_id: str
     tokenized: TokenizedText
     mode: str
-    positions: np.ndarray
     steps: tuple[FillStep, ...]
 
     @property
     def log_prob(self) -> float:
         """Sum over the steps: of the fill as a whole, in this order of filling."""
         return float(sum(step.log_prob for step in self.steps))
-
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The words chosen, by mask from left to right."""
-        return tuple(
-            step.token for step in sorted(self.steps, key=lambda s: s.mask_index)
-        )
 
 
 @dataclass(frozen=True)
@@ -83,11 +69,7 @@ class PairFilling(FrozenArrays):
     exact for every pair shown.
 
     Args:
-        model_id: which model.
-        tokenized: the text with its two masks.
-        positions: int `[2]`, token indices.
-        ids: int `[M, 2]`, the pairs, by the mean of both orders.
-        tokens: M pairs of pieces.
+        tokens: M pairs of pieces, by the mean of both orders.
         log_prob_forward: float64 `[M]`, log p(a) + log p(b | a).
         log_prob_backward: float64 `[M]`, log p(b) + log p(a | b).
         log_prob_independent: float64 `[M]`, log p(a) + log p(b).
@@ -96,10 +78,6 @@ class PairFilling(FrozenArrays):
         bound_backward: the same when the second mask is filled first.
     """
 
-    model_id: str
-    tokenized: TokenizedText
-    positions: np.ndarray
-    ids: np.ndarray
     tokens: tuple[tuple[str, str], ...]
     log_prob_forward: np.ndarray
     log_prob_backward: np.ndarray
@@ -136,7 +114,6 @@ class SentenceScore(FrozenArrays):
     """Pseudo-log-likelihood of a text, token by token.
 
     Args:
-        model_id: which model.
         tokenized: the text. Masks in it stay, and are not scored.
         variant: "naive" or "within_word".
         positions: int `[S]`, token indices scored.
@@ -144,7 +121,6 @@ class SentenceScore(FrozenArrays):
         ranks: int `[S]`.
     """
 
-    model_id: str
     tokenized: TokenizedText
     variant: str
     positions: np.ndarray
@@ -187,11 +163,9 @@ class EveryPosition(FrozenArrays):
     """What the model would write at every place of a text.
 
     Args:
-        model_id: which model.
         tokenized: the text.
         positions: int `[S]`, token indices; special tokens are left out.
-        top_ids: int `[S, k]`, best words.
-        top_tokens: their pieces.
+        top_tokens: k best words of each of S places.
         top_log_probs: float64 `[S, k]`.
         entropy_bits: float64 `[S]`, of the whole distribution.
         surprisal_bits: float64 `[S]`, -log2 p of the word that stands there;
@@ -199,10 +173,8 @@ class EveryPosition(FrozenArrays):
         ranks: int `[S]`, of that word; 0 at a mask.
     """
 
-    model_id: str
     tokenized: TokenizedText
     positions: np.ndarray
-    top_ids: np.ndarray
     top_tokens: tuple[tuple[str, ...], ...]
     top_log_probs: np.ndarray
     entropy_bits: np.ndarray
@@ -215,20 +187,12 @@ class WholeWords(FrozenArrays):
     """Whole words of one number of pieces for one mask, most likely first.
 
     Args:
-        model_id: which model.
-        tokenized: the text with the mask.
-        position: token index of the mask.
-        ids: int `[M, n]`, the pieces of each word.
         tokens: M words of n pieces.
         log_probs: float64 `[M, n]`, each piece given those before it.
         bound: log p above which no word is missing here; `-inf`: every word is
             here.
     """
 
-    model_id: str
-    tokenized: TokenizedText
-    position: int
-    ids: np.ndarray
     tokens: tuple[tuple[str, ...], ...]
     log_probs: np.ndarray
     bound: float
@@ -238,7 +202,6 @@ class WholeWords(FrozenArrays):
         left_out = self.log_prob[count:].max(initial=-np.inf)
         return dataclasses.replace(
             self,
-            ids=self.ids[:count],
             tokens=self.tokens[:count],
             log_probs=self.log_probs[:count],
             bound=max(self.bound, float(left_out)),

@@ -31,7 +31,6 @@ class NearestWords:
     """The entries of a vocabulary nearest to one of them, in the full space.
 
     Args:
-        model_id: which model.
         word: the entry that was asked about, or a word of several.
         token_id: its row; `None` for the mean of several.
         in_pieces: the word, if it is read as several entries.
@@ -42,7 +41,6 @@ class NearestWords:
         num_entries: V, all of them.
     """
 
-    model_id: str
     word: str
     token_id: int | None
     in_pieces: tuple[InPieces, ...]
@@ -58,7 +56,6 @@ class WordAnalogy:
     """What lies at a - b + c, with the rank of the word that was hoped for.
 
     Args:
-        model_id: which model.
         inputs: the entries a, b, c.
         expected: the entry that was hoped for; "" for none.
         in_pieces: those of the four words that are read as several entries.
@@ -69,7 +66,6 @@ class WordAnalogy:
         num_without_inputs: the same with a, b and c left out.
     """
 
-    model_id: str
     inputs: tuple[str, str, str]
     expected: str
     in_pieces: tuple[InPieces, ...]
@@ -85,7 +81,6 @@ class WordAxis(FrozenArrays):
     """Words between two words.
 
     Args:
-        model_id: which model.
         first, second: the words at the ends, one or more at each.
         words: M words that were asked about.
         in_pieces: those of all words that are read as several entries.
@@ -100,7 +95,6 @@ class WordAxis(FrozenArrays):
         second_end: entries furthest to the second's side.
     """
 
-    model_id: str
     first: tuple[str, ...]
     second: tuple[str, ...]
     words: tuple[str, ...]
@@ -120,7 +114,6 @@ class AxisRemoved:
     """The neighbours of a word with an axis, and with its direction taken out.
 
     Args:
-        model_id: which model.
         word: the entry that was asked about, or a word of several.
         share: of the word's squared length that lay along the axis, in [0, 1].
         before: nearest by cosine as the vectors are.
@@ -128,7 +121,6 @@ class AxisRemoved:
         num_compared: entries that could have been named.
     """
 
-    model_id: str
     word: str
     share: float
     before: NamedNeighbours

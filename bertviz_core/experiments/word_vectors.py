@@ -167,7 +167,6 @@ def nearest_words(
     is_entry = isinstance(rows, int)
     norm = float(table.norms[rows] if is_entry else np.linalg.norm(query))
     return NearestWords(
-        model_id=explorer.model_id,
         word=vectors.name_of(rows, word),
         token_id=rows if isinstance(rows, int) else None,
         in_pieces=vectors.pieces_of({word: rows}),
@@ -218,7 +217,6 @@ def solve_analogy(
         (a, b, c), hoped, num_neighbours, metric, allowed=allowed
     )
     return WordAnalogy(
-        model_id=explorer.model_id,
         inputs=(
             vectors.name_of(a, inputs[0]),
             vectors.name_of(b, inputs[1]),

@@ -47,7 +47,7 @@ def norm_by_hand(
     )
     if source == "small":
         ones, zeros = np.ones(len(SMALL)), np.zeros(len(SMALL))
-        norm = NormInput("", 0, np.array(SMALL), ones, zeros, _EPSILONS[0])
+        norm = NormInput("", np.array(SMALL), ones, zeros, _EPSILONS[0])
         code = functools.partial(program, layers.NORM_OF_SMALL, vector=SMALL)
     else:
         norm = _real(model, texts, tokenized, token)

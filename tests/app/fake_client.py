@@ -187,7 +187,7 @@ class FakeClient:
                 "Replace a word with [MASK]."
             )
         logits = np.tile(self.logits, (len(positions), 1))
-        return MaskPredictions(model, tokenized, positions, logits)
+        return MaskPredictions(tokenized, positions, logits)
 
     def whole_model(self, model, texts, focus=None):
         self._asked("whole_model", model, texts.text)
@@ -207,7 +207,7 @@ class FakeClient:
         size = self.tokenize(model, texts.text).num_tokens
         tokens = np.delete(np.arange(size), focus)
         changes = np.linspace(0, 0.5, size - 1)
-        return RemovedTokens(focus, tokens, changes, 1 - changes, 1.0, 0.25)
+        return RemovedTokens(tokens, changes, 0.25)
 
     def add_upload(self, path, name, owner):
         assert owner

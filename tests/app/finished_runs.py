@@ -199,9 +199,7 @@ class RunClient(FakeClient):
         scores[:, 1], scores[:, 2] = 0.5, -0.25
         own = np.arange(1, read.num_tokens - 1)
         return Attribution(
-            model_id=model,
             tokenized=read,
-            target=target,
             contrast=None,
             value=-0.25,
             methods=("integrated_gradients", "occlusion_mask"),

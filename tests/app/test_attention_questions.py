@@ -432,7 +432,6 @@ def patched(
 def test_patching_shows_what_each_state_brings_back():
     contrast = "italy"
     app, found = patched(MODEL, CLEAN, CORRUPTED, contrast)
-    assert found.quantity == "logit_difference"
     np.testing.assert_allclose(drawn_maps(app)[0], found.recovered, atol=1e-6)
     assert f"{found.clean_score:.3f} in your text" in said(app)
     assert "minus logit of italy" in said(app)

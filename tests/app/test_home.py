@@ -8,7 +8,6 @@ from bertviz_core.experiments.cause_results import (
     Prediction,
     SwitchedPrediction,
     Switches,
-    Target,
 )
 from bertviz_core.experiments.whole_model import OpenedLayer
 from pages.shared.navigation import ICONS
@@ -20,9 +19,7 @@ PREDICTION = Prediction(1.0, 0.7, 1, False)
 ANSWERS = Answers(
     np.array([5, 6]), np.array([[0.7, 0.2], [0.1, 0.8]]), np.array([[1, 2], [2, 1]])
 )
-SWITCHED = SwitchedPrediction(
-    Target("mlm", 5, 1), None, PREDICTION, PREDICTION, ANSWERS
-)
+SWITCHED = SwitchedPrediction(PREDICTION, PREDICTION, ANSWERS)
 
 
 def picture(app):

@@ -258,7 +258,8 @@ def test_the_lens_and_the_layers_of_one_word_and_of_two():
     names, output = run_program(app)
     ranks = [int(line.split()[-1]) for line in output.splitlines()]
     np.testing.assert_array_equal(shown(app, "", "figure -1 0 y"), ranks)
-    assert names["lens"].word_tokens == ("rome",)
+    (asked,) = names["lens"].word_ids
+    assert names["explorer"].vocabulary[asked] == "rome"
     link = {"masked_panel": "why", "masked_why_look": "layers"}
     app = opened_page("masked_word", "masked_why_layers", **link)
     for num_words in (1, 2):

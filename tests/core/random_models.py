@@ -37,6 +37,8 @@ VOCABULARY = (
     "##y",
     "z",
 )
+# What rows of the embeddings are called: two belong to no word.
+NAMES = (*VOCABULARY, "[row 21]", "[row 22]")
 ALL_HEADS = ("pooler", "mlm", "nsp", "classifier")
 
 

@@ -70,7 +70,6 @@ def test_a_text_without_a_mask_has_a_trace_and_no_predictions(explorer):
 def test_predictions_are_those_of_the_trace(explorer, text):
     predictions, trace = explorer.predict_masks(text), explorer.trace(text)
     positions = predictions.tokenized.mask_positions
-    assert predictions.model_id == "tiny"
     assert predictions.positions.tolist() == positions.tolist()
     assert predictions.logits.shape == (text.count("[MASK]"), CONFIG.vocab_size)
     agree(predictions.logits, trace.mlm_logits)
@@ -176,7 +175,7 @@ def full_trace():
 
 def predictions():
     logits = np.random.default_rng(1).normal(size=(1, 11))
-    return MaskPredictions("tiny", tokenized(), np.array([2]), logits)
+    return MaskPredictions(tokenized(), np.array([2]), logits)
 
 
 def arrays_of(value):

@@ -499,7 +499,7 @@ def arithmetic(mask_terms):
     probs = np.exp(masked - masked.max())
     probs /= probs.sum()
     return PairArithmetic(
-        *(0, 1, 3),
+        key_token=3,
         query=query,
         key=key,
         products=products,

@@ -131,7 +131,6 @@ def test_every_neuron_of_every_layer_is_estimated_as_small_steps_find(name):
     on = np.ones((1, *shape))
     agree(derivatives(question, "neurons", on, "probability")[0], slopes)
     found = rank_neurons(explorer_named(name), TEXT, WORD, 5)
-    assert found.num_estimated == slopes.size
     largest = np.argsort(-np.abs(slopes), axis=None)[:5]
     expected = {tuple(map(int, np.unravel_index(i, shape))) for i in largest}
     assert set(map(tuple, found.neurons.tolist())) == expected
@@ -152,7 +151,7 @@ def test_an_absent_head_and_no_neurons_are_refused():
         10**6,
         progress=lambda share, _: told.append(share),
     )
-    assert len(found.neurons) == found.num_estimated == np.prod(shape_of("post-norm"))
+    assert len(found.neurons) == np.prod(shape_of("post-norm"))
     assert told == sorted(told)
     assert told[0] == 0 < told[-1] < 1
 

@@ -19,7 +19,7 @@ from tests.core import oracle
 from tests.core.cause_models import explorer_named
 from tests.core.random_models import (
     CONFIG,
-    VOCABULARY,
+    NAMES,
     agree,
     explorer_of,
     random_model,
@@ -74,13 +74,10 @@ def test_words_by_weights_alone_are_products_with_the_embeddings(case):
     changes = np.array([row @ word for word in case.weights["words"]])
     order = np.argsort(-changes)
     found = words_of_neuron(case.explorer, 1, 7, top_k=6)
-    assert found.promoted_ids.tolist() == order[:6].tolist()
-    assert found.suppressed_ids.tolist() == order[::-1][:6].tolist()
     agree(found.promoted_changes, changes[order[:6]], 2e-6)
     agree(found.suppressed_changes, changes[order[::-1][:6]], 2e-6)
-    names = (*VOCABULARY, "[row 21]", "[row 22]")  # two rows belong to no word
-    assert found.promoted_tokens == tuple(names[index] for index in order[:6])
-    assert (found.reading, found.token) == ("embedding", None)
+    assert found.promoted_tokens == tuple(NAMES[index] for index in order[:6])
+    assert found.suppressed_tokens == tuple(NAMES[index] for index in order[::-1][:6])
 
 
 @pytest.mark.parametrize(
@@ -100,11 +97,10 @@ def test_words_at_a_token_are_the_lens_with_less_the_lens_without(
     found = words_of_neuron_here(
         case.explorer, case.trace, layer, neuron, token, CONFIG.vocab_size
     )
-    assert found.promoted_ids.tolist() == np.argsort(-changes).tolist()
+    assert found.promoted_tokens == tuple(NAMES[i] for i in np.argsort(-changes))
     # A difference of two logits that are up to 10.
     agree(found.promoted_changes, np.sort(changes)[::-1], 5e-6)
     agree(found.suppressed_changes, np.sort(changes), 5e-6)
-    assert (found.reading, found.token) == ("head", token)
 
 
 def test_factors_are_those_of_the_positive_activations_of_the_layers(case):
@@ -132,7 +128,6 @@ def test_with_one_factor_the_top_neurons_are_those_of_the_singular_vector(case):
     vector = np.abs(np.linalg.svd(np.maximum(every, 0))[2][0])
     top = np.argsort(-vector)[:6]
     pairs = [[index // NEURONS, index % NEURONS] for index in top]
-    assert found.layers == (0, 1, 2)
     assert found.top_neurons[0].tolist() == pairs
     np.testing.assert_allclose(found.top_shares[0], vector[top], atol=1e-3)
 
@@ -149,7 +144,7 @@ def test_neurons_that_never_fire_leave_nothing_out():
 def test_a_model_without_the_head_reads_by_weights_alone():
     explorer = explorer_named("headless")
     trace = explorer.trace(TEXT)
-    assert len(words_of_neuron(explorer, 0, 0, top_k=3).promoted_ids) == 3
+    assert len(words_of_neuron(explorer, 0, 0, top_k=3).promoted_tokens) == 3
     with pytest.raises(CheckpointError, match="MLM"):
         words_of_neuron_here(explorer, trace, 0, 0, 0)
 

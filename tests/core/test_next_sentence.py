@@ -47,7 +47,6 @@ def test_a_pair_and_its_swap_equal_the_oracle_in_one_pass(explorer, is_next):
         assert found.probability == pytest.approx(is_next(first, second), abs=1e-6)
         swapped = pytest.approx(is_next(second, first), abs=1e-6)
         assert found.probability_swapped == swapped
-        assert (found.tokenized.text, found.tokenized.pair) == (first, second)
 
 
 def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(
