@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.errors import TextError, require_characters
 
 MASK = "[MASK]"
@@ -37,19 +38,6 @@ _APOSTROPHES = frozenset("'’")
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 _FLAG_TAGS = range(0xE0020, 0xE0080)
-
-# The characters that BERT's tokenizer sets apart, one token each.
-# Source: google-research/bert, `tokenization.py`, `_is_chinese_char`.
-_IDEOGRAPHS = (
-    range(0x4E00, 0xA000),
-    range(0x3400, 0x4DC0),
-    range(0x20000, 0x2A6E0),
-    range(0x2A700, 0x2B740),
-    range(0x2B740, 0x2B820),
-    range(0x2B820, 0x2CEB0),
-    range(0xF900, 0xFB00),
-    range(0x2F800, 0x2FA20),
-)
 
 
 @dataclass(frozen=True)
@@ -359,7 +347,7 @@ def _continues_sign(text: str, index: int) -> bool:
 @lru_cache(maxsize=4096)
 def _kind(character: str) -> str:
     """One of "letter" (also digits and marks), "sign", "gap"."""
-    if any(ord(character) in block for block in _IDEOGRAPHS):
+    if is_cjk(character):  # a token of its own
         return "sign"
     category = unicodedata.category(character)
     if category[0] in "LMN":

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-# Written out, because the tokenizer module, which has the list, is not light.
-_SPECIAL = frozenset(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+from bertviz_core.trace import SPECIAL_TOKENS
+
 _UNUSED = re.compile(r"\[unused\d+\]")
 _EMPTY = re.compile(r"\[row \d+\]")
 # The blocks that BERT's tokenizer takes for Chinese characters
@@ -37,7 +37,7 @@ def is_unused(token: str) -> bool:
 
 def is_special(token: str) -> bool:
     """Whether it is one of the five that a model adds or hides words with."""
-    return token in _SPECIAL
+    return token in SPECIAL_TOKENS
 
 
 def is_single_character(token: str) -> bool:

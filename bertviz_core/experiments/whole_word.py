@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import log_softmax
+from bertviz_core.chinese_words import is_character
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import (
     Row,
@@ -147,20 +146,20 @@ def _choices(explorer: Explorer, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Ids that a word may begin with, and those that may follow."""
     vocabulary = explorer.tokenizer.vocabulary
     if kind == "characters":
-        begin = [i for i, piece in enumerate(vocabulary) if _is_ideograph(piece)]
+        begin = [i for i, piece in enumerate(vocabulary) if is_character(piece)]
         follow = begin
     else:
         begin = [
             i
             for i, piece in enumerate(vocabulary)
-            if piece.isalpha() and not _is_ideograph(piece)
+            if piece.isalpha() and not is_character(piece)
         ]
         follow = [
             i
             for i, piece in enumerate(vocabulary)
             if piece.startswith("##")
             and piece[2:].isalpha()
-            and not _is_ideograph(piece[2:])
+            and not is_character(piece[2:])
         ]
     if not begin or not follow:
         raise TextError(
@@ -170,11 +169,6 @@ def _choices(explorer: Explorer, kind: str) -> tuple[np.ndarray, np.ndarray]:
             kind=kind,
         )
     return np.array(begin), np.array(follow)
-
-
-def _is_ideograph(piece: str) -> bool:
-    name = unicodedata.name(piece, "") if len(piece) == 1 else ""
-    return name.startswith(("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH"))
 
 
 def _row_at(tokenized: TokenizedText, position: int, ids: np.ndarray, size: int) -> Row:

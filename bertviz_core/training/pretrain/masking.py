@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.chinese_words import is_character
 from bertviz_core.trace import SPECIAL_TOKENS
 from bertviz_core.training.pretrain.settings import MaskingSettings
 
 # Shares of runs of 1, 2, 3 and 4 Chinese characters.
 # Source: Cui et al. 2020 (arXiv:2004.13922), section 3.
 SPAN_SHARES = (0.4, 0.3, 0.2, 0.1)
-_CJK = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TokenKinds:
         return cls(
             is_special=is_special,
             is_continuation=np.array([piece.startswith("##") for piece in vocabulary]),
-            is_cjk=np.array([_is_cjk(piece) for piece in vocabulary]),
+            is_cjk=np.array([is_character(piece) for piece in vocabulary]),
             ordinary_ids=np.flatnonzero(~is_special).astype("int32"),
             mask_token_id=ids["[MASK]"],
             cls_token_id=ids["[CLS]"],
@@ -221,7 +221,3 @@ def _belongs_to_cut_unit(
     cut_unit = np.where(is_cut, drawn_units[rows, beyond], -1)
     is_only = drawn_units[:, 0] == cut_unit
     return (drawn_units == cut_unit[:, None]) & ~is_only[:, None]
-
-
-def _is_cjk(piece: str) -> bool:
-    return len(piece) == 1 and any(low <= ord(piece) <= high for low, high in _CJK)
