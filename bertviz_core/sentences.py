@@ -1,7 +1,4 @@
-"""Everyday sentences that come with the project, for measuring heads on many texts.
-
-Written for this project; lengths from a few words to a few dozen, some of them pairs.
-"""
+"""Sentences that come with the project, written for it: singly, in passages, parsed."""
 
 from __future__ import annotations
 
@@ -12,9 +9,23 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sentences"
 LANGUAGES = ("en", "zh")
+# What there is in each language, by the ending of its file.
+ENDINGS = {
+    "sentences": "json",
+    # One a line with its group, see `labelled_lines`: on some topics, and one word in
+    # two senses.
+    "topics": "txt",
+    "senses": "txt",
+    # A line each, for questions about sentences that follow.
+    "passages": "txt",
+    # For a tiny BERT to learn from: few words, said again and again; paragraphs of a
+    # line each, a blank line between them.
+    "first_page": "txt",
+    "grammar": "conllu",
+}
 
-# What a network that has learnt the page of `first_page` can say. The English
-# sentence is not on the page.
+# What a network that has learnt the first page can say. The English sentence is
+# not on the page.
 FIRST_QUESTIONS = {
     "en": "In the morning the fish looks out of the [MASK].",
     "zh": "猫喝牛[MASK]。",
@@ -35,8 +46,30 @@ class Sentence:
 
 
 @functools.cache
+def bundled_text(name: str, language: str) -> str:
+    """Reads what comes with the project, as a user would type it.
+
+    Args:
+        name: of `ENDINGS`.
+        language: of `LANGUAGES`.
+
+    Raises:
+        ValueError: no such text or language.
+    """
+    if name not in ENDINGS or language not in LANGUAGES:
+        raise ValueError(
+            f"`name` must be among {tuple(ENDINGS)}, `language` among {LANGUAGES}. "
+            f"Received: {name}, {language}."
+        )
+    path = _FOLDER / f"{name}_{language}.{ENDINGS[name]}"
+    return path.read_text(encoding="utf-8").strip()
+
+
+@functools.cache
 def bundled_sentences(language: str) -> tuple[Sentence, ...]:
-    """Reads the sentences of one language, always in the same order.
+    """Everyday sentences for measuring heads on many texts, always in the same order.
+
+    Lengths from a few words to a few dozen; some of them are pairs.
 
     Args:
         language: of `LANGUAGES`.
@@ -44,46 +77,8 @@ def bundled_sentences(language: str) -> tuple[Sentence, ...]:
     Raises:
         ValueError: another language.
     """
-    _require_language(language)
-    entries = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    entries = json.loads(bundled_text("sentences", language))
     return tuple(
         Sentence(entry) if isinstance(entry, str) else Sentence(*entry)
         for entry in entries
     )
-
-
-@functools.cache
-def first_page(language: str) -> str:
-    """A page of text for a tiny BERT to learn from: few words, said again and again.
-
-    Args:
-        language: of `LANGUAGES`.
-
-    Returns:
-        Paragraphs of a line each, a blank line between them.
-
-    Raises:
-        ValueError: another language.
-    """
-    _require_language(language)
-    return (_FOLDER / f"first_page_{language}.txt").read_text(encoding="utf-8")
-
-
-@functools.cache
-def bundled_passages(language: str) -> str:
-    """Short passages, a line each, for questions about sentences that follow.
-
-    Args:
-        language: of `LANGUAGES`.
-
-    Raises:
-        ValueError: another language.
-    """
-    _require_language(language)
-    path = _FOLDER / f"passages_{language}.txt"
-    return path.read_text(encoding="utf-8").strip()
-
-
-def _require_language(language: str) -> None:
-    if language not in LANGUAGES:
-        raise ValueError(f"`language` must be among {LANGUAGES}. Received: {language}.")

@@ -7,17 +7,12 @@ first and second text. Blank lines are passed over.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "sentences"
-LANGUAGES = ("en", "zh")
-SETS = ("topics", "senses")
 LONGEST_LABEL = 40  # characters
 # A stroke between white space, a wide stroke, or a tab.
 _SEPARATOR = re.compile(r"\t|\s\|\s|(?<!｜)｜(?!｜)")
@@ -162,22 +157,3 @@ def join_lines(sentences: Sequence[str], labels: Sequence[str]) -> str:
         if text:
             lines.append(f"{group} | {text}" if group else _without_group(text))
     return "\n".join(lines)
-
-
-@functools.cache
-def bundled_lines(name: str, language: str) -> str:
-    """A set of sentences that comes with the project, as a user would type it.
-
-    Args:
-        name: of `SETS`: sentences on some topics, or one word in two senses.
-        language: of `LANGUAGES`.
-
-    Raises:
-        ValueError: no such set or language.
-    """
-    if name not in SETS or language not in LANGUAGES:
-        raise ValueError(
-            f"`name` must be among {SETS}, `language` among {LANGUAGES}. "
-            f"Received: {name}, {language}."
-        )
-    return (_FOLDER / f"{name}_{language}.txt").read_text(encoding="utf-8").strip()

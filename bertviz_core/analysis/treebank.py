@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from bertviz_core.errors import TextError
 from bertviz_core.trace import TokenizedText
 
-_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "sentences"
 # One attention matrix each; a class reads so many in seconds.
 MAX_SENTENCES = 300
 
@@ -34,15 +32,6 @@ class ParsedSentence:
     parts_of_speech: tuple[str, ...]
     heads: tuple[int, ...]
     relations: tuple[str, ...]
-
-
-def bundled_treebank(language: str) -> str:
-    """The project's own parsed sentences, in CoNLL-U.
-
-    Args:
-        language: "en" or "zh".
-    """
-    return (_FOLDER / f"grammar_{language}.conllu").read_text(encoding="utf-8")
 
 
 def read_treebank(conllu: str) -> tuple[ParsedSentence, ...]:

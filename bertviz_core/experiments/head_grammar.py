@@ -7,12 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from bertviz_core.analysis.head_grammar import HeadGrammar, head_grammar
-from bertviz_core.analysis.treebank import (
-    bundled_treebank,
-    read_treebank,
-    word_tokens,
-)
+from bertviz_core.analysis.treebank import read_treebank, word_tokens
 from bertviz_core.explorer import Explorer
+from bertviz_core.sentences import bundled_text
 from bertviz_core.tasks import Progress, task, untold
 
 
@@ -34,7 +31,9 @@ def grammar_of_heads(
     Raises:
         TextError: see `read_treebank`.
     """
-    sentences = read_treebank(bundled_treebank(language) if conllu is None else conllu)
+    sentences = read_treebank(
+        bundled_text("grammar", language) if conllu is None else conllu
+    )
 
     def attention() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         for index, sentence in enumerate(sentences):

@@ -11,7 +11,6 @@ import streamlit as st
 
 from bertviz_core.analysis.labelled_lines import (
     LabelledLines,
-    bundled_lines,
     read_lines,
     take_lines,
     without_pair,
@@ -19,6 +18,7 @@ from bertviz_core.analysis.labelled_lines import (
 from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.explorer import Explorer
+from bertviz_core.sentences import bundled_text
 from bertviz_core.training.finetune.columns import guess_columns
 from bertviz_core.training.finetune.notes import Note
 from bertviz_core.training.finetune.request import SAMPLES
@@ -262,7 +262,7 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
     """
     key = f"embeddings_{name}"
     language = language_of(model)
-    examples = {one: bundled_lines(name, one) for one in LANGUAGES}
+    examples = {one: bundled_text(name, one) for one in LANGUAGES}
     text = type_linked(
         st.text_area,
         f"embeddings.{name}_box",

@@ -17,7 +17,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.sentence_splitting import neighbouring_sentences
-from bertviz_core.sentences import bundled_passages
+from bertviz_core.sentences import bundled_text
 from bertviz_core.snippets import masked_sentences
 from pages.shared.answers import ask
 from pages.shared.choices import choose_number, switch_linked, type_linked
@@ -44,7 +44,7 @@ def explore_shuffled(model: str) -> None:
         text = type_linked(
             st.text_area,
             "masked_panels.shuffled_text",
-            bundled_passages(language_of(model)),
+            bundled_text("passages", language_of(model)),
             key="masked_next_passages",
             max_chars=30_000,
             height=180,

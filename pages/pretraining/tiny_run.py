@@ -16,7 +16,7 @@ from bertviz_core.experiments.tiny_results import (
 )
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
-from bertviz_core.sentences import FIRST_QUESTIONS, first_page
+from bertviz_core.sentences import FIRST_QUESTIONS, bundled_text
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number, type_linked
 from pages.shared.errors import shown_to_user
@@ -43,7 +43,7 @@ def explore_pretraining() -> None:
     page = type_linked(
         st.text_area,
         t("pretraining.page"),
-        first_page(language),
+        bundled_text("first_page", language),
         key=f"pretraining_page_{language}",
         is_main=True,
         max_chars=MAX_TINY_CHARACTERS,

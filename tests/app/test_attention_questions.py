@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.head_distances import order_by_likeness
 from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, LEAST_ROWS, NamedHead
 from bertviz_core.analysis.sampling import softmax
-from bertviz_core.analysis.treebank import bundled_treebank
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.ablation import ablate_heads
@@ -40,6 +39,7 @@ from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.sentences import bundled_text
 from bertviz_core.trace import Texts, Trace
 from pages.attention import arithmetic, maps, profile
 from pages.attention.pictures import key_of
@@ -611,7 +611,7 @@ def test_heads_are_held_against_the_bundled_grammar():
 
 def test_own_sentences_take_the_place_of_the_bundled_ones():
     app = ask("profile", **ADDRESS)
-    mine = "\n\n".join(bundled_treebank("en").split("\n\n")[:3]) + "\n\n"
+    mine = "\n\n".join(bundled_text("grammar", "en").split("\n\n")[:3]) + "\n\n"
     give(app, mine)
     assert "in 3 sentences" in "".join(caption.value for caption in app.caption)
     give(app, "no treebank")

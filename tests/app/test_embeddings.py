@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.anisotropy import mean_cosine, outlier_dimensions
 from bertviz_core.analysis.geometry import cosine_matrix
-from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
+from bertviz_core.analysis.labelled_lines import read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.embedding_tables import (
@@ -39,6 +39,7 @@ from bertviz_core.experiments.word_vectors import (
     word_norms,
 )
 from bertviz_core.explorer import Explorer
+from bertviz_core.sentences import bundled_text
 from pages.embeddings import figures, input_sum
 from pages.shared import jobs
 from pages.shared.engine import client
@@ -316,7 +317,7 @@ def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
         embeddings_similarity="true",
         embeddings_points_search="THE ",
     )
-    lines = read_lines(bundled_lines("topics", "en"))
+    lines = read_lines(bundled_text("topics", "en"))
     vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 2)
     all_cosines = cosine_matrix(vectors)
     cosines = all_cosines[4].copy()
@@ -378,7 +379,7 @@ def test_a_chosen_occurrence_names_and_marks_its_nearest():
 def test_sentences_are_points_of_every_layer():
     app = open_page(embeddings_panel="sentences", embeddings_points_seed="3")
     header = sent(app)
-    lines = read_lines(bundled_lines("topics", "en"))
+    lines = read_lines(bundled_text("topics", "en"))
     assert header["numStates"] == num_states()
     assert tuple(header["labels"]) == lines.sentences
     assert len(header["notes"]) == num_states()
@@ -534,7 +535,7 @@ def test_geometry_names_the_dimensions_that_stand_out_also_of_one_layer():
     named = [text for text in table["outlier dimensions"] if text != "–"]
     assert named
     assert "2.5 standard deviations" in said(app)
-    lines = read_lines(bundled_lines("topics", "en"))
+    lines = read_lines(bundled_text("topics", "en"))
     found = answer(
         client()
         .ask(layer_facts)
@@ -650,7 +651,7 @@ def test_another_vocabulary_has_no_word_chosen(chinese, from_link):
 
 def test_a_chosen_sentence_is_kept_when_turned_and_given_up_when_edited():
     app = open_page(embeddings_panel="sentences")
-    text = bundled_lines("topics", "en")
+    text = bundled_text("topics", "en")
     choose(app, POINTS, state=2, selected=5, near=True)
     assert marks(app)["of"] == 5
     title, (nearest, _) = app.subheader[0].value, bars(app)

@@ -16,7 +16,7 @@ from bertviz_core.experiments.training_costs import (
     Cost,
     DecodingCosts,
 )
-from bertviz_core.sentences import FIRST_QUESTIONS, first_page
+from bertviz_core.sentences import FIRST_QUESTIONS, bundled_text
 from bertviz_core.training.schedule import keep_rate, keep_rates
 from pages.pretraining import costs
 from pages.shared.engine import client
@@ -52,7 +52,7 @@ def keys(app: AppTest) -> list[str]:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_opens_with_a_text_to_learn_and_a_sentence_to_ask(language):
     app = open_page(language)
-    assert app.text_area[0].value == first_page(language)
+    assert app.text_area[0].value == bundled_text("first_page", language)
     assert app.text_input[0].value == FIRST_QUESTIONS[language]
     assert not app.progress
 

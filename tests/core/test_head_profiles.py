@@ -26,7 +26,6 @@ from bertviz_core.analysis.head_profiles import (
 from bertviz_core.analysis.treebank import (
     MAX_SENTENCES,
     ParsedSentence,
-    bundled_treebank,
     read_treebank,
     word_tokens,
 )
@@ -34,7 +33,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments import corpus_profiles
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 from bertviz_core.experiments.head_grammar import grammar_of_heads
-from bertviz_core.sentences import Sentence
+from bertviz_core.sentences import Sentence, bundled_text
 from tests.core.bundled import open_bundled
 from tests.core.random_models import CONFIG, agree, explorer_of, random_model
 
@@ -321,7 +320,7 @@ def test_a_treebank_is_words_with_their_grammar():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_bundled_sentence_is_a_tree_and_read_as_it_is_written(language):
-    conllu = bundled_treebank(language)
+    conllu = bundled_text("grammar", language)
     written = [li[9:] for li in conllu.splitlines() if li.startswith("# text = ")]
     sentences = read_treebank(conllu)
     assert [one.text.strip() for one in sentences] == written
@@ -428,7 +427,7 @@ def test_few_cases_name_nothing():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_words_are_found_among_the_tokens_of_the_bundled_model(language):
     explorer = open_bundled(f"bert-mini-{language}")
-    for one in read_treebank(bundled_treebank(language)):
+    for one in read_treebank(bundled_text("grammar", language)):
         text = explorer.tokenize(one.text)
         tokens = word_tokens(one, text)
         assert (tokens.sum(axis=0) == ~text.is_added).all()

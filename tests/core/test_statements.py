@@ -20,7 +20,7 @@ from bertviz_core.experiments.next_sentence import predict_next_sentence
 from bertviz_core.experiments.word_vectors import solve_analogy, word_vectors
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentence_splitting import neighbouring_sentences
-from bertviz_core.sentences import bundled_passages
+from bertviz_core.sentences import bundled_text
 from tests.core.bundled import open_bundled
 
 # Short and long, with no mask, one and two.
@@ -30,14 +30,14 @@ TEXTS = {
         "The cat sat on the mat.",
         "Paris is the capital of [MASK].",
         "She opened the [MASK] and looked at the [MASK].",
-        bundled_passages("en")[:400],
+        bundled_text("passages", "en")[:400],
     ),
     "zh": (
         "好。",
         "猫坐在垫子上。",
         "他会说英[MASK]和法语。",
         "她打开了[MASK]，看了看[MASK]。",
-        bundled_passages("zh")[:120],
+        bundled_text("passages", "zh")[:120],
     ),
 }
 ANALOGIES = {
@@ -113,7 +113,10 @@ def test_the_nearest_entry_of_an_analogy_is_often_one_of_its_words(language):
 @both
 def test_next_sentences_go_by_topic(language):
     """masked_panels.next_lesson, masked_panels.shuffled_lesson"""
-    groups = [neighbouring_sentences(x) for x in bundled_passages(language).split("\n")]
+    groups = [
+        neighbouring_sentences(x)
+        for x in bundled_text("passages", language).split("\n")
+    ]
     groups = [pairs for pairs in groups if pairs]
     explorer = model(language)
     asked = [predict_next_sentence(explorer, *pair) for g in groups for pair in g]

@@ -8,13 +8,8 @@ import pytest
 from bertviz_core.analysis.attention import group_words
 from bertviz_core.analysis.joined_pieces import join_pieces
 from bertviz_core.analysis.labelled_lines import (
-    LANGUAGES as LINE_LANGUAGES,
-)
-from bertviz_core.analysis.labelled_lines import (
     LONGEST_LABEL,
-    SETS,
     LabelledLines,
-    bundled_lines,
     join_lines,
     read_lines,
     split_pair,
@@ -33,7 +28,7 @@ from bertviz_core.chinese_words import (
 from bertviz_core.errors import TextError
 from bertviz_core.mask_text import split_words
 from bertviz_core.sentence_splitting import neighbouring_sentences, split_sentences
-from bertviz_core.sentences import LANGUAGES, bundled_passages, bundled_sentences
+from bertviz_core.sentences import LANGUAGES, bundled_sentences, bundled_text
 from bertviz_core.trace import SPECIAL_TOKENS, TokenizedText
 from tests.core.random_models import VOCABULARY
 
@@ -78,9 +73,9 @@ def test_sentences_of_two_paragraphs_are_no_neighbours():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_bundled_passages_have_pairs_enough(language):
-    passages = split_sentences(bundled_passages(language))
+    passages = split_sentences(bundled_text("passages", language))
     assert {len(sentences) for sentences in passages} == {4}
-    assert len(neighbouring_sentences(bundled_passages(language))) == 18
+    assert len(neighbouring_sentences(bundled_text("passages", language))) == 18
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -129,10 +124,10 @@ def test_blank_lines_are_passed_over_and_order_is_kept():
     assert read_lines(" \n\t\n").sentences == ()
 
 
-@pytest.mark.parametrize("language", LINE_LANGUAGES)
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["topics", "senses"])
 def test_bundled_sets_have_groups_of_several_sentences(name, language):
-    found = read_lines(bundled_lines(name, language))
+    found = read_lines(bundled_text(name, language))
     counts = {label: found.labels.count(label) for label in found.labels}
     assert len(counts) > 1
     assert min(counts.values()) > 2
@@ -424,9 +419,9 @@ def test_words_that_are_not_the_text_are_refused(words, received, expected):
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda _: bundled_passages("fr"), "fr"),
+        (lambda _: bundled_text("passages", "fr"), "fr"),
         (lambda _: bundled_sentences("fr"), "language"),
-        (lambda _: bundled_lines("nothing", "en"), "topics"),
+        (lambda _: bundled_text("nothing", "en"), "topics"),
         (lambda _: entries_of_kind(["a"], "verb"), "verb"),
         (lambda one: word_scores(one.tokenize("a"), np.zeros(4)), "scores"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from bertviz_core.errors import TextError, TrainingError
 from bertviz_core.experiments.tiny_pretraining import pretrain_tiny
 from bertviz_core.experiments.tiny_results import MAX_TINY_CHARACTERS, TinyLook, TinyRun
-from bertviz_core.sentences import first_page
+from bertviz_core.sentences import bundled_text
 
 pytestmark = pytest.mark.tensorflow
 
@@ -41,7 +41,9 @@ def test_before_the_first_step_nothing_is_known_but_frequencies(short_run):
 
 def test_a_page_is_learnt_beyond_the_frequencies_of_its_words():
     told = []
-    run = pretrain_tiny(first_page("en"), SENTENCE, 120, tell=told.append)
+    run = pretrain_tiny(
+        bundled_text("first_page", "en"), SENTENCE, 120, tell=told.append
+    )
     assert run.looks[-1].loss < run.frequency_loss < run.chance_loss
     assert [look.num_steps for look in run.looks] == list(range(0, 121, 20))
     assert told[-1] == run
