@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -108,22 +107,24 @@ def _read_pair(explorer: Explorer, first: str, second: str, cut: bool) -> Tokeni
 
 
 def _shuffle(pairs: Sequence[tuple[str, str]], seed: int) -> np.ndarray:
-    """Which pair each first text takes its second from, a permutation `[num_pairs]`.
+    """Which pair each first text takes its second from, a permutation `[num_pairs]`."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    Source:
-        Kuhn 1955, "The Hungarian Method for the Assignment Problem", section 2.
-    """
     rng = np.random.default_rng(seed)
-    allowed = _may_be_shuffled(pairs)
-    partners, owners = np.full((2, len(pairs)), -1)
-    for newcomer in rng.permutation(len(pairs)):
-        if not _find_partner(int(newcomer), allowed, partners, owners, rng):
-            raise TextError(
-                "These pairs cannot be shuffled: some text would follow itself or the "
-                "text that it really follows. Received: {num_pairs} pairs. Add "
-                "sentences from another text.",
-                num_pairs=len(pairs),
-            )
+    # In random order, as nothing else here is random.
+    firsts, seconds = (rng.permutation(len(pairs)) for _ in range(2))
+    allowed = csr_array(_may_be_shuffled(pairs)[np.ix_(firsts, seconds)])
+    found = maximum_bipartite_matching(allowed, perm_type="column")
+    if (found < 0).any():
+        raise TextError(
+            "These pairs cannot be shuffled: some text would follow itself or the "
+            "text that it really follows. Received: {num_pairs} pairs. Add "
+            "sentences from another text.",
+            num_pairs=len(pairs),
+        )
+    partners = np.empty(len(pairs), np.int64)
+    partners[firsts] = seconds[found]
     return partners
 
 
@@ -136,45 +137,6 @@ def _may_be_shuffled(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     for first, second in ids:
         allowed[np.ix_(firsts == first, seconds == second)] = False
     return allowed
-
-
-def _find_partner(
-    newcomer: int,
-    allowed: np.ndarray,
-    partners: np.ndarray,
-    owners: np.ndarray,
-    rng: np.random.Generator,
-) -> bool:
-    """Gives a first text a second one; those that it takes it from move on.
-
-    Args:
-        newcomer: a first text without a second.
-        allowed: bool `[firsts, seconds]`.
-        partners: the second text of each first, -1 for none; changed.
-        owners: the first text of each second, -1 for none; changed.
-        rng: in which order to ask.
-
-    Returns:
-        Whether there is any way to do so.
-    """
-    asked_by: dict[int, int] = {}
-    waiting = deque([newcomer])
-    while waiting:
-        asker = waiting.popleft()
-        for second in rng.permutation(np.flatnonzero(allowed[asker])).tolist():
-            if second in asked_by:
-                continue
-            asked_by[second] = asker
-            if owners[second] >= 0:
-                waiting.append(int(owners[second]))
-                continue
-            free = second
-            while free >= 0:
-                first = asked_by[free]
-                owners[free] = first
-                partners[first], free = free, int(partners[first])
-            return True
-    return False
 
 
 def _probabilities(
