@@ -15,8 +15,8 @@ import numpy as np
 from bertviz_core.trace import FrozenArrays
 
 ORDERS = ("random", "in_order")
-# Of a run; reported while it goes on.
-_STEPS = {
+# What steps do, by its type; reported while they go on.
+STEPS = {
     "positions": "int32",
     "old_ids": "int32",
     "new_ids": "int32",
@@ -157,23 +157,23 @@ class GibbsRun(FrozenArrays):
 
     def to_dict(self) -> dict[str, Any]:
         """Its steps in lists, as a job tells them while it goes on."""
-        return {name: getattr(self, name).tolist() for name in _STEPS}
+        return {name: getattr(self, name).tolist() for name in STEPS}
 
     @classmethod
     def from_dict(
         cls, start: GibbsState, raw: Mapping[str, Any], vocabulary: Sequence[str]
     ) -> GibbsRun:
-        """Reads what `to_dict` has written.
+        """Makes a run of its steps, as `to_dict` has written them.
 
         Args:
             start: the state that the run began with.
-            raw: sequences of any kind.
+            raw: sequences of any kind, by the names of `STEPS`.
             vocabulary: names of the model's words, by id.
         """
         shape = (-1, len(start.input_ids))
         steps = {
             name: np.array(raw[name], dtype).reshape(shape)
-            for name, dtype in _STEPS.items()
+            for name, dtype in STEPS.items()
         }
         input_ids, chains = start.input_ids.copy(), np.arange(len(start.input_ids))
         for positions, ids in zip(steps["positions"], steps["new_ids"], strict=True):
@@ -207,6 +207,6 @@ class GibbsRun(FrozenArrays):
             words={**self.words, **later.words},
             **{
                 name: np.concatenate([getattr(self, name), getattr(later, name)])
-                for name in _STEPS
+                for name in STEPS
             },
         )

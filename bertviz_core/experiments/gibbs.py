@@ -9,16 +9,15 @@ Source: Wang and Cho 2019 (arXiv:1902.04094), section 3; Goyal et al. 2022
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from bertviz_core.analysis.sampling import entropy_bits, sampling_distribution
 from bertviz_core.errors import TextError, require_positions
 from bertviz_core.experiments.chain_results import (
+    STEPS,
     GibbsRun,
     GibbsSettings,
     GibbsState,
@@ -128,14 +127,15 @@ def run_chain(
             f"{explorer.model_id}."
         )
     stepper = _Stepper(explorer, state)
-    steps: list[_Step] = []
+    steps: dict[str, list[np.ndarray]] = {name: [] for name in STEPS}
     for done in range(num_steps):
-        steps.append(stepper.step(state.step + done))
+        for name, values in stepper.step(state.step + done).items():
+            steps[name].append(values)
         if progress is not None and (
             done + 1 == num_steps or (done + 1) % STEPS_A_REPORT == 0
         ):
             progress((done + 1) / num_steps, "gibbs")
-    return _as_run(explorer, state, stepper.input_ids, steps)
+    return GibbsRun.from_dict(state, steps, explorer.vocabulary)
 
 
 @task(is_kept=False)
@@ -174,17 +174,6 @@ def follow_chain(
     return run
 
 
-@dataclass(frozen=True)
-class _Step:
-    """What one step did to each chain, `[C]` each."""
-
-    positions: np.ndarray
-    old_ids: np.ndarray
-    new_ids: np.ndarray
-    log_probs: np.ndarray
-    entropy_bits: np.ndarray
-
-
 class _Stepper:
     """Takes steps; holds the only array that changes."""
 
@@ -196,7 +185,8 @@ class _Stepper:
         self.types = np.repeat(state.token_type_ids[None], len(self.chains), axis=0)
         self.allowed = np.flatnonzero(is_word_allowed(explorer))
 
-    def step(self, number: int) -> _Step:
+    def step(self, number: int) -> dict[str, np.ndarray]:
+        """What one step did to each chain, `[C]` each, by the names of `STEPS`."""
         draws = [self._random(int(chain), number) for chain in self.chains]
         positions = np.array([position for position, _ in draws], "int32")
         old_ids = self.input_ids[self.chains, positions]
@@ -213,7 +203,13 @@ class _Stepper:
         ]
         new_ids, log_probs, entropies = (np.array(c) for c in zip(*drawn, strict=True))
         self.input_ids[self.chains, positions] = new_ids
-        return _Step(positions, old_ids, new_ids.astype("int32"), log_probs, entropies)
+        return {
+            "positions": positions,
+            "old_ids": old_ids,
+            "new_ids": new_ids,
+            "log_probs": log_probs,
+            "entropy_bits": entropies,
+        }
 
     def _random(self, chain: int, number: int) -> tuple[int, float]:
         """The place and the uniform number of one step of one chain."""
@@ -236,26 +232,3 @@ class _Stepper:
         index = min(int(place), int(np.flatnonzero(probs)[-1]))
         word = int(self.allowed[index])
         return word, float(np.log(probs[index])), entropy_bits(probs)
-
-
-def _as_run(
-    explorer: Explorer, start: GibbsState, input_ids: np.ndarray, steps: list[_Step]
-) -> GibbsRun:
-    def stacked(name: str, dtype: str) -> np.ndarray:
-        rows = [getattr(step, name) for step in steps]
-        return np.array(rows, dtype).reshape(len(steps), len(start.input_ids))
-
-    new_ids = stacked("new_ids", "int32")
-    occurring = np.union1d(start.input_ids, new_ids)
-    return GibbsRun(
-        start=start,
-        end=dataclasses.replace(
-            start, step=start.step + len(steps), input_ids=input_ids
-        ),
-        positions=stacked("positions", "int32"),
-        old_ids=stacked("old_ids", "int32"),
-        new_ids=new_ids,
-        log_probs=stacked("log_probs", "float64"),
-        entropy_bits=stacked("entropy_bits", "float64"),
-        words={int(i): explorer.tokenizer.vocabulary[i] for i in occurring},
-    )
