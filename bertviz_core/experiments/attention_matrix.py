@@ -22,6 +22,7 @@ from bertviz_core.analysis.head_distances import divergence_sums
 from bertviz_core.analysis.head_profiles import (
     HeadProfile,
     NamedHead,
+    ProfileSums,
     name_heads,
     profile_sums,
 )
@@ -33,7 +34,7 @@ from bertviz_core.experiments.attention_parts import (
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task, untold
-from bertviz_core.trace import Trace
+from bertviz_core.trace import TokenizedText, Trace
 
 # Ways to make one matrix of a text's attention; see `attention_matrix`.
 METHODS = (
@@ -158,16 +159,28 @@ def named_heads(explorer: Explorer, trace: Trace) -> tuple[NamedHead, ...]:
     return name_heads(_profile(explorer, trace))
 
 
-def _profile(explorer: Explorer, trace: Trace) -> HeadProfile:
-    read = trace.tokenized
+def profile_of(
+    explorer: Explorer, read: TokenizedText, attention: np.ndarray
+) -> ProfileSums:
+    """Measures all heads on one text, to be added to those of others.
+
+    Args:
+        explorer: of the model.
+        read: the text.
+        attention: float `[L, N, T, T]`, of the text.
+    """
     return profile_sums(
-        trace.attention,
+        attention,
         read.input_ids,
         read.token_type_ids,
         read.is_special,
         read.is_word,
         explorer.forward.visible(read.num_tokens),
-    ).profile()
+    )
+
+
+def _profile(explorer: Explorer, trace: Trace) -> HeadProfile:
+    return profile_of(explorer, trace.tokenized, trace.attention).profile()
 
 
 def _combined(explorer: Explorer, trace: Trace, method: str, layer: int) -> np.ndarray:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 
-import numpy as np
-
 from bertviz_core.analysis.head_distances import DivergenceSums, divergence_sums
-from bertviz_core.analysis.head_profiles import ProfileSums, profile_sums
+from bertviz_core.analysis.head_profiles import ProfileSums
 from bertviz_core.errors import TextError
+from bertviz_core.experiments.attention_matrix import profile_of
 from bertviz_core.experiments.attention_results import CorpusProfile
+from bertviz_core.experiments.masked_rows import equally_long
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import Sentence, bundled_sentences
 from bertviz_core.tasks import Progress, task
@@ -51,19 +50,13 @@ def corpus_profile(
     if not texts:
         raise TextError("The text is empty. Type a sentence.")
     sums: list[tuple[ProfileSums, DivergenceSums]] = []
-    for text, attention in _attention_of(explorer, texts):
-        if progress is not None:
-            progress(len(sums) / len(texts), "measuring heads")
-        edges = explorer.forward.visible(text.num_tokens)
-        profile = profile_sums(
-            attention,
-            text.input_ids,
-            text.token_type_ids,
-            text.is_special,
-            text.is_word,
-            edges,
-        )
-        sums.append((profile, divergence_sums(attention)))
+    for together, inputs in equally_long(texts, _TOKENS_A_PASS):
+        found = explorer.forward(inputs, ("attention_probs",))["attention_probs"]
+        for index, attention in zip(together, found, strict=True):
+            if progress is not None:
+                progress(len(sums) / len(texts), "measuring heads")
+            profile = profile_of(explorer, texts[index], attention)
+            sums.append((profile, divergence_sums(attention)))
     profiles, divergences = zip(*sums, strict=True)
     return CorpusProfile(
         profile=reduce(add, profiles).profile(),
@@ -81,22 +74,3 @@ def _tokenized(
         else:
             texts.append((sentence.text, sentence.pair))
     return [explorer.tokenize(text, pair, cut=True) for text, pair in texts]
-
-
-def _attention_of(
-    explorer: Explorer, texts: Sequence[TokenizedText]
-) -> Iterator[tuple[TokenizedText, np.ndarray]]:
-    """Each text with its attention `[L, N, T, T]`, by length."""
-    by_length: dict[int, list[TokenizedText]] = defaultdict(list)
-    for text in texts:
-        by_length[text.num_tokens].append(text)
-    for num_tokens, alike in sorted(by_length.items()):
-        num_texts = max(1, _TOKENS_A_PASS // num_tokens)
-        for start in range(0, len(alike), num_texts):
-            together = alike[start : start + num_texts]
-            inputs = {
-                "input_ids": np.stack([text.input_ids for text in together]),
-                "token_type_ids": np.stack([text.token_type_ids for text in together]),
-            }
-            output = explorer.forward(inputs, ("attention_probs",))
-            yield from zip(together, output["attention_probs"], strict=True)

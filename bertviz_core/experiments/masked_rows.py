@@ -5,6 +5,7 @@ R is the number of rows (variants), T tokens, V vocabulary.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -78,9 +79,10 @@ def head_logits(
     size = max(1, TOKENS_A_PASS // longest)
     for start in range(0, len(rows), size):
         chunk = rows[start : start + size]
-        inputs = _batch(chunk, explorer.tokenizer.pad_token_id)
-        if head != "mlm":
-            del inputs["mlm_positions"]
+        inputs = padded(chunk, explorer.tokenizer.pad_token_id)
+        if head == "mlm":
+            starts = inputs["input_ids"].shape[1] * np.arange(len(chunk))
+            inputs["mlm_positions"] = starts + [row.position for row in chunk]
         name = LOGITS[head]
         logits = explorer.forward(inputs, (name,))[name]
         yield slice(start, start + len(chunk)), logits
@@ -141,20 +143,50 @@ def piece_names(explorer: Explorer, ids: Iterable[int]) -> tuple[str, ...]:
     return tuple(explorer.vocabulary[index] for index in ids)
 
 
-def _batch(rows: Sequence[Row], pad_token_id: int) -> dict[str, np.ndarray]:
-    lengths = [len(row.input_ids) for row in rows]
-    longest = max(lengths)
-    input_ids = np.full((len(rows), longest), pad_token_id, "int32")
-    token_type_ids = np.zeros_like(input_ids)
-    attention_mask = np.zeros_like(input_ids)
-    for index, row in enumerate(rows):
-        input_ids[index, : lengths[index]] = row.input_ids
-        token_type_ids[index, : lengths[index]] = row.token_type_ids
-        attention_mask[index, : lengths[index]] = 1
-    positions = [index * longest + row.position for index, row in enumerate(rows)]
+def padded(
+    texts: Sequence[Row | TokenizedText], pad_token_id: int
+) -> dict[str, np.ndarray]:
+    """Texts of several lengths as one batch; padding takes no attention.
+
+    Returns:
+        int32 `[R, T]` each, by the names of the model's inputs.
+    """
+    shape = len(texts), max(len(text.input_ids) for text in texts)
+    input_ids = np.full(shape, pad_token_id, "int32")
+    token_type_ids, attention_mask = np.zeros((2, *shape), "int32")
+    for index, text in enumerate(texts):
+        size = len(text.input_ids)
+        input_ids[index, :size] = text.input_ids
+        token_type_ids[index, :size] = text.token_type_ids
+        attention_mask[index, :size] = 1
     return {
         "input_ids": input_ids,
         "attention_mask": attention_mask,
         "token_type_ids": token_type_ids,
-        "mlm_positions": np.array(positions, "int32"),
     }
+
+
+def equally_long(
+    texts: Sequence[TokenizedText], tokens_a_pass: int
+) -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
+    """Texts of one length together, so that each gives the numbers it gives alone.
+
+    Args:
+        texts: of any lengths.
+        tokens_a_pass: texts times tokens, at most; one text may have more.
+
+    Yields:
+        Indices of texts, and their inputs, int32 `[R, T]`.
+    """
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for index, text in enumerate(texts):
+        by_length[text.num_tokens].append(index)
+    for num_tokens, alike in sorted(by_length.items()):
+        size = max(1, tokens_a_pass // num_tokens)
+        for start in range(0, len(alike), size):
+            together = alike[start : start + size]
+            read = [texts[index].inputs for index in together]
+            yield (
+                together,
+                {name: np.concatenate([one[name] for one in read]) for name in read[0]},
+            )

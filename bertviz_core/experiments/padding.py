@@ -8,11 +8,11 @@ import numpy as np
 
 from bertviz_core.analysis.padding import PaddingCost, in_batches, padding_cost
 from bertviz_core.experiments.activation_times import median_seconds
+from bertviz_core.experiments.masked_rows import padded
 from bertviz_core.experiments.read_model_results import PaddedPair
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import bundled_sentences
 from bertviz_core.tasks import task
-from bertviz_core.trace import TokenizedText
 
 _NUM_RUNS = 5
 NUM_SENTENCES, BATCH_SIZE, ROW_SIZE = 100, 10, 128
@@ -33,7 +33,7 @@ def padded_pair(explorer: Explorer, text: str, other: str) -> PaddedPair:
     """
     both = [explorer.tokenize(one, cut=True) for one in (text, other)]
     short, long = sorted(both, key=lambda one: one.num_tokens)
-    inputs = _batch(explorer, short, long)
+    inputs = padded((short, long), explorer.tokenizer.pad_token_id)
     is_real = inputs["attention_mask"][0] == 1
     alone = explorer.forward(short.inputs)["hidden_states"][0].astype(np.float64)
     open_inputs = {k: v for k, v in inputs.items() if k != "attention_mask"}
@@ -62,19 +62,6 @@ def padded_pair(explorer: Explorer, text: str, other: str) -> PaddedPair:
             seconds(short.inputs) + seconds(long.inputs),
         ),
     )
-
-
-def _batch(
-    explorer: Explorer, short: TokenizedText, long: TokenizedText
-) -> dict[str, np.ndarray]:
-    shape = (2, long.num_tokens)
-    ids = np.full(shape, explorer.tokenizer.pad_token_id, "int32")
-    types, mask = np.zeros((2, *shape), "int32")
-    for row, text in enumerate((short, long)):
-        size = text.num_tokens
-        ids[row, :size], types[row, :size] = text.input_ids, text.token_type_ids
-        mask[row, :size] = 1
-    return {"input_ids": ids, "token_type_ids": types, "attention_mask": mask}
 
 
 @task()

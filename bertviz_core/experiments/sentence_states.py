@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from bertviz_core.analysis.separation import group_separation
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
 from bertviz_core.experiments.map_results import MAX_SENTENCES
+from bertviz_core.experiments.masked_rows import equally_long
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
@@ -288,11 +288,7 @@ def _means(
         (config.num_hidden_layers + 1, int(ends[-1]), config.hidden_size), np.float32
     )
     done = 0
-    for together in _equally_long(texts):
-        inputs = {
-            "input_ids": np.stack([texts[i].input_ids for i in together]),
-            "token_type_ids": np.stack([texts[i].token_type_ids for i in together]),
-        }
+    for together, inputs in equally_long(texts, _TOKENS_A_PASS):
         states = explorer.forward(inputs, ("hidden_states",))["hidden_states"]
         for row, i in enumerate(together):  # states[row]: [L + 1, T, H]
             first = ends[i] - len(chosen[i])
@@ -302,14 +298,3 @@ def _means(
         if progress is not None:
             progress(done / len(texts), "reading sentences")
     return result
-
-
-def _equally_long(texts: Sequence[TokenizedText]) -> Iterator[list[int]]:
-    """Indices of texts that go through the network together."""
-    by_length: dict[int, list[int]] = defaultdict(list)
-    for index, text in enumerate(texts):
-        by_length[text.num_tokens].append(index)
-    for num_tokens, alike in sorted(by_length.items()):
-        size = max(1, _TOKENS_A_PASS // num_tokens)
-        for start in range(0, len(alike), size):
-            yield alike[start : start + size]
