@@ -230,7 +230,6 @@ class OpenedLayer(FrozenArrays):
     feed_forward: float
 
 
-@task()
 def open_layer(explorer: Explorer, trace: Trace, layer: int, token: int) -> OpenedLayer:
     """Opens a layer at a token, both from 0; `ValueError` where there is none."""
     require_index("token", token, trace.tokenized.num_tokens)
@@ -264,7 +263,6 @@ class OpenedHead(FrozenArrays):
     output: np.ndarray
 
 
-@task()
 def open_head(
     explorer: Explorer, trace: Trace, layer: int, head: int, token: int
 ) -> OpenedHead:
@@ -307,7 +305,6 @@ class OpenedFeedForward(FrozenArrays):
     words: tuple[tuple[str, ...], ...]
 
 
-@task()
 def open_feed_forward(
     explorer: Explorer, trace: Trace, layer: int, token: int
 ) -> OpenedFeedForward:
@@ -331,27 +328,12 @@ def open_feed_forward(
     )
 
 
-@task()
 def open_embeddings(
     explorer: Explorer, trace: Trace, token: int
 ) -> dict[str, np.ndarray]:
-    """What enters the first layer at a token.
-
-    Args:
-        explorer: the model of the trace.
-        trace: of the text.
-        token: from 0.
-
-    Returns:
-        float32 `[H]` by the names of `model.taps`: "word", "position", "token_type",
-        "sum", and "norm", which is what enters.
-
-    Raises:
-        ValueError: there is no such token.
-    """
-    read = trace.tokenized
+    """What enters the first layer, "norm", and its parts by their names in `taps`."""
+    read, keep = trace.tokenized, ("word", "position", "token_type", "sum", "norm")
     require_index("token", token, read.num_tokens)
-    keep = ("word", "position", "token_type", "sum", "norm")
     found = explorer.forward.embed(
         read.input_ids[None], read.token_type_ids[None], keep
     )
@@ -374,26 +356,36 @@ Opened = OpenedLayer | OpenedHead | OpenedFeedForward | Mapping[str, np.ndarray]
 
 
 @task()
-def open_all(explorer: Explorer, trace: Trace, token: int) -> dict[str, Opened]:
-    """Opens every part at a token, for a file that is to stay alive by itself.
+def open_part(explorer: Explorer, trace: Trace, name: str, token: int) -> Opened:
+    """Opens a part at a token, from 0, by its name of `model.taps`.
 
-    Returns:
-        What is inside by the names of `model.taps`: "embeddings", "layer.3",
-        "layer.3.head.0", "layer.3.mlp", and "mlm.logits" where the model has that
-        head, whose scores are "logits".
+    These are "embeddings", "layer.3", "layer.3.head.0", "layer.3.mlp", and "mlm.logits"
+    where the model has that head, whose scores are "logits".
 
     Raises:
-        ValueError: there is no such token.
+        CheckpointError, ValueError: there is no such head, part or token.
     """
-    config = explorer.config
-    found: dict[str, Opened] = {"embeddings": open_embeddings(explorer, trace, token)}
+    match name.split("."):
+        case ["embeddings"]:
+            return open_embeddings(explorer, trace, token)
+        case ["mlm", "logits"]:
+            return {"logits": open_answer(explorer, trace, token)}
+        case ["layer", layer]:
+            return open_layer(explorer, trace, int(layer), token)
+        case ["layer", layer, "mlp"]:
+            return open_feed_forward(explorer, trace, int(layer), token)
+        case ["layer", layer, "head", head]:
+            return open_head(explorer, trace, int(layer), int(head), token)
+    raise ValueError(f"`name` must be of a part that opens. Received: {name}.")
+
+
+@task()
+def open_all(explorer: Explorer, trace: Trace, token: int) -> dict[str, Opened]:
+    """Opens every part, for a file that stays alive by itself; see `open_part`."""
+    config, names = explorer.config, ["embeddings"]
     for layer in range(config.num_hidden_layers):
-        name = f"layer.{layer}"
-        found[name] = open_layer(explorer, trace, layer, token)
-        found[f"{name}.mlp"] = open_feed_forward(explorer, trace, layer, token)
-        for head in range(config.num_attention_heads):
-            opened = open_head(explorer, trace, layer, head, token)
-            found[f"{name}.head.{head}"] = opened
+        heads = (f"layer.{layer}.head.{n}" for n in range(config.num_attention_heads))
+        names += [f"layer.{layer}", f"layer.{layer}.mlp", *heads]
     if "mlm" in explorer.loaded.model.heads:
-        found["mlm.logits"] = {"logits": open_answer(explorer, trace, token)}
-    return found
+        names.append("mlm.logits")
+    return {name: open_part(explorer, trace, name, token) for name in names}

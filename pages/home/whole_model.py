@@ -22,10 +22,7 @@ from bertviz_core.experiments.whole_model import (
     WholeModel,
     open_all,
     open_answer,
-    open_embeddings,
-    open_feed_forward,
-    open_head,
-    open_layer,
+    open_part,
     remove_tokens,
     whole_model,
 )
@@ -263,18 +260,10 @@ def _opened(model: str, texts: Texts, focus: int, name: str) -> Opened | None:
     part = _PART.fullmatch(name)
     if part is None or part["to"]:
         return None
-    if name == "embeddings":
-        return ask(open_embeddings)(model, texts, focus)
-    if name == "mlm.logits":
-        return {"logits": ask(open_answer)(model, texts, focus)}
-    layer, head = int(part["layer"]), int(part["head"] or 0)
+    layer, head = int(part["layer"] or 0), int(part["head"] or 0)
     if not _is_there(model, layer, head):
         return None
-    if part["head"]:
-        return ask(open_head)(model, texts, layer, head, focus)
-    if part["mlp"]:
-        return ask(open_feed_forward)(model, texts, layer, focus)
-    return ask(open_layer)(model, texts, layer, focus)
+    return ask(open_part)(model, texts, name, focus)
 
 
 def _is_there(model: str, layer: int, head: int) -> bool:

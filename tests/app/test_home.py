@@ -66,7 +66,7 @@ def test_a_text_without_a_gap_is_followed_from_its_first_word(open_app):
 
 
 def test_a_link_opens_a_piece_a_part_and_switches(open_app, client):
-    client.open_layer = lambda *asked: client._asked("open_layer", *asked) or LAYER
+    client.open_part = lambda *asked: client._asked("open_part", *asked) or LAYER
     client.open_answer = lambda *asked: client.logits
     client.switch_off = lambda *asked, **more: client._asked("off", *asked) or SWITCHED
     app = open_app(token="2", whole_open="layer.1", whole_off="layer.0 layer.1.head.2")

@@ -13,6 +13,7 @@ from bertviz_core.experiments.whole_model import (
     open_feed_forward,
     open_head,
     open_layer,
+    open_part,
     remove_tokens,
     usual_focus,
     whole_model,
@@ -205,6 +206,9 @@ def test_a_saved_file_holds_what_is_inside_of_every_part(asked):
     agree(arrays["mlm.logits/logits"], logits, 0)
     best = asked.explorer.vocabulary[logits.argmax()]
     assert header["inside"]["mlm.logits"]["words"][0] == best
+    for name in ("layer.99", f"layer.{LAYER}.edge.0.1", "pooler"):
+        with pytest.raises(ValueError, match="Received: "):
+            open_part(asked.explorer, asked.trace, name, focus)
 
 
 def test_of_a_long_text_a_window_around_the_focus_is_followed_whole(asked):
