@@ -49,24 +49,30 @@ def all_heads(
 
 
 @task()
-def difference_thumbnails(
+def difference_heads(
     one: Trace,
     other: Trace,
     words: tuple[WordIds, WordIds] = (None, None),
     options: AttentionOptions | None = None,
+    in_small: bool = False,
 ) -> np.ndarray:
-    """A small picture of every head's difference, on what both sides have.
+    """Every head's difference, on what both sides have.
 
     Args:
         one: one side.
         other: the other one, of which the first is taken away.
         words: of both sides, see `all_heads`.
         options: filters of both sides; `None` shows all.
+        in_small: pictures, see `grid_thumbnails`; else the numbers, for a file: 9 MB
+            for BERT-base and 128 tokens.
 
     Returns:
-        uint8 `[L, N, h, w]`, see `grid_thumbnails`; of the heads that both models have.
+        uint8 `[L, N, h, w]` or float32 `[L, N, P, P]`, rows look; of the heads that
+        both models have.
     """
     layers = _every_difference(one, other, words, options)
+    if not in_small:
+        return np.stack([layer.astype(np.float32) for layer in layers])
     pictures = [grid_thumbnails(layer[None], is_difference=True) for layer in layers]
     return np.concatenate(pictures)
 
@@ -80,36 +86,10 @@ def difference_links(
 ) -> list[StrongestLinks]:
     """The largest difference of each row of every head, a result for each layer.
 
-    Args:
-        one: one side, as all that follow see `difference_thumbnails`.
-        other: the other one.
-        words: of both sides.
-        options: filters of both sides.
+    For the arguments see `difference_heads`.
     """
     layers = _every_difference(one, other, words, options)
     return [strongest_links(layer, 1) for layer in layers]
-
-
-@task()
-def difference_heads(
-    one: Trace,
-    other: Trace,
-    words: tuple[WordIds, WordIds] = (None, None),
-    options: AttentionOptions | None = None,
-) -> np.ndarray:
-    """Every head's difference, for a file: 9 MB for BERT-base and 128 tokens.
-
-    Args:
-        one: one side, as all that follow see `difference_thumbnails`.
-        other: the other one.
-        words: of both sides.
-        options: filters of both sides.
-
-    Returns:
-        float32 `[L, N, P, P]`, rows look.
-    """
-    layers = _every_difference(one, other, words, options)
-    return np.stack([layer.astype(np.float32) for layer in layers])
 
 
 @task()

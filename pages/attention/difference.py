@@ -17,7 +17,7 @@ from bertviz_core.analysis.comparison import (
 from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.attention_pictures import difference_thumbnails
+from bertviz_core.figures.attention_pictures import difference_heads
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.canvas import (
@@ -202,7 +202,7 @@ def _draw(
 ) -> None:
     """The grid of heads, the heatmap and the lines of a difference."""
     name = "attention_difference"
-    thumbnails = ask(difference_thumbnails)(*sides)
+    thumbnails = ask(difference_heads)(*sides, in_small=True)
     num_layers, num_heads = thumbnails.shape[:2]
     measure = measure_of(view, values)
     picture = picture_of(

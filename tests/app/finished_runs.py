@@ -156,8 +156,9 @@ class RunClient(FakeClient):
         shift = 1 if model == MODEL else 0
         return np.roll(np.eye(size, dtype="float32"), shift, axis=1)
 
-    def difference_thumbnails(self, model, texts, other, *_):
-        self._asked("difference_thumbnails", model, texts.text, other)
+    def difference_heads(self, model, texts, other, *_, in_small):
+        assert in_small
+        self._asked("difference_heads", model, texts.text, other)
         size = self.tokenize(model, texts.text).num_tokens
         return np.full((2, 3, size, size), 128, "uint8")
 

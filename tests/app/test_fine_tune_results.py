@@ -650,7 +650,7 @@ def test_the_change_of_a_head_is_drawn_with_that_of_all_heads(
         difference, "attention_canvas", lambda view, key, on_change: seen.append(view)
     )
     open_step("try", ft_compare_panel="heads")
-    asked = [call[1:] for call in client.calls if call[0] == "difference_thumbnails"]
+    asked = [call[1:] for call in client.calls if call[0] == "difference_heads"]
     assert asked[0] == (DEFAULT_MODEL, "text number 0 of <b>some</b>", MODEL)
     asked = {call[1:] for call in client.calls if call[0] == "attention_matrix"}
     assert asked == {(DEFAULT_MODEL, 1, 1, None), (MODEL, 1, 1, None)}

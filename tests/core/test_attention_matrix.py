@@ -105,14 +105,8 @@ def test_pictures_of_differences_are_of_the_tokens_that_both_have(
     options = AttentionOptions(hide_special=hides, renormalise=hides)
     traces = trace, explorer.trace("the cats [MASK] a mat on")
     asked = (*traces, (None, None), options)
-    found, exact, links = (
-        ask(*asked)
-        for ask in (
-            pictures.difference_thumbnails,
-            pictures.difference_heads,
-            pictures.difference_links,
-        )
-    )
+    found = pictures.difference_heads(*asked, in_small=True)
+    exact, links = pictures.difference_heads(*asked), pictures.difference_links(*asked)
     for layer, head in ((0, 0), (2, 3)):
         first, second = (
             show_attention(one.attention_probs[layer, head], one.tokenized, options)
@@ -126,4 +120,4 @@ def test_pictures_of_differences_are_of_the_tokens_that_both_have(
         np.testing.assert_array_equal(exact[layer, head], values.astype("float32"))
         largest = np.abs(values).argmax(axis=-1)
         np.testing.assert_array_equal(links[layer].targets[head, :, 0], largest)
-    assert (pictures.difference_thumbnails(trace, trace) == 128).all()
+    assert (pictures.difference_heads(trace, trace, in_small=True) == 128).all()
