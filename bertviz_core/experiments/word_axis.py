@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.analysis.geometry import project_on_axis
-from bertviz_core.analysis.nearest_words import Neighbours, Rows, WordTable
+from bertviz_core.analysis.nearest_words import Neighbours, Rows, WordTable, best_of
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.word_vector_results import AxisRemoved, WordAxis
 from bertviz_core.experiments.word_vectors import WordVectors, find_rows
@@ -75,26 +75,22 @@ def project_words(
     allowed = vectors.allowed(without)
     allowed[ends.entries] = False
     direction = ends.stop - ends.start
-    leanings = _leanings(table, direction)
+    leanings = table.scores(direction)
     everywhere = np.sort(leanings[allowed])
-    # Each entry is compared with the others as they were computed.
-    own = [
-        leanings[row] if isinstance(row, int) else laid.cosines[i]
-        for i, row in enumerate(rows)
-    ]
+    cosines = WordTable(points).scores(direction)
     return WordAxis(
         first=ends.names[0],
         second=ends.names[1],
         words=tuple(vectors.name_of(row, named[row]) for row in rows),
         in_pieces=vectors.pieces_of(ends.read | found),
         positions=laid.positions,
-        cosines=laid.cosines,
+        cosines=cosines,
         distances=laid.distances,
         length=float(np.linalg.norm(direction)),
-        percentiles=np.searchsorted(everywhere, own) / max(len(everywhere), 1),
+        percentiles=np.searchsorted(everywhere, cosines) / max(len(everywhere), 1),
         num_compared=int(allowed.sum()),
-        first_end=vectors.named(table.nearest(-direction, _NUM_ENDS, allowed=allowed)),
-        second_end=vectors.named(table.nearest(direction, _NUM_ENDS, allowed=allowed)),
+        first_end=vectors.named(best_of(-leanings, _NUM_ENDS, allowed=allowed)),
+        second_end=vectors.named(best_of(leanings, _NUM_ENDS, allowed=allowed)),
     )
 
 
@@ -153,20 +149,10 @@ def _nearest_beside(
     A vector without it is as long as what Pythagoras leaves; products with the query
     do not change, as the query has nothing of it any more.
     """
-    rest = query - (query @ unit) * unit
-    sides = np.stack([rest, unit], axis=1).astype(np.float32)
-    products, along = (table.vectors @ sides).astype(np.float64).T
-    lengths = np.sqrt(np.maximum(table.norms**2 - along**2, 0.0)) * np.linalg.norm(rest)
-    cosines = np.divide(
-        products, lengths, out=np.zeros_like(products), where=lengths > 0
-    )
-    rows = np.flatnonzero(allowed)
-    rows = rows[np.argsort(-cosines[rows], kind="stable")[:k]]
-    vectors = table.vectors[rows].astype(np.float64)
-    vectors -= np.outer(vectors @ unit, unit)
-    scores = np.array([table.score_of(rest, vector) for vector in vectors])
-    order = np.argsort(-scores, kind="stable")
-    return Neighbours(rows[order], scores[order], "cosine")
+    lengths = np.sqrt(1 - table.scores(unit) ** 2)
+    cosines = table.scores(query - (query @ unit) * unit)
+    scores = np.divide(cosines, lengths, out=cosines * 0, where=lengths > 0)
+    return best_of(scores.clip(-1, 1), k, allowed=allowed)
 
 
 def _find_ends(
@@ -202,10 +188,3 @@ def _require_few(words: Sequence[str]) -> None:
             count=len(words),
             limit=MAX_WORDS,
         )
-
-
-def _leanings(table: WordTable, direction: np.ndarray) -> np.ndarray:
-    """Cosines float64 `[V]`, multiplied in float32: for an order, not for a number."""
-    products = (table.vectors @ direction.astype(np.float32)).astype(np.float64)
-    lengths = table.norms * np.linalg.norm(direction)
-    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.nearest_words import Analogy, Neighbours
+from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.trace import FrozenArrays
 
 # A word as typed, and the entries that the model reads it as: their mean is meant.
@@ -59,7 +59,9 @@ class WordAnalogy:
         inputs: the entries a, b, c.
         expected: the entry that was hoped for; "" for none.
         in_pieces: those of the four words that are read as several entries.
-        answer: ranks and scores, see `Analogy`.
+        rank: of the one that was hoped for, 1 = nearest; `None` for none.
+        rank_without_inputs: the same with a, b and c left out; `None` also where it is
+            one of them.
         nearest: with a, b and c among the candidates.
         nearest_without_inputs: without them, as most tutorials show it.
         num_compared: entries that could be an answer, a, b and c included.
@@ -69,7 +71,8 @@ class WordAnalogy:
     inputs: tuple[str, str, str]
     expected: str
     in_pieces: tuple[InPieces, ...]
-    answer: Analogy
+    rank: int | None
+    rank_without_inputs: int | None
     nearest: NamedNeighbours
     nearest_without_inputs: NamedNeighbours
     num_compared: int

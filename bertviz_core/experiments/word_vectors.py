@@ -9,7 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.analysis.geometry import Pca, fit_pca
-from bertviz_core.analysis.nearest_words import Neighbours, Rows, WordTable
+from bertviz_core.analysis.nearest_words import (
+    Neighbours,
+    Rows,
+    WordTable,
+    best_of,
+    rank_among,
+)
 from bertviz_core.analysis.wordlists import KINDS, entries_of_kind
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import stored_maps
@@ -204,6 +210,10 @@ def solve_analogy(
     Raises:
         TextError: see `find_rows`.
         ValueError: an unknown metric or kind.
+
+    Source:
+        Mikolov et al. 2013 (N13-1090), section 4; Linzen 2016 (W16-2503) for what
+        leaving the inputs out hides.
     """
     a, b, c = (find_rows(explorer, word) for word in inputs)
     hoped = find_rows(explorer, expected) if expected.strip() else None
@@ -213,9 +223,17 @@ def solve_analogy(
     read = dict(zip(inputs, (a, b, c), strict=True))
     if hoped is not None:
         read[expected] = hoped
-    answer = vectors.table.analogy(
-        (a, b, c), hoped, num_neighbours, metric, allowed=allowed
-    )
+    others = allowed.copy()
+    others[entries] = False
+    table = vectors.table
+    query = table.mean(a) - table.mean(b) + table.mean(c)
+    scores = table.scores(query, metric)
+    rank = rank_without = None
+    if hoped is not None:
+        (score,) = WordTable(table.mean(hoped)[None]).scores(query, metric)
+        rank = rank_among(scores[allowed], score, metric)
+        if hoped not in entries:
+            rank_without = rank_among(scores[others], score, metric)
     return WordAnalogy(
         inputs=(
             vectors.name_of(a, inputs[0]),
@@ -224,9 +242,12 @@ def solve_analogy(
         ),
         expected="" if hoped is None else vectors.name_of(hoped, expected),
         in_pieces=vectors.pieces_of(read),
-        answer=answer,
-        nearest=vectors.named(answer.neighbours),
-        nearest_without_inputs=vectors.named(answer.neighbours_without_inputs),
+        rank=rank,
+        rank_without_inputs=rank_without,
+        nearest=vectors.named(best_of(scores, num_neighbours, metric, allowed)),
+        nearest_without_inputs=vectors.named(
+            best_of(scores, num_neighbours, metric, others)
+        ),
         num_compared=int(allowed.sum()),
-        num_without_inputs=int(allowed.sum()) - len(set(entries)),
+        num_without_inputs=int(others.sum()),
     )

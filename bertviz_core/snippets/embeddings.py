@@ -49,7 +49,7 @@ vectors = word_vectors(explorer)
 found = solve_analogy(
     explorer, vectors, {inputs}, {expected}, {count}, {metric}, {without}
 )
-print(found.answer.rank, found.answer.rank_without_inputs)
+print(found.rank, found.rank_without_inputs)
 for word, score in zip(found.nearest.words, found.nearest.found.scores):
     print(word, score)
 """

@@ -194,12 +194,11 @@ def _analogy(model: str, language: str) -> None:
 
 
 def _show_ranks(found: WordAnalogy) -> None:
-    rank, without = found.answer.rank, found.answer.rank_without_inputs
-    if rank is None:
+    if found.rank is None:
         return
     said = {
-        "embeddings.rank_honest": (rank, found.num_compared),
-        "embeddings.rank_told": (without, found.num_without_inputs),
+        "embeddings.rank_honest": (found.rank, found.num_compared),
+        "embeddings.rank_told": (found.rank_without_inputs, found.num_without_inputs),
     }
     numbers = {
         key: t("embeddings.rank", rank=one, count=count)

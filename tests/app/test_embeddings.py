@@ -217,8 +217,8 @@ def test_an_analogy_tells_both_ranks():
         ("piece", "unused", "special"),
     )
     honest, told = (metric.value for metric in app.metric)
-    assert honest == f"{found.answer.rank:,} of {found.num_compared:,}"
-    assert told.startswith(f"{found.answer.rank_without_inputs:,} of ")
+    assert honest == f"{found.rank:,} of {found.num_compared:,}"
+    assert told.startswith(f"{found.rank_without_inputs:,} of ")
     assert bars(app, 0)[0] == list(found.nearest.words)
     assert bars(app, 1)[0] == list(found.nearest_without_inputs.words)
     assert not {"king", "man", "woman"} & set(bars(app, 1)[0])

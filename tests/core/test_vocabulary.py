@@ -4,6 +4,7 @@ import dataclasses
 import io
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.analysis.map_quality import map_quality
-from bertviz_core.analysis.nearest_words import WordTable
+from bertviz_core.analysis.nearest_words import WordTable, rank_among
 from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
 from bertviz_core.analysis.wordlists import KINDS, MAIN_KINDS, main_kinds
 from bertviz_core.checkpoints.catalogue import bundled_models
@@ -138,9 +139,9 @@ def test_an_analogy_takes_words_of_several_pieces(explorer, vectors, table, metr
         return -np.sqrt(((vector - query) ** 2).sum())
 
     nearer = [w for w in VOCABULARY if nearness(table[row_of(w)]) > nearness(target)]
-    assert found.answer.rank == 1 + len(nearer)
+    assert found.rank == 1 + len(nearer)
     left = [word for word in nearer if word not in ("sat", "mat")]
-    assert found.answer.rank_without_inputs == 1 + len(left)
+    assert found.rank_without_inputs == 1 + len(left)
     assert found.inputs == inputs
     assert [word for word, _ in found.in_pieces] == ["cats", "the mat"]
     assert found.num_without_inputs == found.num_compared - 2
@@ -148,11 +149,11 @@ def test_an_analogy_takes_words_of_several_pieces(explorer, vectors, table, metr
 
 def test_without_hope_there_is_no_rank(explorer, vectors):
     found = solve_analogy(explorer, vectors, ("cat", "sat", "mat"), " ")
-    assert (found.answer.rank, found.expected) == (None, "")
+    assert (found.rank, found.rank_without_inputs, found.expected) == (None, None, "")
     # Words of a kind that is left out still take part if asked.
     asked = ("##s", "cat", "mat")
     found = solve_analogy(explorer, vectors, asked, "##e", without=("piece",))
-    assert found.answer.rank is not None
+    assert found.rank is not None
     assert found.num_compared == 1 + 18 + 1  # both pieces, and what is no piece
 
 
@@ -279,48 +280,44 @@ def test_only_what_is_allowed_is_found(crowded):
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 def test_ranks_count_the_rows_that_are_nearer(crowded, metric):
     query = crowded[300].astype("f8") + 0.01
-    table = WordTable(crowded)
     scores = scores_by_hand(crowded, query, metric)
-    allowed = np.arange(ROWS) % 3 > 0
+    found = WordTable(crowded).scores(query, metric)
     for row in (0, 43, 77, 130, 300, 500):
         ahead = scores - scores[row] if metric == "cosine" else scores[row] - scores
-        nearer = ahead > 1e-14
-        assert table.rank(query, row, metric) == 1 + nearer.sum()
-        assert table.rank(query, row, metric, allowed) == 1 + (nearer & allowed).sum()
+        (alone,) = WordTable(crowded[row, None].astype("f8")).scores(query, metric)
+        assert alone == found[row]
+        assert rank_among(found, alone, metric) == 1 + (ahead > 1e-14).sum()
 
 
 ROYAL = ("king", "man", "woman", "queen", "royal", "apple")
 PLANE = np.array([[5, 1], [1, 1], [1, 3], [5, 2.5], [5, 2.9], [-4, 0]], "f4")
 
 
+def royal(inputs, expected):
+    explorer = SimpleNamespace(tokenizer=SimpleNamespace(vocabulary=ROYAL))
+    kinds = dict.fromkeys(KINDS, np.zeros(6, bool))
+    vectors = WordVectors(ROYAL, WordTable(PLANE), kinds)
+    return solve_analogy(explorer, vectors, inputs.split(), expected, 4, "euclidean")
+
+
 def test_an_analogy_has_both_ranks():
     # king - man + woman = (5, 3): nearest are royal, queen, king; in Euclid's
     # measure 0.1, 0.5, 2, then woman at 4.
-    found = WordTable(PLANE).analogy(
-        (0, 1, 2), expected=3, num_neighbours=4, metric="euclidean"
-    )
-    nearest = [ROYAL[i] for i in found.neighbours.ids]
-    assert nearest == ["royal", "queen", "king", "woman"]
-    np.testing.assert_allclose(found.neighbours.scores, [0.1, 0.5, 2, 4], atol=1e-6)
-    others = [ROYAL[i] for i in found.neighbours_without_inputs.ids]
-    assert others == ["royal", "queen", "apple"]
+    found = royal("king man woman", "queen")
+    assert found.nearest.words == ("royal", "queen", "king", "woman")
+    np.testing.assert_allclose(found.nearest.found.scores, [0.1, 0.5, 2, 4], atol=1e-6)
+    assert found.nearest_without_inputs.words == ("royal", "queen", "apple")
     assert (found.rank, found.rank_without_inputs) == (2, 2)
 
 
 def test_the_inputs_themselves_may_stand_before_the_expected_word():
     # king - apple + royal = (14, 3.9); from it apple is furthest of all.
-    found = WordTable(PLANE).analogy((0, 5, 4), expected=5, metric="euclidean")
+    found = royal("king apple royal", "apple")
     assert (found.rank, found.rank_without_inputs) == (6, None)
     # (5, 1) - (5, 2.5) + (1, 3) = (1, 1.5): man 0.5, woman 1.5, then queen.
-    found = WordTable(PLANE).analogy((0, 3, 2), expected=4, metric="euclidean")
-    assert found.neighbours.ids[:2].tolist() == [1, 2]
+    found = royal("king queen woman", "royal")
+    assert found.nearest.words[:2] == ("man", "woman")
     assert (found.rank, found.rank_without_inputs) == (5, 2)
-    # Nothing expected has no rank.
-    allowed = np.array([1, 0, 0, 1, 0, 1], bool)
-    found = WordTable(PLANE).analogy((0, 1, 2), allowed=allowed)
-    assert (found.rank, found.rank_without_inputs) == (None, None)
-    assert set(found.neighbours.ids) == {0, 3, 5}
-    assert set(found.neighbours_without_inputs.ids) == {3, 5}
 
 
 @pytest.mark.parametrize(
