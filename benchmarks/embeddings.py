@@ -20,7 +20,7 @@ from bertviz_core.analysis.nearest_words import METRICS, WordTable
 from bertviz_core.analysis.wordlists import MAIN_KINDS, main_kinds
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments import sentence_maps, stored_maps, vocabulary_maps
-from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.experiments.map_results import DrawnMap
 from bertviz_core.experiments.sentence_states import sentence_states
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap, point_payload
@@ -88,7 +88,7 @@ def _vocabulary_map(vectors: np.ndarray, num_axes: int) -> list[Row]:
     return [*rows, (name, f"{size / 1e6:.2f} MB", target, met(size, MAP_BYTES), "")]
 
 
-def _stored(folder: str, vectors: np.ndarray, num_axes: int) -> VocabularyMap:
+def _stored(folder: str, vectors: np.ndarray, num_axes: int) -> DrawnMap:
     digest = stored_maps.digest_of(vectors)
     found = stored_maps.find_map(folder, digest, num_axes, len(vectors))
     if found is None:
@@ -96,7 +96,7 @@ def _stored(folder: str, vectors: np.ndarray, num_axes: int) -> VocabularyMap:
     return found
 
 
-def _payload(found: VocabularyMap) -> bytes:
+def _payload(found: DrawnMap) -> bytes:
     labels = tuple(f"word{index}" for index in range(NUM_WORDS))
     colours = (
         Colour("kind", main_kinds(labels), MAIN_KINDS),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+MOST_NEIGHBOURS = 10  # of each point, that are looked for
 # Distances held at once, in float64: 32 MB, and as much again for their order.
 _VALUES_A_BLOCK = 4_000_000
 
@@ -38,7 +39,7 @@ class MapQuality:
 def map_quality(
     points: np.ndarray,
     positions: np.ndarray,
-    num_neighbours: int = 10,
+    num_neighbours: int = MOST_NEIGHBOURS,
     rows: np.ndarray | None = None,
 ) -> MapQuality:
     """Compares nearest neighbours before and after, by Euclidean distance.
@@ -46,12 +47,12 @@ def map_quality(
     Args:
         points: float `[M, H]`, the vectors.
         positions: float `[M, d]`, the map.
-        num_neighbours: k, below M / 2, where the measure is defined.
+        num_neighbours: k; brought below M / 2, where the measure is defined.
         rows: int `[m]`, points to check, for a map that is large; `None` for all.
             Neighbours are looked for among all points either way.
 
     Raises:
-        ValueError: another number of points, or k out of range.
+        ValueError: another number of points, or fewer than 3.
 
     Source:
         Venna and Kaski 2001, "Neighborhood preservation in nonlinear projection
@@ -63,22 +64,20 @@ def map_quality(
             f"`positions` must have a row for each of {num_points} points. "
             f"Received: {len(positions)}."
         )
-    if not 1 <= num_neighbours < num_points / 2:
-        raise ValueError(
-            f"`num_neighbours` must be at least 1 and below half of {num_points} "
-            f"points. Received: {num_neighbours}."
-        )
+    if num_points < 3:
+        raise ValueError(f"`points` must be 3 or more. Received: {num_points}.")
+    k = min(num_neighbours, (num_points - 1) // 2)
     checked = np.arange(num_points) if rows is None else np.asarray(rows, int)
     full, flat = _Cloud(points), _Cloud(positions)
     penalty, kept = 0, 0
     size = max(1, _VALUES_A_BLOCK // num_points)
     for start in range(0, len(checked), size):
         block = checked[start : start + size]
-        on_map = _nearest(flat.squared_distances(block), num_neighbours)  # [m, k]
+        on_map = _nearest(flat.squared_distances(block), k)  # [m, k]
         found = _ranks(full.squared_distances(block), on_map)
-        penalty += int(np.maximum(found - num_neighbours, 0).sum())
-        kept += int((found <= num_neighbours).sum())
-    k, num_checked = num_neighbours, len(checked)
+        penalty += int(np.maximum(found - k, 0).sum())
+        kept += int((found <= k).sum())
+    num_checked = len(checked)
     worst = num_checked * k * (2 * num_points - 3 * k - 1) / 2
     return MapQuality(
         trustworthiness=1.0 - penalty / worst,

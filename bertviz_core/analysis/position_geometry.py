@@ -25,7 +25,6 @@ NUM_AXES = 3
 # Source: Iglewicz and Hoaglin 1993, "How to Detect and Handle Outliers".
 OUTLIER_SCORE = 3.5
 _NORMAL_QUARTILE = 0.6745
-_MOST_NEIGHBOURS = 10
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def position_geometry(table: np.ndarray) -> PositionGeometry:
         coordinates=coordinates,
         explained=pca.explained,
         qualities=tuple(
-            _quality(table, coordinates[:, axes])
+            map_quality(table, coordinates[:, axes]) if len(table) > 2 else None
             for axes in combinations(range(coordinates.shape[1]), 2)
         ),
         norms=norms,
@@ -106,11 +105,6 @@ def position_geometry(table: np.ndarray) -> PositionGeometry:
         norm_scores=robust_scores(norms),
         near_scores=robust_scores(near),
     )
-
-
-def _quality(table: np.ndarray, positions: np.ndarray) -> MapQuality | None:
-    neighbours = min(_MOST_NEIGHBOURS, (len(table) - 1) // 2)
-    return map_quality(table, positions, neighbours) if neighbours else None
 
 
 def robust_scores(values: np.ndarray) -> np.ndarray:

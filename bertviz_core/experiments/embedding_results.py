@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.analysis.separation import Separation
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
@@ -121,28 +120,6 @@ class WordSenses(FrozenArrays):
     def num_cut(self) -> int:
         """Sentences whose end is beyond what the model reads."""
         return sum(text.was_cut for text in self.texts)
-
-
-@dataclass(frozen=True)
-class DrawnMap(FrozenArrays):
-    """A flat map, with what it is worth.
-
-    Args:
-        method: of `map_results.NEIGHBOURHOODS`.
-        positions: float64 `[M, k]`.
-        seed: the same seed and points give the same map on the same machine.
-        neighbourhood: about how many neighbours each point has: t-SNE's perplexity,
-            UMAP's `n_neighbors`.
-        num_steps: of the optimisation.
-        quality: which neighbours the map kept.
-    """
-
-    method: str
-    positions: np.ndarray
-    seed: int
-    neighbourhood: float
-    num_steps: int
-    quality: MapQuality
 
 
 @dataclass(frozen=True)

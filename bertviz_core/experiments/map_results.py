@@ -23,17 +23,19 @@ MAX_EXPORTED_NUMBERS = 5_000_000
 
 
 @dataclass(frozen=True)
-class VocabularyMap(FrozenArrays):
-    """Every entry of a vocabulary on one map.
+class DrawnMap(FrozenArrays):
+    """Points on a map, with what it is worth.
 
     Args:
         method: of `METHODS`.
-        coordinates: float32 `[V, k]`, k 2 or 3.
+        coordinates: float32 `[M, k]`, k 2 or 3.
         quality: which neighbours the map kept.
         explained: share of the variance on the k axes; of PCA alone.
-        seed: of the method, and of the choice of checked points.
-        neighbourhood: see `NEIGHBOURHOODS`; `None` for PCA.
-        num_steps: of the same methods.
+        seed: of the method, and of the choice of checked points; the same one and the
+            same points give the same map on the same machine.
+        neighbourhood: about how many neighbours each point has, see `NEIGHBOURHOODS`;
+            `None` for PCA.
+        num_steps: of the same methods' optimisation.
     """
 
     method: str
@@ -70,7 +72,7 @@ class SentenceMap(FrozenArrays):
         num_cut: sentences whose end is beyond what the model reads.
         are_one: for each of L + 1 layers, whether its vectors differ by rounding
             alone, as those of [CLS] before the first layer: all points are one.
-        neighbourhood: see `VocabularyMap`.
+        neighbourhood: see `DrawnMap`.
         num_steps: of the same methods, at each layer.
     """
 

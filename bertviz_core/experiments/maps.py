@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.analysis.geometry import fit_pca
-from bertviz_core.analysis.map_quality import MapQuality, map_quality
-from bertviz_core.experiments.embedding_results import DrawnMap
-from bertviz_core.experiments.map_results import NEIGHBOURHOODS
+from bertviz_core.analysis.map_quality import map_quality
+from bertviz_core.experiments.map_results import NEIGHBOURHOODS, DrawnMap
 from bertviz_core.quiet import not_found
 from bertviz_core.tasks import Progress
 
@@ -63,7 +62,6 @@ def tsne_map(
     progress: Progress | None = None,
     perplexity: float = 30.0,
     num_stages: int = 4,
-    num_neighbours: int = 10,
     num_axes: int = 2,
     start: np.ndarray | None = None,
     checked_rows: np.ndarray | None = None,
@@ -85,7 +83,6 @@ def tsne_map(
         perplexity: about how many neighbours each point has; brought down to
             (M - 1) / 3 in a small cloud.
         num_stages: of 300 steps, at least 1.
-        num_neighbours: of the quality, brought below M / 2.
         num_axes: 2 or 3.
         start: float `[M, num_axes]`, a map to begin with, as that of the layer
             before; only its shape counts. `None` for the PCA map.
@@ -111,11 +108,11 @@ def tsne_map(
             progress((stage + 1) / num_stages, "drawing the map")
     return DrawnMap(
         method="tsne",
-        positions=positions.astype(np.float64),
+        coordinates=positions,
         seed=seed,
         neighbourhood=perplexity,
         num_steps=num_stages * _STEPS_A_STAGE,
-        quality=_quality(points, positions, num_neighbours, checked_rows),
+        quality=map_quality(points, positions, rows=checked_rows),
     )
 
 
@@ -124,7 +121,6 @@ def umap_map(
     seed: int = 0,
     progress: Progress | None = None,
     n_neighbors: int = 15,
-    num_neighbours: int = 10,
     num_axes: int = 2,
     start: np.ndarray | None = None,
     checked_rows: np.ndarray | None = None,
@@ -141,8 +137,7 @@ def umap_map(
         progress: told the share of the steps done; may raise to cancel.
         n_neighbors: that count for each point, itself among them; brought down to
             M - 1 in a small cloud.
-        num_neighbours: see `tsne_map`, as for all arguments from here on.
-        num_axes: 2 or 3.
+        num_axes: see `tsne_map`, as for all arguments from here on.
         start: float `[M, num_axes]`, or `None`.
         checked_rows: int `[m]`, or `None`.
 
@@ -173,11 +168,11 @@ def umap_map(
         ).fit_transform(vectors)
     return DrawnMap(
         method="umap",
-        positions=positions.astype(np.float64),
+        coordinates=positions,
         seed=seed,
         neighbourhood=n_neighbors,
         num_steps=num_steps,
-        quality=_quality(points, positions, num_neighbours, checked_rows),
+        quality=map_quality(points, positions, rows=checked_rows),
     )
 
 
@@ -223,16 +218,6 @@ def _require_points(points: np.ndarray, num_axes: int) -> None:
         )
     if num_axes not in (2, 3):
         raise ValueError(f"`num_axes` must be 2 or 3. Received: {num_axes}.")
-
-
-def _quality(
-    points: np.ndarray,
-    positions: np.ndarray,
-    num_neighbours: int,
-    rows: np.ndarray | None,
-) -> MapQuality:
-    neighbours = min(num_neighbours, (len(points) - 1) // 2)
-    return map_quality(points, positions, neighbours, rows)
 
 
 def _start(

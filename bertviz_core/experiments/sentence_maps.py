@@ -15,14 +15,17 @@ from bertviz_core.analysis.anisotropy import (
 )
 from bertviz_core.analysis.geometry import are_alike, procrustes, row_norms, unit_rows
 from bertviz_core.analysis.layer_maps import layer_maps
-from bertviz_core.analysis.map_quality import MapQuality, map_quality
+from bertviz_core.analysis.map_quality import (
+    MOST_NEIGHBOURS,
+    MapQuality,
+    map_quality,
+)
 from bertviz_core.errors import TextError
-from bertviz_core.experiments.embedding_results import DrawnMap, SentenceStates
-from bertviz_core.experiments.map_results import LayerFacts, SentenceMap
+from bertviz_core.experiments.embedding_results import SentenceStates
+from bertviz_core.experiments.map_results import DrawnMap, LayerFacts, SentenceMap
 from bertviz_core.experiments.maps import MIN_POINTS, draw_map
 from bertviz_core.tasks import Progress, task
 
-MOST_NEIGHBOURS = 10
 # Points whose neighbours are checked on a larger map; the answer says how many.
 MOST_CHECKED = 400
 NUM_PAIRS = 2000
@@ -118,12 +121,11 @@ def map_by_neighbours(
             _part_of(progress, layer, num_states),
             neighbourhood,
             num_stages,
-            num_neighbours=MOST_NEIGHBOURS,
             num_axes=num_axes,
             start=before,
             checked_rows=rows,
         )
-        before, residuals[layer] = _turned(drawn.positions, before)
+        before, residuals[layer] = _turned(drawn.coordinates, before)
         coordinates.append(before)
         qualities.append(drawn.quality)
     explained = np.full(num_states, np.nan)
@@ -246,12 +248,11 @@ def checked_rows(
 def _quality(
     vectors: np.ndarray, positions: np.ndarray, rows: np.ndarray | None
 ) -> MapQuality | None:
-    neighbours = min(MOST_NEIGHBOURS, (len(vectors) - 1) // 2)
     # Of points on one spot the first of the table would be "nearest" on both sides,
     # and a dot a perfect map.
-    if neighbours < 1 or are_alike(vectors):
+    if len(vectors) < 3 or are_alike(vectors):
         return None
-    return map_quality(vectors, positions, neighbours, rows)
+    return map_quality(vectors, positions, rows=rows)
 
 
 def _sentence_map(

@@ -22,7 +22,7 @@ import numpy as np
 
 from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.cached_files import cache_path
-from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.experiments.map_results import DrawnMap
 from bertviz_core.whole_files import write_whole
 
 _STEPS = 65_535
@@ -44,9 +44,7 @@ def digest_of(vectors: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def store_map(
-    found: VocabularyMap, model_id: str, digest: str, beside: bool = True
-) -> Path:
+def store_map(found: DrawnMap, model_id: str, digest: str, beside: bool = True) -> Path:
     """Writes a map and returns its file.
 
     Args:
@@ -65,7 +63,7 @@ def store_map(
 
 def find_map(
     model_id: str, digest: str, num_axes: int, num_entries: int, method: str = "tsne"
-) -> VocabularyMap | None:
+) -> DrawnMap | None:
     """Reads the map of a model; `None` where there is none of these vectors.
 
     Args:
@@ -88,7 +86,7 @@ def find_map(
     return None
 
 
-def _written(found: VocabularyMap, digest: str) -> bytes:
+def _written(found: DrawnMap, digest: str) -> bytes:
     origin = found.coordinates.min(axis=0).astype(np.float64)
     span = float((found.coordinates.max(axis=0) - origin).max()) or 1.0
     unit = span / _STEPS
@@ -106,18 +104,16 @@ def _written(found: VocabularyMap, digest: str) -> bytes:
     return file.getvalue()
 
 
-def _read(raw: bytes, digest: str) -> VocabularyMap | None:
+def _read(raw: bytes, digest: str) -> DrawnMap | None:
     with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
         facts: dict[str, Any] = json.loads(arrays["facts"].tobytes())
         if facts.pop("digest") != digest:
             return None
         coordinates = arrays["origin"] + arrays["unit"][0] * arrays["coordinates"]
-    if "perplexity" in facts:  # as its name was before UMAP came
-        facts["neighbourhood"] = facts.pop("perplexity")
-    quality = MapQuality(**facts.pop("quality"))
-    return VocabularyMap(
-        **facts, coordinates=coordinates.astype(np.float32), quality=quality
-    )
+    facts["quality"] = MapQuality(**facts["quality"])
+    facts["coordinates"] = coordinates.astype(np.float32)
+    known = {field.name for field in dataclasses.fields(DrawnMap)}
+    return DrawnMap(**{name: facts[name] for name in known & facts.keys()})
 
 
 def _model_folder(model_id: str) -> Path | None:

@@ -13,10 +13,10 @@ from bertviz_core.experiments import stored_maps
 from bertviz_core.experiments.map_results import (
     MAX_EXPORTED_NUMBERS,
     NEIGHBOURHOODS,
-    VocabularyMap,
+    DrawnMap,
 )
 from bertviz_core.experiments.maps import draw_map
-from bertviz_core.experiments.sentence_maps import MOST_NEIGHBOURS, checked_rows
+from bertviz_core.experiments.sentence_maps import checked_rows
 from bertviz_core.experiments.word_vectors import WordVectors
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task
@@ -33,7 +33,7 @@ def vocabulary_map(
     num_axes: int = 2,
     method: str = "pca",
     seed: int = 0,
-) -> VocabularyMap | None:
+) -> DrawnMap | None:
     """Every entry of the vocabulary on a map.
 
     Args:
@@ -60,7 +60,7 @@ def draw_vocabulary_map(
     seed: int = 0,
     neighbourhood: float | None = None,
     progress: Progress | None = None,
-) -> VocabularyMap:
+) -> DrawnMap:
     """See `map_by_neighbours`; with the usual settings, keeps the map for others."""
     if progress is not None:
         progress(0.0, "drawing the map")
@@ -75,7 +75,7 @@ def draw_vocabulary_map(
 
 def map_by_pca(
     vectors: np.ndarray, num_axes: int = 2, seed: int = 0, pca: Pca | None = None
-) -> VocabularyMap:
+) -> DrawnMap:
     """Draws all entries on their widest axes.
 
     Args:
@@ -87,8 +87,8 @@ def map_by_pca(
     pca = pca or fit_pca(vectors, num_axes)
     positions = pca.project(vectors)[:, :num_axes]
     rows = checked_rows(len(vectors), seed, CHECKED_AT_ONCE)
-    quality = map_quality(vectors, positions, _num_neighbours(vectors), rows)
-    return VocabularyMap(
+    quality = map_quality(vectors, positions, rows=rows)
+    return DrawnMap(
         method="pca",
         coordinates=positions.astype(np.float32),
         quality=quality,
@@ -105,7 +105,7 @@ def map_by_neighbours(
     progress: Progress | None = None,
     neighbourhood: float | None = None,
     num_stages: int = 4,
-) -> VocabularyMap:
+) -> DrawnMap:
     """Draws all entries by t-SNE or UMAP, none left out. Takes minutes.
 
     Args:
@@ -117,24 +117,15 @@ def map_by_neighbours(
         neighbourhood: see there; `None` for the usual one.
         num_stages: of t-SNE, of 300 steps.
     """
-    drawn = draw_map(
+    return draw_map(
         vectors,
         method,
         seed,
         progress,
         neighbourhood,
         num_stages,
-        num_neighbours=MOST_NEIGHBOURS,
         num_axes=num_axes,
         checked_rows=checked_rows(len(vectors), seed, CHECKED_AHEAD),
-    )
-    return VocabularyMap(
-        method=method,
-        coordinates=drawn.positions.astype(np.float32),
-        quality=drawn.quality,
-        seed=seed,
-        neighbourhood=drawn.neighbourhood,
-        num_steps=drawn.num_steps,
     )
 
 
@@ -159,7 +150,3 @@ def exported_vectors(words: WordVectors, rows: tuple[int, ...]) -> np.ndarray:
             limit=limit,
         )
     return vectors[list(rows)]
-
-
-def _num_neighbours(vectors: np.ndarray) -> int:
-    return min(MOST_NEIGHBOURS, (len(vectors) - 1) // 2)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from bertviz_core.analysis.wordlists import MAIN_KINDS, is_empty, main_kinds
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.experiments.map_results import DrawnMap
 from bertviz_core.experiments.vocabulary_maps import (
     draw_vocabulary_map,
     exported_vectors,
@@ -83,7 +83,7 @@ def explore_vocabulary(model: str) -> None:
     )
 
 
-def _drawn(model: str, method: str, num_axes: int) -> VocabularyMap | None:
+def _drawn(model: str, method: str, num_axes: int) -> DrawnMap | None:
     """The stored map, or one that is drawn on demand; `None` until then."""
     stored = ask(vocabulary_map)(model, num_axes, method)
     if stored is None:
@@ -101,7 +101,7 @@ def _drawn(model: str, method: str, num_axes: int) -> VocabularyMap | None:
 
 def _draw(
     model: str, method: str, num_axes: int, seed: int, size: float
-) -> VocabularyMap | None:
+) -> DrawnMap | None:
     return ask_job(
         KEY,
         f"embeddings.draw_{method}",
@@ -112,7 +112,7 @@ def _draw(
     )
 
 
-def _show(model: str, norms: np.ndarray, found: VocabularyMap) -> Choice:
+def _show(model: str, norms: np.ndarray, found: DrawnMap) -> Choice:
     tokens, kinds = _entries(model)
     present = np.unique(kinds)
     colours = (
@@ -154,9 +154,7 @@ def _show_nearest(model: str, selected: int) -> None:
     mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
 
 
-def _files(
-    model: str, norms: np.ndarray, found: VocabularyMap, chosen: Choice
-) -> MapFiles:
+def _files(model: str, norms: np.ndarray, found: DrawnMap, chosen: Choice) -> MapFiles:
     tokens, kinds = _entries(model)
     wanted = chosen.search.strip().lower()
     rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())

@@ -418,9 +418,10 @@ def test_a_point_is_not_its_own_neighbour_even_with_a_twin():
         assert found.neighbours_kept == pytest.approx(kept)
 
 
-@pytest.mark.parametrize("k", [0, 15])
-def test_neighbourhoods_outside_the_measure_are_refused(points, k):
-    with pytest.raises(ValueError, match="num_neighbours"):
-        map_quality(points, points, k)
+def test_few_points_have_smaller_neighbourhoods_or_none(points):
+    assert map_quality(points, points, 15).num_neighbours == 14
+    assert map_quality(points[:3], points[:3]).num_neighbours == 1
+    with pytest.raises(ValueError, match="3 or more"):
+        map_quality(points[:2], points[:2])
     with pytest.raises(ValueError, match="positions"):
         map_quality(points, points[:-1], 3)

@@ -31,9 +31,9 @@ def drawn(points):
 
 def test_the_same_seed_draws_the_same_map_and_another_another(points, drawn):
     again = tsne_map(points, seed=7, perplexity=8, num_stages=3)
-    np.testing.assert_array_equal(again.positions, drawn.positions)
+    np.testing.assert_array_equal(again.coordinates, drawn.coordinates)
     assert (drawn.seed, drawn.num_steps, drawn.method) == (7, 900, "tsne")
-    assert drawn.quality == map_quality(points, drawn.positions, 10)
+    assert drawn.quality == map_quality(points, drawn.coordinates, 10)
     assert drawn.quality.num_checked == 42
     seen = []
     first, other = (
@@ -43,14 +43,14 @@ def test_the_same_seed_draws_the_same_map_and_another_another(points, drawn):
     assert seen == [1, 0.5, 1]
     # More stages leave more neighbours together.
     assert drawn.quality.neighbours_kept > first.quality.neighbours_kept
-    assert np.abs(other.positions - first.positions).max() > 0.1
+    assert np.abs(other.coordinates - first.coordinates).max() > 0.1
     assert other.quality.trustworthiness > 0.9
     # A given start is moved by a seed too.
     first, second = (
-        tsne_map(points, seed=seed, perplexity=8, num_stages=1, start=other.positions)
+        tsne_map(points, seed=seed, perplexity=8, num_stages=1, start=other.coordinates)
         for seed in (0, 1)
     )
-    assert np.abs(first.positions - second.positions).max() > 0.01
+    assert np.abs(first.coordinates - second.coordinates).max() > 0.01
 
 
 def test_seed_0_begins_at_the_pca_map_itself(points):
@@ -65,7 +65,7 @@ def test_seed_0_begins_at_the_pca_map_itself(points):
     with threadpool_limits(limits=1, user_api="openmp"):
         expected = method.fit_transform(points)
     drawn = tsne_map(points, seed=0, perplexity=8, num_stages=1)
-    np.testing.assert_array_equal(drawn.positions, expected)
+    np.testing.assert_array_equal(drawn.coordinates, expected)
 
 
 def test_a_small_cloud_takes_a_smaller_neighbourhood(points):
@@ -73,7 +73,7 @@ def test_a_small_cloud_takes_a_smaller_neighbourhood(points):
     assert drawn.neighbourhood == pytest.approx(4 / 3)
     assert drawn.quality.num_neighbours == 2
     alike = tsne_map(np.ones((7, 4)), num_stages=1)
-    assert np.isfinite(alike.positions).all()
+    assert np.isfinite(alike.coordinates).all()
     with pytest.raises(ValueError, match="5 or more"):
         tsne_map(points[:4])
     with pytest.raises(ValueError, match="num_stages"):
@@ -113,29 +113,29 @@ def test_it_is_the_map_of_the_library_begun_at_the_pca_map(clouds):
         precomputed_knn=(near, np.take_along_axis(distances, near, 1).astype("f4")),
     ).fit_transform(clouds)
     found = umap_map(clouds, n_neighbors=8)
-    np.testing.assert_allclose(found.positions, expected, atol=1e-3)
-    assert found.quality == map_quality(clouds, found.positions, 10)
+    np.testing.assert_allclose(found.coordinates, expected, atol=1e-3)
+    assert found.quality == map_quality(clouds, found.coordinates, 10)
 
 
 def test_a_seed_draws_its_map_again_and_another_one_another(clouds, drawn_by_umap):
     again = draw_map(clouds, "umap", 7, None, 8.0, 4)
-    np.testing.assert_array_equal(again.positions, drawn_by_umap.positions)
+    np.testing.assert_array_equal(again.coordinates, drawn_by_umap.coordinates)
     assert (drawn_by_umap.method, drawn_by_umap.seed, drawn_by_umap.neighbourhood) == (
         "umap",
         7,
         8,
     )
     other = umap_map(clouds, seed=8, n_neighbors=8)
-    assert np.abs(other.positions - drawn_by_umap.positions).max() > 0.1
+    assert np.abs(other.coordinates - drawn_by_umap.coordinates).max() > 0.1
 
 
 @pytest.mark.parametrize("num_axes", [2, 3])
 def test_few_points_and_points_that_are_one_are_drawn(clouds, num_axes):
     few = umap_map(clouds[:5], num_axes=num_axes)
-    assert few.positions.shape == (5, num_axes)
+    assert few.coordinates.shape == (5, num_axes)
     assert few.neighbourhood == 4
     for cloud in (np.ones((7, 4)), clouds[:9, :1]):  # fewer axes than the map
-        assert np.isfinite(umap_map(cloud, num_axes=num_axes).positions).all()
+        assert np.isfinite(umap_map(cloud, num_axes=num_axes).coordinates).all()
     with pytest.raises(ValueError, match="5 or more"):
         umap_map(clouds[:4])
     with pytest.raises(ValueError, match="num_axes"):
@@ -149,7 +149,7 @@ def test_progress_is_told_changes_nothing_and_may_cancel(clouds, drawn_by_umap):
     followed = umap_map(clouds, 7, lambda done, _: seen.append(done), 8)
     assert seen[0] == 0
     assert seen[-1] == 1
-    np.testing.assert_array_equal(followed.positions, drawn_by_umap.positions)
+    np.testing.assert_array_equal(followed.coordinates, drawn_by_umap.coordinates)
 
     def cancel(*_):
         raise InterruptedError

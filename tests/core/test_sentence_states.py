@@ -307,7 +307,7 @@ def test_a_map_of_one_point_is_not_measured(explorer):
     assert spread.qualities[0] is None
     # The first that is a map begins anew, at its own PCA map.
     alone = tsne_map(cls.states[1], perplexity=2.0, num_stages=1)
-    np.testing.assert_allclose(spread.coordinates[1], alone.positions, rtol=1e-6)
+    np.testing.assert_allclose(spread.coordinates[1], alone.coordinates, rtol=1e-6)
 
 
 def test_facts_are_those_of_each_layer_alone(states):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -402,6 +403,13 @@ def test_a_map_comes_back_from_the_cache_as_it_was(entries, cache):
     )
     assert found.quality == made.quality
     assert found.neighbourhood == 30.0
+    # What an earlier version told besides is passed over.
+    with np.load(path) as arrays:
+        held = dict(arrays)
+    facts = json.loads(held["facts"].tobytes()) | {"divergence": 0.5}
+    held["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    np.savez(path, **held)
+    assert find_map("some-hub/name", digest, 2, NUM_ENTRIES).quality == made.quality
 
 
 def test_a_map_that_a_full_disk_does_not_take_leaves_nothing(
