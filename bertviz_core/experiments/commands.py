@@ -56,7 +56,8 @@ def map_vocabulary(
     for num_axes in (2, 3) if axes == "both" else (int(axes),):
         found = map_by_neighbours(vectors, "tsne", num_axes, seed, _tell, perplexity)
         path = store_map(found, explorer.model_id, digest_of(vectors))
-        quality = found.quality
+        if (quality := found.quality) is None:
+            continue  # no vocabulary is so small
         click.echo(
             f"{path}\ttrustworthiness {quality.trustworthiness:.3f}\t"
             f"neighbours kept {quality.neighbours_kept:.3f} "

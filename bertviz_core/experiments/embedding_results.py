@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.analysis.separation import Separation
+from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
 PARTS = ("word", "position", "segment")
@@ -105,6 +106,8 @@ class WordSenses(FrozenArrays):
         states: float32 `[L + 1, M, H]`, the mean over the word's tokens.
         cosines: float64 `[L + 1, M, M]`, between occurrences.
         separations: at each of L + 1 layers, of the occurrences with a sense.
+        map: each layer by PCA, turned onto the one before; `None` for fewer than
+            three occurrences.
     """
 
     word: str
@@ -115,6 +118,7 @@ class WordSenses(FrozenArrays):
     states: np.ndarray
     cosines: np.ndarray
     separations: tuple[Separation, ...]
+    map: SentenceMap | None
 
     @property
     def num_cut(self) -> int:

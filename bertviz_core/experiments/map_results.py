@@ -29,7 +29,8 @@ class DrawnMap(FrozenArrays):
     Args:
         method: of `METHODS`.
         coordinates: float32 `[M, k]`, k 2 or 3.
-        quality: which neighbours the map kept.
+        quality: which neighbours the map kept; `None` where there are too few points
+            for one, or where all points are one.
         explained: share of the variance on the k axes; of PCA alone.
         seed: of the method, and of the choice of checked points; the same one and the
             same points give the same map on the same machine.
@@ -40,7 +41,7 @@ class DrawnMap(FrozenArrays):
 
     method: str
     coordinates: np.ndarray
-    quality: MapQuality
+    quality: MapQuality | None
     explained: float | None = None
     seed: int = 0
     neighbourhood: float | None = None
@@ -62,8 +63,7 @@ class SentenceMap(FrozenArrays):
         segments: int `[M]`, 1 for a token of a pair's second text; else 0.
         coordinates: float32 `[L + 1, M, k]`, embedding output first.
         norms: float32 `[L + 1, M]`, lengths of the vectors.
-        qualities: L + 1 of them; `None` where there are too few points for one, or
-            where all points are one.
+        qualities: L + 1 of them, see `DrawnMap`.
         explained: float64 `[L + 1]`, share of the variance on the map; NaN for
             other methods than PCA, and where all points are one.
         residuals: float64 `[L + 1]`, what turning could not bring onto the layer
@@ -93,6 +93,18 @@ class SentenceMap(FrozenArrays):
     are_one: tuple[bool, ...]
     neighbourhood: float | None = None
     num_steps: int | None = None
+
+    def at(self, layer: int) -> DrawnMap:
+        """The map of one layer."""
+        return DrawnMap(
+            method=self.method,
+            coordinates=self.coordinates[layer],
+            quality=self.qualities[layer],
+            explained=float(self.explained[layer]),
+            seed=self.seed,
+            neighbourhood=self.neighbourhood,
+            num_steps=self.num_steps,
+        )
 
 
 @dataclass(frozen=True)

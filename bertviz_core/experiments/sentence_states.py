@@ -15,6 +15,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.experiments.masked_rows import equally_long
+from bertviz_core.experiments.sentence_maps import map_by_pca
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText
@@ -164,15 +165,19 @@ def word_senses(
     chosen = [[list(range(*span)) for span in found] for found in spans]
     states = _means(explorer, texts, chosen, progress)
     groups = [senses[i] for i in index.tolist()]
+    places = np.array([span for found in spans for span in found], np.int64)
+    labels = tuple(sentences[i] for i in index.tolist())
+    points = SentenceStates("word", tuple(texts), index, places[:, 0], labels, states)
     return WordSenses(
         word=word,
-        texts=tuple(texts),
+        texts=points.texts,
         sentence_index=index,
-        spans=np.array([span for found in spans for span in found], np.int64),
+        spans=places,
         senses=tuple(groups),
         states=states,
         cosines=np.stack([cosine_matrix(layer) for layer in states]),
         separations=tuple(group_separation(layer, groups) for layer in states),
+        map=map_by_pca(points, 2, "procrustes") if len(index) > 2 else None,
     )
 
 

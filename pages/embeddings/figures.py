@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
-from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS, SentenceMap
+from bertviz_core.experiments.map_results import (
+    MAX_EXPORTED_NUMBERS,
+    DrawnMap,
+    SentenceMap,
+)
 from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
@@ -54,37 +56,32 @@ _BYTES_A_NUMBER = 12
 _VECTORS, _METADATA = "vectors.tsv", "metadata.tsv"
 
 
-@dataclass(frozen=True)
-class MapFiles:
-    """What can be taken away of a map of M points.
+def show_files(
+    key: str,
+    found: DrawnMap,
+    explained: str,
+    table: Mapping[str, Sequence[object]],
+    metadata: Mapping[str, Sequence[object]],
+    size: int,
+    vectors: Callable[[], np.ndarray],
+) -> None:
+    """Draws the buttons for the files of a map; those of the projector are large.
 
-    `explained` is Markdown; `table` has columns of M values in the words of the reader,
-    `metadata` the same for the projector, whose files are alike in all languages, the
-    name of a point first; `coordinates` are float `[M, k]`. `worth` says what the map
-    is worth, and its seed; `vectors`, `[M, size]`, are of the full space and need none.
+    `explained` is Markdown; `table` has a column of values for the M points in the
+    words of the reader, `metadata` the same for the projector, whose files are alike in
+    all languages, the name of a point first; `vectors`, `[M, size]`, are of the full
+    space.
     """
-
-    explained: str
-    table: Mapping[str, Sequence[object]]
-    metadata: Mapping[str, Sequence[object]]
-    coordinates: np.ndarray
-    worth: Mapping[str, object]
-    size: int
-    vectors: Callable[[], np.ndarray]
-
-
-def show_files(key: str, found: MapFiles) -> None:
-    """Draws the buttons for the files of a map; those of the projector are large."""
     count = len(found.coordinates)
-    st.caption(found.explained)
+    st.caption(explained)
     axes = {
         plain("embeddings.axis_column", number=number): places
         for number, places in enumerate(found.coordinates.T.tolist(), start=1)
     }
-    worth = {name: [value] * count for name, value in found.worth.items()}
+    worth = {name: [value] * count for name, value in quality_columns(found).items()}
     save_drawn(key)
-    download_csv({**found.table, **axes, **worth}, key)
-    if count > (limit := MAX_EXPORTED_NUMBERS // found.size):
+    download_csv({**table, **axes, **worth}, key)
+    if count > (limit := MAX_EXPORTED_NUMBERS // size):
         told = t("embeddings.too_many_for_file", limit=limit, count=count)
         st.info(told, icon=":material/info:")
         return
@@ -92,43 +89,34 @@ def show_files(key: str, found: MapFiles) -> None:
         st.info(t("embeddings.nothing_left"), icon=":material/filter_alt_off:")
         return
     download(
-        t("embeddings.vectors_tsv", size=count * found.size * _BYTES_A_NUMBER / 1e6),
-        lambda: vectors_tsv(found.vectors()).encode("utf-8"),
+        t("embeddings.vectors_tsv", size=count * size * _BYTES_A_NUMBER / 1e6),
+        lambda: vectors_tsv(vectors()).encode("utf-8"),
         _VECTORS,
         "text/tab-separated-values",
         f"{key}_vectors",
     )
     download(
         "embeddings.metadata_tsv",
-        lambda: metadata_tsv(found.metadata).encode("utf-8"),
+        lambda: metadata_tsv(metadata).encode("utf-8"),
         _METADATA,
         "text/tab-separated-values",
         f"{key}_metadata",
     )
 
 
-def quality_sentence(
-    quality: MapQuality | None,
-    explained: float | None,
-    seed: int,
-    method: str = "pca",
-    neighbourhood: float | None = None,
-    num_steps: int | None = None,
-    start: str = "pca",
-    are_one: bool = False,
-) -> str:
+def quality_sentence(found: DrawnMap, start: str = "pca", are_one: bool = False) -> str:
     """Plain text: the share of variance, the neighbours kept, the seed.
 
-    `quality` is `None` where there are too few points or `are_one`: they differ by
-    rounding alone. `start` is "pca" or "before", the map of the layer before.
+    `start` is "pca" or "before", the map of the layer before; `are_one` says that
+    points differ by rounding alone.
     """
     if are_one:
         return plain("embeddings.note_are_one")
-    parts = []
-    if method != "pca":
-        places = {"size": neighbourhood, "steps": num_steps, "seed": seed}
+    parts, quality, explained = [], found.quality, found.explained
+    if found.method != "pca":
+        places = {"size": found.neighbourhood, "steps": found.num_steps}
         parts += [
-            plain(f"embeddings.note_{method}", **places),
+            plain(f"embeddings.note_{found.method}", seed=found.seed, **places),
             plain(f"embeddings.note_seed_{start}"),
         ]
     if explained is not None and not math.isnan(explained):
@@ -152,28 +140,23 @@ def quality_sentence(
                 "embeddings.note_some_checked",
                 checked=quality.num_checked,
                 count=quality.num_points,
-                seed=seed,
+                seed=found.seed,
             )
         )
-        if is_whole and method == "pca":
+        if is_whole and found.method == "pca":
             parts.append(plain("embeddings.note_no_chance"))
     return in_a_row(parts)
 
 
-def quality_columns(
-    quality: MapQuality | None,
-    explained: float | None,
-    seed: int,
-    method: str = "pca",
-    neighbourhood: float | None = None,
-) -> dict[str, object]:
+def quality_columns(found: DrawnMap) -> dict[str, object]:
     """The same for the columns of a table, alike in every row; see there."""
+    quality, explained = found.quality, found.explained
     columns: dict[str, object] = {
-        "embeddings.method": plain(f"embeddings.method_{method}"),
-        "embeddings.seed": seed,
+        "embeddings.method": plain(f"embeddings.method_{found.method}"),
+        "embeddings.seed": found.seed,
     }
-    if method != "pca":
-        columns[f"embeddings.{SIZES[method]}"] = neighbourhood
+    if found.method != "pca":
+        columns[f"embeddings.{SIZES[found.method]}"] = found.neighbourhood
     if explained is not None and not math.isnan(explained):
         columns["embeddings.explained"] = explained
     if quality is not None:
@@ -188,16 +171,11 @@ def layer_notes(found: SentenceMap) -> tuple[str, ...]:
     """A note for the map of each layer, plain text."""
     return tuple(
         quality_sentence(
-            quality,
-            float(found.explained[layer]),
-            found.seed,
-            found.method,
-            found.neighbourhood,
-            found.num_steps,
+            found.at(layer),
             start="before" if layer and not found.are_one[layer - 1] else "pca",
-            are_one=found.are_one[layer],
+            are_one=are_one,
         )
-        for layer, quality in enumerate(found.qualities)
+        for layer, are_one in enumerate(found.are_one)
     )
 
 

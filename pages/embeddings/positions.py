@@ -9,6 +9,7 @@ import streamlit as st
 
 from bertviz_core.analysis.position_geometry import OUTLIER_SCORE, PositionGeometry
 from bertviz_core.experiments.embedding_tables import measure_positions
+from bertviz_core.experiments.map_results import DrawnMap
 from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import quality_sentence, show_curves
@@ -97,7 +98,8 @@ def _show_chain(found: PositionGeometry, code: Program) -> None:
         code=code,
     )
     quality = found.qualities[pairs.index((axes[0], axes[1]))]
-    st.caption(escape(quality_sentence(quality, share, seed=0)))
+    drawn = DrawnMap("pca", points, quality, share)
+    st.caption(escape(quality_sentence(drawn)))
 
 
 def _show_curve(found: PositionGeometry, code: Program) -> None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.geometry import are_alike
-from bertviz_core.analysis.layer_maps import layer_maps
-from bertviz_core.analysis.map_quality import MapQuality, map_quality
-from bertviz_core.analysis.nearest_words import WordTable
+from bertviz_core.analysis.map_quality import MOST_NEIGHBOURS
+from bertviz_core.analysis.nearest_words import best_of
 from bertviz_core.experiments.embedding_results import WordSenses
+from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.experiments.sentence_states import word_senses
 from bertviz_core.figures.point_map import FirstChoice, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
-    MapFiles,
     layer_name,
+    layer_notes,
     map_title,
-    quality_columns,
-    quality_sentence,
     show_cosines,
     show_curves,
     show_files,
@@ -40,8 +35,6 @@ from pages.shared.tools import Program, program, show_tools
 
 KEY = "embeddings_senses_map"
 _WORD = {"en": "bank", "zh": "苹果"}
-_FEWEST_ON_MAP = 3
-_MOST_NEIGHBOURS = 10
 
 
 @panel
@@ -66,7 +59,7 @@ def explore_senses(model: str) -> None:
         return
     say_cut(model, found.num_cut, len(sentences))
     _show_curves(found)
-    state = _show_map(model, sentences, found)
+    state = _show_map(model, found)
     code = program(
         programs.SENSES, model, sentences=sentences, word=word, senses=labels
     )
@@ -122,72 +115,50 @@ def _compared(found: WordSenses) -> str:
     )
 
 
-def _show_map(model: str, sentences: tuple[str, ...], found: WordSenses) -> int:
+def _show_map(model: str, found: WordSenses) -> int:
     """Draws the map and gives the layer that is shown."""
-    if found.states.shape[1] < _FEWEST_ON_MAP:
+    if (drawn := found.map) is None:
         st.info(t("embeddings.few_occurrences"), icon=":material/info:")
         return len(found.states) - 1
-    maps = layer_maps(found.states, 2, "procrustes")
     none = plain("embeddings.no_group")
-    qualities = [
-        _quality(vectors, places)
-        for vectors, places in zip(found.states, maps.coordinates, strict=True)
-    ]
-    shares = [
-        math.nan if quality is None else float(share)
-        for quality, share in zip(qualities, maps.explained, strict=True)
-    ]
     groups = [sense or none for sense in found.senses]
-    labels = tuple(sentences[i] for i in found.sentence_index)
     points = PointMap(
-        labels=labels,
-        coordinates=maps.coordinates,
+        labels=drawn.labels,
+        coordinates=drawn.coordinates,
         colours=(groups_colour(plain("embeddings.sense"), groups),),
         first=FirstChoice(state=len(found.states) - 1),
-        state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
-        notes=tuple(
-            quality_sentence(quality, share, seed=0, are_one=quality is None)
-            for quality, share in zip(qualities, shares, strict=True)
-        ),
+        state_names=tuple(layer_name(i) for i in range(len(found.states))),
+        notes=layer_notes(drawn),
         title=f"{map_title('senses', 'pca', model)} · {found.word}",
     )
     chosen = point_map(points, KEY)
     state, selected = chosen.state, chosen.selected
-    vectors = found.states[state]
     if selected is not None:
-        others = np.arange(len(vectors)) != selected
-        near = WordTable(vectors).nearest(
-            vectors[selected], _MOST_NEIGHBOURS, allowed=others
-        )
+        others = np.arange(len(drawn.labels)) != selected
+        near = best_of(found.cosines[state][selected], MOST_NEIGHBOURS, allowed=others)
         at = (selected, state, layer_name(state))
-        show_nearest_points(KEY, labels, labels, at, near)
-
-    def files() -> MapFiles:
-        table = {
-            "embeddings.text": list(labels),
-            "embeddings.sense": list(found.senses),
-            "embeddings.first_token_index": found.spans[:, 0].tolist(),
-        }
-        headers = ("sentence", "sense", "first_token_index")
-        return MapFiles(
-            t("embeddings.layer_files_explained", layer=layer_name(state)),
-            table,
-            dict(zip(headers, table.values(), strict=True)),
-            maps.coordinates[state],
-            quality_columns(qualities[state], shares[state], seed=0),
-            vectors.shape[1],
-            lambda: vectors,
-        )
-
-    show_tools(KEY, download=lambda: show_files(KEY, files()))
+        show_nearest_points(KEY, drawn.labels, drawn.labels, at, near)
+    show_tools(KEY, download=lambda: _show_files(found, drawn, state))
     return state
 
 
-def _quality(vectors: np.ndarray, places: np.ndarray) -> MapQuality | None:
-    if are_alike(vectors):  # the word on the same place of every sentence
-        return None
-    neighbours = min(_MOST_NEIGHBOURS, (len(vectors) - 1) // 2)
-    return map_quality(vectors, places, neighbours)
+def _show_files(found: WordSenses, drawn: SentenceMap, state: int) -> None:
+    table = {
+        "embeddings.text": list(drawn.labels),
+        "embeddings.sense": list(found.senses),
+        "embeddings.first_token_index": found.spans[:, 0].tolist(),
+    }
+    headers = ("sentence", "sense", "first_token_index")
+    vectors = found.states[state]
+    show_files(
+        KEY,
+        drawn.at(state),
+        t("embeddings.layer_files_explained", layer=layer_name(state)),
+        table,
+        dict(zip(headers, table.values(), strict=True)),
+        vectors.shape[1],
+        lambda: vectors,
+    )
 
 
 def _show_cosines(found: WordSenses, state: int, code: Program) -> None:

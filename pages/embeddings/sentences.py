@@ -19,11 +19,9 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
-    MapFiles,
     layer_name,
     layer_notes,
     map_title,
-    quality_columns,
     show_cosines,
     show_files,
     show_layer_quality,
@@ -194,7 +192,7 @@ def explore_sentences(model: str) -> None:
     show_tools(
         KEY,
         program(template, model, **places),
-        download=lambda: show_files(KEY, _files(model, lines, found, state)),
+        download=lambda: _show_files(model, lines, found, state),
     )
 
 
@@ -275,9 +273,9 @@ def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
     return tuple(made)
 
 
-def _files(
+def _show_files(
     model: str, lines: LabelledLines, found: SentenceMap, state: int
-) -> MapFiles:
+) -> None:
     index = found.sentence_index
     table = {
         "point_map.point": list(found.labels),
@@ -288,18 +286,12 @@ def _files(
         "embeddings.length": found.norms[state].tolist(),
     }
     headers = ("name", "sentence", "group", "token_index", "length")
-    return MapFiles(
+    show_files(
+        KEY,
+        found.at(state),
         t("embeddings.layer_files_explained", layer=layer_name(state)),
         table,
         dict(zip(headers, table.values(), strict=True)),
-        found.coordinates[state],
-        quality_columns(
-            found.qualities[state],
-            float(found.explained[state]),
-            found.seed,
-            found.method,
-            found.neighbourhood,
-        ),
         ask(Explorer.info)(model).config.hidden_size,
         lambda: client().ask(vectors_at)(model, lines.sentences, found.reading, state),
     )

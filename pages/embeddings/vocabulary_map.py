@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -18,9 +20,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
-    MapFiles,
     map_title,
-    quality_columns,
     quality_sentence,
     show_files,
     show_neighbours,
@@ -79,7 +79,7 @@ def explore_vocabulary(model: str) -> None:
     show_tools(
         KEY,
         program(template, model, **places),
-        download=lambda: show_files(KEY, _files(model, norms, found, chosen)),
+        download=lambda: _show_files(model, norms, found, chosen),
     )
 
 
@@ -124,19 +124,11 @@ def _show(model: str, norms: np.ndarray, found: DrawnMap) -> Choice:
         Colour(plain("embeddings.length"), norms),
         Colour(plain("embeddings.entry_number"), np.arange(len(tokens))),
     )
-    note = quality_sentence(
-        found.quality,
-        found.explained,
-        found.seed,
-        found.method,
-        found.neighbourhood,
-        found.num_steps,
-    )
     points = PointMap(
         labels=tokens,
         coordinates=found.coordinates[None],
         colours=colours,
-        notes=(note,),
+        notes=(quality_sentence(found),),
         title=map_title("map", found.method, model),
     )
     return point_map(points, KEY)
@@ -154,13 +146,15 @@ def _show_nearest(model: str, selected: int) -> None:
     mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
 
 
-def _files(model: str, norms: np.ndarray, found: DrawnMap, chosen: Choice) -> MapFiles:
+def _show_files(model: str, norms: np.ndarray, found: DrawnMap, chosen: Choice) -> None:
     tokens, kinds = _entries(model)
     wanted = chosen.search.strip().lower()
     rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
     kind_of = [MAIN_KINDS[kinds[i]] for i in rows]
     words, lengths = [tokens[i] for i in rows], norms[list(rows)].tolist()
-    return MapFiles(
+    show_files(
+        KEY,
+        replace(found, coordinates=found.coordinates[list(rows)]),
         t("embeddings.files_explained", count=len(rows)),
         {
             "embeddings.word": words,
@@ -168,14 +162,6 @@ def _files(model: str, norms: np.ndarray, found: DrawnMap, chosen: Choice) -> Ma
             "embeddings.length": lengths,
         },
         {"word": words, "kind": kind_of, "length": lengths},
-        found.coordinates[list(rows)],
-        quality_columns(
-            found.quality,
-            found.explained,
-            found.seed,
-            found.method,
-            found.neighbourhood,
-        ),
         ask(Explorer.info)(model).config.hidden_size,
         lambda: client().ask(exported_vectors)(model, rows),
     )

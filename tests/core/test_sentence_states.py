@@ -175,6 +175,11 @@ def test_the_word_is_followed_through_every_layer(post_norm_model, explorer):
         separation = group_separation(found.states[layer], found.senses)
         assert found.separations[layer] == separation
     assert len(found.separations) == STATES
+    assert pair.map is None  # of two points
+    maps = layer_maps(found.states, 2, "procrustes")
+    np.testing.assert_allclose(found.map.coordinates, maps.coordinates, atol=1e-5)
+    assert found.map.labels == tuple(SENSE_TEXTS[i] for i in found.sentence_index)
+    assert found.map.at(2).quality == map_quality(found.states[2], maps.coordinates[2])
     # The embeddings know the place and not the sense: same place, same vector.
     assert found.cosines[0, 0, 1] == pytest.approx(1)
     assert found.cosines[1, 0, 1] < 0.9999
