@@ -2,48 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-
-
-@dataclass(frozen=True)
-class MapAgreement:
-    """Rank correlations of three maps of the same heads, each in [-1, 1].
-
-    `None` where one of the two maps has a single value, so no order.
-
-    Args:
-        exact_and_gradient: of the exact changes and their estimates, signs
-            counted.
-        exact_and_mass: of the size of the exact change and the attention mass:
-            do heads that look more also matter more?
-        gradient_and_mass: of the size of the estimate and the attention mass.
-    """
-
-    exact_and_gradient: float | None
-    exact_and_mass: float | None
-    gradient_and_mass: float | None
-
-
-def map_agreement(
-    exact: np.ndarray, gradient: np.ndarray, mass: np.ndarray
-) -> MapAgreement:
-    """Compares what heads do with where they look.
-
-    Args:
-        exact: float `[L, N]`, change of the target with a head off.
-        gradient: float `[L, N]`, the estimate of it.
-        mass: float `[L, N]`, attention mass of each head, at least 0.
-
-    Raises:
-        ValueError: see `spearman`.
-    """
-    return MapAgreement(
-        spearman(exact, gradient),
-        spearman(np.abs(exact), mass),
-        spearman(np.abs(gradient), mass),
-    )
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float | None:

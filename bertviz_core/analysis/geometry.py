@@ -146,32 +146,20 @@ def mean_by_distance(points: np.ndarray) -> np.ndarray:
     return np.array([cosines.diagonal(d).mean() for d in range(len(cosines))])
 
 
-@dataclass(frozen=True)
-class AxisProjection(FrozenArrays):
-    """Where vectors lie between two of them.
-
-    Args:
-        positions: float64 `[M]`, on the line through both; 0 at the first, 1 at
-            the second.
-        cosines: float64 `[M]`, of each vector with the direction from the first
-            to the second.
-        distances: float64 `[M]`, from the line.
-    """
-
-    positions: np.ndarray
-    cosines: np.ndarray
-    distances: np.ndarray
-
-
 def project_on_axis(
     points: np.ndarray, first: np.ndarray, second: np.ndarray
-) -> AxisProjection:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Projects vectors on the line through two of them.
 
     Args:
         points: float `[M, H]`.
         first: float `[H]`.
         second: float `[H]`.
+
+    Returns:
+        float64 `[M]` each: positions on the line, 0 at the first and 1 at the second;
+        cosines of each vector with the direction from the first to the second;
+        distances from the line.
 
     Raises:
         ValueError: the two are the same vector, so there is no line.
@@ -188,36 +176,22 @@ def project_on_axis(
     offsets = np.asarray(points, np.float64) - start
     positions = offsets @ direction / squared
     beside = offsets - positions[:, None] * direction
-    return AxisProjection(
-        positions=positions,
-        cosines=cosine_matrix(points, direction[None])[:, 0],
-        distances=row_norms(beside),
-    )
+    cosines = cosine_matrix(points, direction[None])[:, 0]
+    return positions, cosines, row_norms(beside)
 
 
-@dataclass(frozen=True)
-class Alignment(FrozenArrays):
-    """A cloud turned onto another.
-
-    Args:
-        points: float64 `[M, k]`, turned and moved to the middle of the other.
-        rotation: float64 `[k, k]`, orthogonal; it may mirror.
-        residual: squared distance that is left, as a share of the other cloud's
-            squared size around its middle; 0 = the same shape and size, NaN = the other
-            cloud is a single point.
-    """
-
-    points: np.ndarray
-    rotation: np.ndarray
-    residual: float
-
-
-def procrustes(points: np.ndarray, reference: np.ndarray) -> Alignment:
+def procrustes(points: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, float]:
     """Turns, mirrors and moves a cloud onto another, without stretching it.
 
     Args:
         points: float `[M, k]`.
         reference: float `[M, k]`, the same things in the same order.
+
+    Returns:
+        The cloud, turned and moved to the middle of the other, float64 `[M, k]`; and
+        the squared distance that is left, as a share of the other cloud's squared
+        size around its middle: 0 = the same shape and size, NaN = the other cloud is
+        a single point.
 
     Raises:
         ValueError: other shapes.
@@ -236,12 +210,11 @@ def procrustes(points: np.ndarray, reference: np.ndarray) -> Alignment:
     centred = points - points.mean(axis=0, dtype=np.float64)
     wanted = reference - middle
     left, _, right = np.linalg.svd(centred.T @ wanted)
-    rotation = left @ right
-    turned = centred @ rotation
+    turned = centred @ (left @ right)
     size = float((wanted**2).sum())
     left_over = float(((turned - wanted) ** 2).sum())
     residual = left_over / size if size > 0 else float("nan")
-    return Alignment(turned + middle, rotation, residual)
+    return turned + middle, residual
 
 
 def _centred(points: np.ndarray, mean: np.ndarray | float) -> Iterator[np.ndarray]:

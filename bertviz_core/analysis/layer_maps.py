@@ -24,7 +24,7 @@ class LayerMaps(FrozenArrays):
         explained: float64 `[L + 1]`, share of the variance of a layer that its
             map shows.
         residuals: float64 `[L + 1]`, what turning could not bring onto the layer
-            before, see `geometry.Alignment`; `None` unless by Procrustes, 0 first.
+            before, see `geometry.procrustes`; `None` unless by Procrustes, 0 first.
     """
 
     coordinates: np.ndarray
@@ -68,8 +68,9 @@ def layer_maps(
     coordinates, explained = _shown(centred, own)
     residuals = np.zeros(len(states))
     for index in range(1, len(states)):
-        turned = procrustes(coordinates[index], coordinates[index - 1])
-        coordinates[index], residuals[index] = turned.points, turned.residual
+        coordinates[index], residuals[index] = procrustes(
+            coordinates[index], coordinates[index - 1]
+        )
     return LayerMaps(coordinates, explained, residuals)
 
 

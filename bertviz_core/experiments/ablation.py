@@ -8,7 +8,6 @@ from bertviz_core.analysis.logit_rows import softmax_rows
 from bertviz_core.experiments.cause_results import (
     ABLATED_PARTS,
     AblationMap,
-    PartAblation,
     Prediction,
     Target,
 )
@@ -62,7 +61,7 @@ def ablate_parts(
     pair: str | None = None,
     cut: bool = False,
     progress: Progress | None = None,
-) -> PartAblation:
+) -> AblationMap:
     """Switches off each layer's attention, its feed-forward block, and both.
 
     What remains of a half that is off is the bias of its output projection, as
@@ -76,7 +75,7 @@ def ablate_parts(
     strengths = np.repeat(chosen[:, :1], explorer.config.num_attention_heads, axis=1)
     question = ask(explorer, text, target, pair, cut)
     found = _ablate(question, strengths, chosen[:, 1], progress)
-    return PartAblation(*found)
+    return AblationMap(*found)
 
 
 def switch_in_layers(

@@ -104,7 +104,7 @@ def attention_matrix(
         below = trace.attention[: layer + 1]
         return attention_flow(below, groups=groups, tell=progress).astype("float32")
     if method == "value_zeroing":
-        return value_zeroing(explorer, trace, layer, progress).scores.astype("float32")
+        return value_zeroing(explorer, trace, layer, progress).astype("float32")
     if method == "max" and groups is not None:
         return _max_of_words(trace.attention, groups).astype("float32")
     return _combined(explorer, trace, method, layer).astype("float32")

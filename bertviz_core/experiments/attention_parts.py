@@ -20,7 +20,6 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_results import (
     NormWeightedAttention,
     PairArithmetic,
-    ValueZeroing,
 )
 from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.explorer import Explorer
@@ -79,7 +78,7 @@ def value_zeroing(
     trace: Trace,
     layer: int,
     progress: Callable[[float, str], object] | None = None,
-) -> ValueZeroing:
+) -> np.ndarray:
     """Takes away each token's value vector in turn and compares the block's outputs.
 
     All heads lose the vector; the probabilities stay. The output is that of the
@@ -92,6 +91,11 @@ def value_zeroing(
         trace: with hidden states.
         layer: from 0.
         progress: told the fraction done; may raise to cancel.
+
+    Returns:
+        float64 `[Q, K]`, cosine distance of the block's output at a row's token, with
+        and without the value vector of the column's token; rows sum to 1, but for
+        one in which nothing changed, which is 0.
 
     Raises:
         TextError: see `require_room`.
@@ -124,8 +128,7 @@ def value_zeroing(
         )["output"]
         distances[rows] = _cosine_distance(outputs[:1], outputs[1:]).T
     total = distances.sum(axis=-1, keepdims=True)
-    scores = np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
-    return ValueZeroing(layer, distances, scores)
+    return np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
 
 
 def require_room(config: BertConfig, num_tokens: int) -> None:

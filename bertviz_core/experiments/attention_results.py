@@ -106,23 +106,6 @@ class NormWeightedAttention(FrozenArrays):
 
 
 @dataclass(frozen=True)
-class ValueZeroing(FrozenArrays):
-    """How much each token's vector changes when another's value is taken away.
-
-    Args:
-        layer: from 0.
-        distances: float64 `[Q, K]`, cosine distance of the block's output at a row's
-            token, with and without the value vector of the column's token.
-        scores: float64 `[Q, K]`, the same, rows sum to 1; a row in which nothing
-            changed is 0.
-    """
-
-    layer: int
-    distances: np.ndarray
-    scores: np.ndarray
-
-
-@dataclass(frozen=True)
 class CorpusProfile(FrozenArrays):
     """All heads of a model, measured over many texts.
 

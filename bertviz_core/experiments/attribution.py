@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,43 +26,13 @@ METHODS = (
     "occlusion_delete",
 )
 UNSIGNED = ("gradient_norm",)
+# What integrated gradients may put in the place of every word.
 BASELINES = ("mask", "pad")
+# Their points between the baseline and the text are doubled up to a limit while the
+# completeness error is above a share that is good enough.
+NUM_STEPS, MAX_STEPS, TOLERANCE = 16, 128, 0.05
 # Rows times tokens of one pass: every layer's activations are kept for the way back.
 TOKENS_A_PASS = 1024
-
-
-@dataclass(frozen=True)
-class AttributionSettings:
-    """How tokens are judged.
-
-    Args:
-        methods: of `METHODS`.
-        baseline: of `BASELINES`: what integrated gradients put in the place of
-            every word. The place that is predicted, [CLS] and [SEP] stay.
-        num_steps: points between the baseline and the text, at least 1.
-        max_steps: while the completeness error is above `tolerance`, the number
-            of points is doubled, up to this.
-        tolerance: error that is good enough, as a share.
-
-    Raises:
-        ValueError: an unknown method or baseline, or no steps.
-    """
-
-    methods: tuple[str, ...] = METHODS
-    baseline: str = "mask"
-    num_steps: int = 16
-    max_steps: int = 128
-    tolerance: float = 0.05
-
-    def __post_init__(self) -> None:
-        unknown = set(self.methods) - set(METHODS)
-        if unknown or not self.methods or self.baseline not in BASELINES:
-            raise ValueError(
-                f"`methods` must be among {METHODS}, `baseline` among {BASELINES}. "
-                f"Received: {self}."
-            )
-        if self.num_steps < 1:
-            raise ValueError(f"`num_steps` must be at least 1. Received: {self}.")
 
 
 @task(GRADIENT_RESOURCE)
@@ -73,7 +42,7 @@ def attribute(
     target: Target,
     contrast: int | None = None,
     pair: str | None = None,
-    settings: AttributionSettings | None = None,
+    baseline: str = "mask",
     cut: bool = False,
     progress: Progress | None = None,
 ) -> Attribution:
@@ -89,7 +58,8 @@ def attribute(
         target: the answer.
         contrast: id of the answer of the same head to hold against it.
         pair: the second text.
-        settings: methods, baseline, steps.
+        baseline: of `BASELINES`: what integrated gradients put in the place of every
+            word. The place that is predicted, [CLS] and [SEP] stay.
         cut: leaves out what is beyond the last position.
         progress: told as methods are done; may raise to cancel.
 
@@ -97,7 +67,8 @@ def attribute(
         CheckpointError: the model lacks the target's head.
         EngineError: a gradient on OpenVINO.
         TextError: see `targets.ask`.
-        ValueError: a contrast or a target beyond the head's outputs.
+        ValueError: an unknown baseline, or a contrast or a target beyond the head's
+            outputs.
 
     Source:
         Sundararajan et al. 2017 (arXiv:1703.01365) for integrated gradients;
@@ -105,39 +76,38 @@ def attribute(
         2016 (arXiv:1612.08220) for occlusion; Yin and Neubig 2022
         (arXiv:2202.10419) for the contrast.
     """
-    settings = settings or AttributionSettings()
+    if baseline not in BASELINES:
+        raise ValueError(f"`baseline` must be in {BASELINES}. Received: {baseline}.")
     question = ask(explorer, text, target, pair, cut)
     if contrast is not None:
         ask(explorer, text, dataclasses.replace(target, index=contrast), pair, cut)
-    work = _Work(question, contrast, settings)
+    work = _Work(question, contrast, baseline)
     scores = []
-    for done, method in enumerate(settings.methods):
+    for done, method in enumerate(METHODS):
         scores.append(work.run(method))
         if progress is not None:
-            progress((done + 1) / len(settings.methods), method)
+            progress((done + 1) / len(METHODS), method)
     compared = work.compared()
     return Attribution(
         tokenized=question.tokenized,
         contrast=contrast,
         value=work.value,
-        methods=settings.methods,
+        methods=METHODS,
         scores=np.stack(scores),
-        baseline=settings.baseline,
+        baseline=baseline,
         baseline_value=work.baseline_value,
         num_steps=work.num_steps,
         compared=compared,
-        agreement=_agreement(settings.methods, np.stack(scores)[:, compared]),
+        agreement=_agreement(METHODS, np.stack(scores)[:, compared]),
     )
 
 
 class _Work:
     """One text and one answer, and what was already computed about them."""
 
-    def __init__(
-        self, question: Question, contrast: int | None, settings: AttributionSettings
-    ) -> None:
+    def __init__(self, question: Question, contrast: int | None, baseline: str) -> None:
         self.question, self.explorer = question, question.explorer
-        self.contrast, self.settings = contrast, settings
+        self.contrast = contrast
         self.tokenized, self.target = question.tokenized, question.target
         tokenized, target = self.tokenized, self.target
         # A single output is a number that was learned, not a choice.
@@ -148,7 +118,7 @@ class _Work:
         if target.head == "mlm":
             self.is_word[target.position] = False
         self.baseline_ids = np.where(
-            self.is_word, self._filler(settings.baseline), tokenized.input_ids
+            self.is_word, self._filler(baseline), tokenized.input_ids
         )
         types = tokenized.token_type_ids
         rows = [
@@ -177,7 +147,7 @@ class _Work:
         text = self._vectors(self.tokenized.input_ids)  # [T, H]
         start = self._vectors(self.baseline_ids)
         change = self.value - self.baseline_value
-        self.num_steps = self.settings.num_steps
+        self.num_steps = NUM_STEPS
         while True:
             # Gauss-Legendre: far fewer points than a sum of equal slices.
             nodes, weights = np.polynomial.legendre.leggauss(self.num_steps)
@@ -186,8 +156,8 @@ class _Work:
             mean = np.tensordot(weights / 2, self._slopes(points), axes=1)  # [T, H]
             scores = ((text - start) * mean).sum(axis=1)
             error = abs(scores.sum() - change)
-            too_far = error > self.settings.tolerance * abs(change)
-            if not too_far or 2 * self.num_steps > self.settings.max_steps:
+            too_far = error > TOLERANCE * abs(change)
+            if not too_far or 2 * self.num_steps > MAX_STEPS:
                 return scores
             self.num_steps *= 2
 

@@ -13,7 +13,7 @@ import numpy as np
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
 TARGET_HEADS = ("mlm", "nsp", "classifier")
-# Columns of a `PartAblation`.
+# Columns of a map of parts, see `ablation.ablate_parts`.
 ABLATED_PARTS = ("attention", "feed_forward", "both")
 
 
@@ -159,7 +159,7 @@ class AblationMap(FrozenArrays):
     Args:
         before: from the model as it is.
         probabilities: float `[L, C]` with the part off; C is N heads, or one
-            column for each of `ABLATED_PARTS` in a `PartAblation`.
+            column for each of `ABLATED_PARTS`.
         logits: float `[L, C]`, likewise.
     """
 
@@ -187,35 +187,6 @@ class AblationMap(FrozenArrays):
         """Float `[L, C]`: off less on of `Prediction.value`."""
         is_number = self.before.is_number
         return self.delta_logits if is_number else self.delta_probabilities
-
-
-class PartAblation(AblationMap):
-    """The same for a layer's attention, its feed-forward block, and both."""
-
-
-@dataclass(frozen=True)
-class GradientMap(FrozenArrays):
-    """How the target would move if each head were turned down a little.
-
-    Args:
-        target: what is watched.
-        tokenized: the text.
-        before: from the model as it is.
-        quantity: "probability" or "logit".
-        derivatives: float `[L, N]`, of the quantity with respect to each
-            head's mask at 1.
-    """
-
-    target: Target
-    tokenized: TokenizedText
-    before: Prediction
-    quantity: str
-    derivatives: np.ndarray
-
-    @property
-    def estimated_deltas(self) -> np.ndarray:
-        """Float `[L, N]`: the change if the line went on straight from 1 to 0."""
-        return -self.derivatives
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bertviz_core.experiments.cause_results import GradientMap, Target
+from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import GRADIENT_RESOURCE, task
@@ -62,12 +62,12 @@ def estimate_heads(
     target: Target,
     pair: str | None = None,
     cut: bool = False,
-    quantity: str | None = None,
-) -> GradientMap:
-    """The derivative of the target with respect to each head's strength, at 1.
+) -> np.ndarray:
+    """How the target would change with each head off, if the line went on straight.
 
-    Exact for a tiny change of a head; how far it says what happens when the head
-    is switched off whole is what `ablation.ablate_heads` measures.
+    The derivative with respect to each head's strength, at 1, followed down to 0:
+    exact for a tiny change of a head. What happens when the head is switched off
+    whole is what `ablation.ablate_heads` measures.
 
     Args:
         explorer: whose model is asked.
@@ -75,14 +75,14 @@ def estimate_heads(
         target: what is watched.
         pair: the second text.
         cut: leaves out what is beyond the last position.
-        quantity: of `QUANTITIES`, what is derived; `None` for what the head says: the
-            logit of a head with one output, else the probability.
+
+    Returns:
+        float32 `[L, N]`, off less on, of `Prediction.value`.
 
     Raises:
         CheckpointError: the model lacks the target's head.
         EngineError: on OpenVINO.
         TextError: see `targets.ask`.
-        ValueError: another quantity.
 
     Source:
         Michel et al. 2019 (arXiv:1905.10650), section 4.1. They take the mean
@@ -91,11 +91,10 @@ def estimate_heads(
     """
     question = ask(explorer, text, target, pair, cut)
     before, _ = question.run()
-    quantity = quantity or ("logit" if before.is_number else "probability")
+    quantity = "logit" if before.is_number else "probability"
     config = explorer.config
     on = np.ones((1, config.num_hidden_layers, config.num_attention_heads))
-    slope = slopes(question, "heads", on, quantity)[0]
-    return GradientMap(target, question.tokenized, before, quantity, slope)
+    return -slopes(question, "heads", on, quantity)[0]
 
 
 def slopes(

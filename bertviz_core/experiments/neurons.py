@@ -14,7 +14,6 @@ from bertviz_core.analysis.logit_rows import top_words
 from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.step_results import (
-    NeuronActivations,
     NeuronWords,
     StrongNeurons,
 )
@@ -65,7 +64,7 @@ def strongest_neurons(
 @task()
 def neuron_activations(
     explorer: Explorer, trace: Trace, layer: int, neuron: int
-) -> NeuronActivations:
+) -> np.ndarray:
     """One neuron at every token.
 
     Args:
@@ -74,20 +73,16 @@ def neuron_activations(
         layer: from 0.
         neuron: from 0, below I.
 
+    Returns:
+        float32 `[2, T]`, before and after the activation function.
+
     Raises:
         ValueError: there is no such layer or neuron, or the trace has no hidden
             states.
     """
     require_index("neuron", neuron, explorer.config.intermediate_size)
     values = block_values(explorer, trace, layer)
-    inputs, activations = values["mlp.pre"], values["mlp.post"]
-    return NeuronActivations(
-        layer,
-        neuron,
-        trace.tokenized.tokens,
-        inputs[:, neuron].copy(),
-        activations[:, neuron].copy(),
-    )
+    return np.stack([values[name][:, neuron] for name in ("mlp.pre", "mlp.post")])
 
 
 @task()

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from bertviz_core.analysis.correlation import spearman
-from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import RandomWeightsCheck
 from bertviz_core.explorer import Explorer
@@ -22,7 +22,7 @@ def check_with_random_weights(
     target: Target,
     contrast: int | None = None,
     pair: str | None = None,
-    settings: AttributionSettings | None = None,
+    baseline: str = "mask",
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RandomWeightsCheck:
@@ -37,7 +37,7 @@ def check_with_random_weights(
         target: the answer.
         contrast: see `attribution.attribute`.
         pair: the second text.
-        settings: methods, baseline, steps.
+        baseline: see `attribution.attribute`.
         seed: of the shuffle.
         progress: told as each half is done; may raise to cancel.
 
@@ -49,11 +49,11 @@ def check_with_random_weights(
         randomisation; shuffled rather than drawn anew, so that every weight
         keeps its scale.
     """
-    own = attribute(explorer, text, target, contrast, pair, settings)
+    own = attribute(explorer, text, target, contrast, pair, baseline)
     if progress is not None:
         progress(0.5, "shuffle")
     other = shuffled_explorer(explorer, seed)
-    shuffled = attribute(other, text, target, contrast, pair, settings)
+    shuffled = attribute(other, text, target, contrast, pair, baseline)
     if progress is not None:
         progress(1.0, "shuffle")
     rows = zip(own.scores, shuffled.scores, strict=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.analysis.anisotropy import (
-    OutlierDimensions,
     outlier_dimensions,
     random_pair_cosines,
     without_dimensions,
@@ -125,8 +124,11 @@ def map_by_neighbours(
             start=before,
             checked_rows=rows,
         )
-        before, residuals[layer] = _turned(drawn.coordinates, before)
-        coordinates.append(before)
+        positions = drawn.coordinates
+        if before is not None:
+            positions, residuals[layer] = procrustes(positions, before)
+        before = positions
+        coordinates.append(positions)
         qualities.append(drawn.quality)
     explained = np.full(num_states, np.nan)
     places, measured = np.stack(coordinates), tuple(qualities)
@@ -138,16 +140,6 @@ def map_by_neighbours(
     return dataclasses.replace(
         made, neighbourhood=drawn.neighbourhood, num_steps=drawn.num_steps
     )
-
-
-def _turned(
-    positions: np.ndarray, before: np.ndarray | None
-) -> tuple[np.ndarray, float]:
-    """A map turned onto another, and what turning could not bring onto it."""
-    if before is None:
-        return positions, 0.0
-    turned = procrustes(positions, before)
-    return turned.points, turned.residual
 
 
 @task()
@@ -179,53 +171,42 @@ def layer_facts(
         measured.append(_measured(vectors, num_deviations, seed, rows))
         if progress is not None:
             progress((layer + 1) / num_states, "measuring layers")
-    found = [one.outliers for one in measured]
+    found = {name: [one[name] for one in measured] for name in measured[0]}
     return LayerFacts(
         num_sentences=len(states.texts),
         num_cut=states.num_cut,
         num_tokens=num_tokens,
         num_deviations=num_deviations,
-        mean_cosines=np.array([one.mean_cosine for one in found]),
-        mean_cosines_without=np.array([one.mean_cosine_without for one in found]),
-        pair_quartiles=np.stack([one.pair_quartiles for one in measured]),
+        outliers=tuple(tuple(dimensions.tolist()) for dimensions in found.pop("out")),
         num_pairs=NUM_PAIRS,
-        mean_norms=np.array([one.mean_norm for one in found]),
-        norm_ranges=np.stack([one.norm_range for one in measured]),
-        mean_norms_without=np.array([one.mean_norm_without for one in found]),
-        outliers=tuple(tuple(one.dimensions.tolist()) for one in found),
-        scores=np.stack([one.scores for one in found]),
-        contributions=np.stack([one.contributions for one in found]),
-        neighbours_kept=np.array([one.neighbours_kept for one in measured]),
         num_neighbours=min(MOST_NEIGHBOURS, (num_tokens - 1) // 2),
         num_checked=num_tokens if rows is None else len(rows),
         seed=seed,
+        **{name: np.array(of_layers) for name, of_layers in found.items()},
     )
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """One layer, see `LayerFacts`."""
-
-    outliers: OutlierDimensions
-    pair_quartiles: np.ndarray
-    norm_range: np.ndarray
-    neighbours_kept: float
 
 
 def _measured(
     vectors: np.ndarray, num_deviations: float, seed: int, rows: np.ndarray | None
-) -> _Measured:
+) -> dict[str, Any]:
+    """One layer by the names of `LayerFacts`, and its outlier dimensions as "out"."""
     out = outlier_dimensions(vectors, num_deviations)
     # Between vectors of length 1, the nearest is the one of the largest cosine.
     rest = unit_rows(without_dimensions(vectors, out.dimensions))
     quality = _quality(unit_rows(vectors), rest, rows)
     cosines = random_pair_cosines(vectors, NUM_PAIRS, seed)
-    return _Measured(
-        out,
-        np.quantile(cosines, (0.25, 0.5, 0.75)),
-        np.quantile(row_norms(vectors), (0.05, 0.95)),
-        float("nan") if quality is None else quality.neighbours_kept,
-    )
+    return {
+        "out": out.dimensions,
+        "mean_cosines": out.mean_cosine,
+        "mean_cosines_without": out.mean_cosine_without,
+        "pair_quartiles": np.quantile(cosines, (0.25, 0.5, 0.75)),
+        "mean_norms": out.mean_norm,
+        "norm_ranges": np.quantile(row_norms(vectors), (0.05, 0.95)),
+        "mean_norms_without": out.mean_norm_without,
+        "scores": out.scores,
+        "contributions": out.contributions,
+        "neighbours_kept": np.nan if quality is None else quality.neighbours_kept,
+    }
 
 
 def checked_rows(

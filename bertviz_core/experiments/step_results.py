@@ -6,6 +6,7 @@ I intermediate size, V vocabulary, P asked positions, C classes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,41 +78,29 @@ class LayerStep:
 
 
 @dataclass(frozen=True)
-class StepNumbers(FrozenArrays):
-    """What a step computed for one token.
-
-    Args:
-        name: of the step.
-        values: float, see `StepReader.values`, the step's array without its axis of
-            tokens: `[H]`, `[I]` or `[V]`; `[N, D]`, the token's own query, key or
-            value; `[N, K]`, what it gives to every token. A step without such an axis
-            has all its numbers.
-    """
-
-    name: str
-    values: np.ndarray
-
-
-@dataclass(frozen=True)
 class PartNumbers:
     """One part of the network at one token, number by number.
 
     Args:
         part: see `LayerStep.part`.
         token: index of the token.
-        steps: in their order, that which enters the part first.
-        pooler_reads: what the pooler starts from, which is of the first token; empty
-            in a part without a pooler.
+        values: by the step's name, in their order, that which enters the part first:
+            float, the step's array, see `StepReader.values`, without its axis of
+            tokens: `[H]`, `[I]` or `[V]`; `[N, D]`, the token's own query, key or
+            value; `[N, K]`, what it gives to every token. A step without such an axis
+            has all its numbers.
+        pooler_reads: what the pooler starts from, by the step's name, which is of the
+            first token; empty in a part without a pooler.
     """
 
     part: str
     token: int
-    steps: tuple[StepNumbers, ...]
-    pooler_reads: tuple[StepNumbers, ...] = ()
+    values: Mapping[str, np.ndarray]
+    pooler_reads: Mapping[str, np.ndarray]
 
     def of(self, step_name: str) -> np.ndarray | None:
         """The numbers of a step; `None` for one of another part."""
-        return _of(self.steps, step_name)
+        return self.values.get(step_name)
 
     def read_by(self, step: LayerStep, input_name: str) -> np.ndarray | None:
         """What a step got from one of its inputs, at the token that it reads.
@@ -123,7 +112,7 @@ class PartNumbers:
         Returns:
             `None` for an input of another part that does not enter this one.
         """
-        found = _of(self.pooler_reads, input_name) if step.is_pooled else None
+        found = self.pooler_reads.get(input_name) if step.is_pooled else None
         return self.of(input_name) if found is None else found
 
 
@@ -230,24 +219,6 @@ class NeuronWords(FrozenArrays):
 
 
 @dataclass(frozen=True)
-class NeuronActivations(FrozenArrays):
-    """One neuron over all tokens.
-
-    Args:
-        layer, neuron: which one.
-        tokens: T pieces.
-        inputs: float32 `[T]`, before the activation function.
-        activations: float32 `[T]`, after it.
-    """
-
-    layer: int
-    neuron: int
-    tokens: tuple[str, ...]
-    inputs: np.ndarray
-    activations: np.ndarray
-
-
-@dataclass(frozen=True)
 class NeuronFactors(FrozenArrays):
     """A text's neurons that fire together.
 
@@ -273,7 +244,3 @@ class NeuronFactors(FrozenArrays):
     negative_share: float
     num_iterations: int
     seed: int
-
-
-def _of(steps: tuple[StepNumbers, ...], name: str) -> np.ndarray | None:
-    return next((step.values for step in steps if step.name == name), None)

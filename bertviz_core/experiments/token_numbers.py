@@ -20,12 +20,11 @@ from bertviz_core.experiments.step_results import (
     LayerStep,
     NormInput,
     PartNumbers,
-    StepNumbers,
     StepTable,
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task
-from bertviz_core.trace import Trace
+from bertviz_core.trace import Arrays, Trace
 
 # Axes that a token is an index of; a token's own keys and values come last.
 _TOKEN_AXES = "TQK"
@@ -62,12 +61,12 @@ def part_numbers(
     steps = [step for step in reader.steps if step.part == part]
     if not steps:
         raise ValueError(f"`part` must be one of the model's. Received: {part}.")
-    found = [
-        StepNumbers(step.name, _at_token(step.axes, reader.values(step.name), token))
+    found = {
+        step.name: _at_token(step.axes, reader.values(step.name), token)
         for step in steps
-    ]
-    found = [*_entering(reader, steps, token), *found]
-    return PartNumbers(part, token, tuple(found), _pooler_reads(reader, steps))
+    }
+    found = _entering(reader, steps, token) | found
+    return PartNumbers(part, token, found, _pooler_reads(reader, steps))
 
 
 @task()
@@ -136,29 +135,24 @@ def _asking_at(trace: Trace, token: int) -> Trace:
     return dataclasses.replace(trace.only(parts), mlm_positions=np.array([token]))
 
 
-def _entering(
-    reader: StepReader, steps: list[LayerStep], token: int
-) -> list[StepNumbers]:
+def _entering(reader: StepReader, steps: list[LayerStep], token: int) -> Arrays:
     """What a part starts from: the last step of the one before, as the trace has it."""
-    found = {
-        name: StepNumbers(name, reader.read_by(step, name)[token].copy())
+    return {
+        name: reader.read_by(step, name)[token].copy()
         for step in steps
         for name in step.inputs
         if reader.step(name).part != step.part
     }
-    return list(found.values())
 
 
-def _pooler_reads(
-    reader: StepReader, steps: list[LayerStep]
-) -> tuple[StepNumbers, ...]:
+def _pooler_reads(reader: StepReader, steps: list[LayerStep]) -> Arrays:
     """The first token's vector, whichever token is followed."""
-    return tuple(
-        StepNumbers(name, reader.read_by(step, name)[0].copy())
+    return {
+        name: reader.read_by(step, name)[0].copy()
         for step in steps
         for name in step.inputs
         if step.is_pooled and not reader.step(name).is_pooled
-    )
+    }
 
 
 def _at_token(axes: tuple[str, ...], values: np.ndarray, token: int) -> np.ndarray:

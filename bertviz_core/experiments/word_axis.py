@@ -71,7 +71,7 @@ def project_words(
     named = {row: word for word, row in reversed(found.items())}
     table = vectors.table
     points = np.stack([table.mean(row) for row in rows])
-    laid = project_on_axis(points, ends.start, ends.stop)
+    positions, cosines, distances = project_on_axis(points, ends.start, ends.stop)
     allowed = vectors.allowed(without)
     allowed[ends.entries] = False
     direction = ends.stop - ends.start
@@ -83,9 +83,9 @@ def project_words(
         second=ends.names[1],
         words=tuple(vectors.name_of(row, named[row]) for row in rows),
         in_pieces=vectors.pieces_of(ends.read | found),
-        positions=laid.positions,
+        positions=positions,
         cosines=cosines,
-        distances=laid.distances,
+        distances=distances,
         length=float(np.linalg.norm(direction)),
         percentiles=np.searchsorted(everywhere, cosines) / max(len(everywhere), 1),
         num_compared=int(allowed.sum()),

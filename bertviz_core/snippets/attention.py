@@ -71,7 +71,7 @@ from bertviz_core.experiments.attention_parts import value_zeroing
 
 explorer = Explorer.open({model})
 trace = explorer.trace({text}, {pair}, cut=True)
-shown = value_zeroing(explorer, trace, {layer}).scores
+shown = value_zeroing(explorer, trace, {layer})
 for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
 """
@@ -146,7 +146,7 @@ target = Target({kind}, {index}, {position})
 found = ablate_heads(explorer, {text}, target, {pair}, cut=True)
 print(found.before.value, found.deltas)
 estimate = estimate_heads(explorer, {text}, target, {pair}, cut=True)
-print(estimate.estimated_deltas)
+print(estimate)
 """
 
 PART_MAP = """

@@ -92,14 +92,13 @@ from bertviz_core.quiet import import_keras
 import_keras("tensorflow")  # which has gradients
 
 from bertviz_core import Explorer
-from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 
 explorer = Explorer.open({model})
 target = Target("mlm", {word_id}, position={position})
-settings = AttributionSettings(baseline={baseline})
 found = attribute(
-    explorer, {text}, target, contrast={contrast}, settings=settings
+    explorer, {text}, target, contrast={contrast}, baseline={baseline}
 )
 print(found.value, found.completeness_error)
 for method, scores in zip(found.methods, found.scores):
@@ -124,15 +123,13 @@ from bertviz_core.quiet import import_keras
 import_keras("tensorflow")  # which has gradients
 
 from bertviz_core import Explorer
-from bertviz_core.experiments.attribution import AttributionSettings
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.random_weights import check_with_random_weights
 
 explorer = Explorer.open({model})
 target = Target("mlm", {word_id}, position={position})
-settings = AttributionSettings(baseline={baseline})
 found = check_with_random_weights(
-    explorer, {text}, target, {contrast}, settings=settings, seed={seed}
+    explorer, {text}, target, {contrast}, baseline={baseline}, seed={seed}
 )
 print(dict(zip(found.own.methods, found.agreement)))
 """

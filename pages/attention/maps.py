@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.correlation import map_agreement
+from bertviz_core.analysis.correlation import spearman
 from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
 from bertviz_core.experiments.attention_matrix import attention_mass
 from bertviz_core.experiments.cause_results import ABLATED_PARTS, PatchingMap, Target
@@ -167,10 +167,10 @@ def explore_maps(
         )
     framed, said = (view.layer, view.head), {}
     if exact is not None and gradient is not None:
-        found = map_agreement(exact.deltas, gradient.estimated_deltas, mass)
         said = {
-            "mass": said_correlation(found.exact_and_mass),
-            "gradient": said_correlation(found.exact_and_gradient),
+            # Do heads that look more also matter more, whatever the sign?
+            "mass": said_correlation(spearman(np.abs(exact.deltas), mass)),
+            "gradient": said_correlation(spearman(exact.deltas, gradient)),
         }
     marked = {name: Markdown(one) for name, one in said.items()}
     saved = t("attention.agreement_saved", **marked) if said else ""
@@ -178,8 +178,7 @@ def explore_maps(
         if exact is not None:
             _show_heads(exact.deltas, watched, "exact", framed, saved)
         elif gradient is not None:
-            estimated = gradient.estimated_deltas
-            _show_heads(estimated, watched, "estimate", framed, saved)
+            _show_heads(gradient, watched, "estimate", framed, saved)
     with second:
         title = plain("attention.mass_short")
         told = t("attention.map_described_mass", **place_of(mass, int(mass.argmax())))

@@ -13,7 +13,7 @@ from bertviz_core.analysis.word_scores import word_scores
 from bertviz_core.engine.finetune_tasks import read_table, training_outcome
 from bertviz_core.engine.finetuned_tasks import nearest_training_rows, predict_table
 from bertviz_core.experiments.after_training import NearTrainingRows
-from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.explorer import Explorer
@@ -445,7 +445,7 @@ def _show_words(read: ReadText) -> None:
             read.text,
             Target("classifier", index),
             pair=read.pair,
-            settings=AttributionSettings(baseline=baseline),
+            baseline=baseline,
             cut=True,
         ),
         at_once=is_soon(read.model_id, read.tokenized.num_tokens),

@@ -285,7 +285,7 @@ def explore_neurons(
     _show_strongest(strong, name)
     _start_anew((model, texts, token, layer), strong)
     neuron = _choose_neuron(strong, config.intermediate_size)
-    _show_over_text(model, texts, layer, neuron)
+    _show_over_text(model, texts, tokenized, layer, neuron)
     _show_words(model, texts, strong, neuron, name)
     watched = switch_off_here(model, texts, name, token, (layer, neuron))
     if watched is not None:
@@ -377,17 +377,20 @@ def _take_other() -> None:
     st.session_state[_OTHER] = None
 
 
-def _show_over_text(model: str, texts: Texts, layer: int, neuron: int) -> None:
-    found = ask(neuron_activations)(model, texts, layer, neuron)
-    names = numbered(found.tokens)
-    best = int(np.argmax(found.activations))
+def _show_over_text(
+    model: str, texts: Texts, tokenized: TokenizedText, layer: int, neuron: int
+) -> None:
+    both = ask(neuron_activations)(model, texts, layer, neuron)
+    inputs, activations = both
+    names = numbered(tokenized.tokens)
+    best = int(np.argmax(activations))
     rows = [plain("layers.before_activation"), plain("layers.after_activation")]
     st.subheader(
         t("layers.neuron_title", layer=layer + 1, number=neuron + 1), anchor=False
     )
     show_figure(
         strip_figure(
-            np.stack([found.inputs, found.activations]),
+            both,
             rows,
             names,
             title=plain("layers.value"),
@@ -399,14 +402,14 @@ def _show_over_text(model: str, texts: Texts, layer: int, neuron: int) -> None:
         description=t(
             "layers.neuron_tokens_described",
             token=names[best],
-            value=float(found.activations[best]),
-            count=int((found.activations > 0).sum()),
+            value=float(activations[best]),
+            count=int((activations > 0).sum()),
             total=len(names),
         ),
         columns={
             "layers.one_token": names,
-            rows[0]: found.inputs.tolist(),
-            rows[1]: found.activations.tolist(),
+            rows[0]: inputs.tolist(),
+            rows[1]: activations.tolist(),
         },
     )
 

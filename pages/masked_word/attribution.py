@@ -11,7 +11,7 @@ import streamlit as st
 
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.ablation import ablate_heads
-from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.experiments.lens import read_layers
@@ -54,11 +54,6 @@ class Reason:
         """What `attribute` takes first."""
         target = Target("mlm", self.word, self.question.position)
         return self.question.model, self.question.text, target, self.contrast
-
-    @property
-    def settings(self) -> AttributionSettings:
-        """How it attributes."""
-        return AttributionSettings(baseline=self.baseline)
 
     @property
     def places(self) -> dict[str, Any]:
@@ -158,7 +153,7 @@ def show_check(asked: Reason) -> None:
     found = ask_job(
         "masked_why_check",
         "masked_panels.compute",
-        ask(check_with_random_weights).about(*asked.asked, settings=asked.settings),
+        ask(check_with_random_weights).about(*asked.asked, baseline=asked.baseline),
     )
     if found is None:
         return
@@ -196,7 +191,7 @@ def _show_tokens(asked: Reason) -> None:
     found = ask_job(
         "masked_why",
         "masked_panels.compute",
-        ask(attribute).about(*asked.asked, settings=asked.settings),
+        ask(attribute).about(*asked.asked, baseline=asked.baseline),
         at_once=asked.is_short,
     )
     if found is not None:

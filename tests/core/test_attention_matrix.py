@@ -37,7 +37,7 @@ def test_a_matrix_is_what_its_name_says(explorer, trace, method):
 def test_other_matrices_are_those_of_a_layer(explorer, trace):
     for method, expected in {
         "norms": attention_parts.norm_weighted_attention(explorer, trace, 1).combined,
-        "value_zeroing": attention_parts.value_zeroing(explorer, trace, 1).scores,
+        "value_zeroing": attention_parts.value_zeroing(explorer, trace, 1),
     }.items():
         found = module.attention_matrix(explorer, trace, method, 1, 0)
         np.testing.assert_allclose(found, expected, rtol=1e-5)

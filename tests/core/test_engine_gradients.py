@@ -48,7 +48,7 @@ def test_a_worker_answers_as_this_process_does_and_never_loads_tensorflow(client
         client, client.start(client.ask(estimate_heads).about(MODEL, TEXT, target))
     )
     assert status.error is None
-    assert np.isfinite(status.result.derivatives).all()
+    assert np.isfinite(status.result).all()
     (deriver,) = processes_with("libtensorflow", client)
     assert deriver != reader
 

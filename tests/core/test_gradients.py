@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments import attribution
 from bertviz_core.experiments.ablation import ablate_heads
-from bertviz_core.experiments.attribution import METHODS, AttributionSettings, attribute
+from bertviz_core.experiments.attribution import METHODS, attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.experiments.gradients import slopes as derivatives
@@ -21,7 +21,6 @@ from tests.core.cause_models import (
     TARGETS,
     TEXT,
     WORD,
-    answer,
     by_oracle,
     explorer_named,
 )
@@ -51,25 +50,24 @@ def differences(name, text, target, quantity):
 @pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
 def test_derivatives_are_what_small_steps_find(name, quantity):
     target = Target("mlm", 8, 2)
-    found = estimate_heads(explorer_named(name), "a [MASK]", target, quantity=quantity)
-    expected = differences(name, "a [MASK]", target, quantity)
-    agree(found.derivatives, expected)
-    agree(found.estimated_deltas, -expected)
-    before = answer(explorer_named(name), target, None, "a [MASK]")
-    agree([found.before.logit, found.before.probability], before)
+    explorer, text = explorer_named(name), "a [MASK]"
+    expected = differences(name, text, target, quantity)
+    question, on = ask(explorer, text, target), np.ones((1, *expected.shape))
+    agree(derivatives(question, "heads", on, quantity)[0], expected)
     assert np.abs(expected).max() > 1e-3, "nothing to find"
-    assert found.quantity == quantity
+    if quantity == "probability":
+        agree(estimate_heads(explorer, text, target), -expected)
 
 
 @pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.head)
 def test_derivatives_of_a_class_are_what_small_steps_find(target):
     found = estimate_heads(explorer_named("pre-norm"), "cat", target)
-    agree(found.derivatives, differences("pre-norm", "cat", target, "probability"))
+    agree(found, -differences("pre-norm", "cat", target, "probability"))
 
 
 def test_another_quantity_and_an_absent_head_are_refused():
     with pytest.raises(ValueError, match="rank"):
-        estimate_heads(explorer_named("post-norm"), TEXT, WORD, quantity="rank")
+        derivatives(ask(explorer_named("post-norm"), TEXT, WORD), "heads", None, "rank")
     with pytest.raises(CheckpointError, match="has no trained MLM head"):
         estimate_heads(explorer_named("headless"), TEXT, WORD)
 
@@ -80,9 +78,7 @@ def test_of_one_output_the_number_is_derived(tmp_path):
     explorer = Explorer.open(str(number_copy(tmp_path)))
     target = Target("classifier", 0)
     found = estimate_heads(explorer, "ab cab", target)
-    assert found.quantity == "logit"
-    assert found.before.value == found.before.logit
-    assert np.abs(found.derivatives).max() > 1e-3
+    assert np.abs(found).max() > 1e-3
     exact = ablate_heads(explorer, "ab cab", target)
     np.testing.assert_array_equal(exact.deltas, exact.delta_logits)
     assert np.abs(exact.deltas).max() > 1e-3
@@ -211,27 +207,33 @@ class ByHand:
         return np.array(parts)
 
 
-def only(*methods, **options):
-    return AttributionSettings(methods=methods, **options)
+@pytest.fixture
+def only(monkeypatch):
+    """Sets which methods there are, and the numbers of integrated gradients."""
+
+    def change(*methods, **numbers):
+        for name, value in {"METHODS": methods, **numbers}.items():
+            monkeypatch.setattr(attribution, name, value)
+
+    return change
 
 
 @pytest.mark.parametrize(("target", "contrast"), ANSWERS)
 def test_gradient_x_input_equals_finite_differences(
-    any_norm_model, any_norm_explorer, target, contrast
+    any_norm_model, any_norm_explorer, target, contrast, only
 ):
-    settings = only("gradient_x_input")
-    found = attribute(
-        any_norm_explorer, THREE_WORDS, target, contrast, settings=settings
-    )
+    only("gradient_x_input")
+    found = attribute(any_norm_explorer, THREE_WORDS, target, contrast)
     hand = ByHand(any_norm_model, found.tokenized, target, contrast)
     text = hand.vectors(found.tokenized.input_ids)
     assert found.value == pytest.approx(hand.value(text), abs=1e-5)
     np.testing.assert_allclose(found.scores[0], hand.along(text, text), atol=2e-5)
 
 
-def test_the_gradient_norm_equals_finite_differences(post_norm_model, explorer):
+def test_the_gradient_norm_equals_finite_differences(post_norm_model, explorer, only):
     target = Target("mlm", CAT, 2)
-    found = attribute(explorer, THREE_WORDS, target, settings=only("gradient_norm"))
+    only("gradient_norm")
+    found = attribute(explorer, THREE_WORDS, target)
     hand = ByHand(post_norm_model, found.tokenized, target, None)
     text = hand.vectors(found.tokenized.input_ids)
     slopes = []
@@ -244,12 +246,12 @@ def test_the_gradient_norm_equals_finite_differences(post_norm_model, explorer):
 
 @pytest.mark.parametrize(("target", "contrast"), ANSWERS[:3])
 def test_integrated_gradients_equal_the_sum_over_the_way(
-    post_norm_model, explorer, target, contrast
+    post_norm_model, explorer, target, contrast, only
 ):
     baseline = "pad" if target.head == "nsp" else "mask"
     hidden = VOCABULARY.index(f"[{baseline.upper()}]")
-    settings = only("integrated_gradients", num_steps=3, max_steps=3, baseline=baseline)
-    found = attribute(explorer, THREE_WORDS, target, contrast, settings=settings)
+    only("integrated_gradients", NUM_STEPS=3, MAX_STEPS=3)
+    found = attribute(explorer, THREE_WORDS, target, contrast, baseline=baseline)
     hand = ByHand(post_norm_model, found.tokenized, target, contrast)
     ids = found.tokenized.input_ids
     words = [1, 3, 4] if target.head == "mlm" else [1, 2, 3, 4]
@@ -267,17 +269,16 @@ def test_integrated_gradients_equal_the_sum_over_the_way(
     assert found.completeness_gap == pytest.approx(gap, abs=1e-4)
 
 
-def test_steps_are_doubled_until_the_error_is_small_or_the_limit_reached(explorer):
-    target = Target("mlm", CAT, 2)
+def test_steps_are_doubled_until_the_error_is_small_or_they_are_many(explorer, only):
+    def run(tolerance, max_steps=128):
+        numbers = {"TOLERANCE": tolerance, "MAX_STEPS": max_steps}
+        only("integrated_gradients", NUM_STEPS=1, **numbers)
+        return attribute(explorer, THREE_WORDS, Target("mlm", CAT, 2))
 
-    def run(**options):
-        settings = only("integrated_gradients", num_steps=1, **options)
-        return attribute(explorer, THREE_WORDS, target, settings=settings)
-
-    loose, limited = run(tolerance=1e9), run(tolerance=0, max_steps=5)
+    loose, limited = run(1e9), run(0, max_steps=5)
     assert [loose.num_steps, limited.num_steps] == [1, 4]
     tolerance = loose.completeness_error / 2
-    tight = run(tolerance=tolerance)
+    tight = run(tolerance)
     assert tight.completeness_error <= tolerance
     assert tight.num_steps > 1
 
@@ -285,9 +286,10 @@ def test_steps_are_doubled_until_the_error_is_small_or_the_limit_reached(explore
 @pytest.mark.parametrize(("target", "contrast"), ANSWERS)
 @pytest.mark.parametrize("method", ["occlusion_mask", "occlusion_delete"])
 def test_occlusion_equals_changing_the_text(
-    post_norm_model, explorer, method, target, contrast
+    post_norm_model, explorer, method, target, contrast, only
 ):
-    found = attribute(explorer, THREE_WORDS, target, contrast, "a mat", only(method))
+    only(method)
+    found = attribute(explorer, THREE_WORDS, target, contrast, "a mat")
     ids, types = found.tokenized.input_ids, found.tokenized.token_type_ids
     for token, name in enumerate(found.tokenized.tokens):
         if name in ("[CLS]", "[SEP]") or (target.head == "mlm" and token == 2):
@@ -304,16 +306,14 @@ def test_occlusion_equals_changing_the_text(
         assert found.scores[0, token] == pytest.approx(found.value - other, abs=2e-5)
 
 
-def test_a_typed_separator_stays_like_an_added_one(explorer):
-    text = "the [MASK] [SEP] cat"
-    found = attribute(
-        explorer, text, Target("mlm", CAT, 2), settings=only("occlusion_mask")
-    )
+def test_a_typed_separator_stays_like_an_added_one(explorer, only):
+    only("occlusion_mask")
+    found = attribute(explorer, "the [MASK] [SEP] cat", Target("mlm", CAT, 2))
     assert found.tokenized.tokens[3] == "[SEP]"
     assert np.isnan(found.scores[0]).tolist() == [True, False, True, True, False, True]
 
 
-def test_agreement_is_the_rank_correlation_over_the_words(explorer):
+def test_agreement_is_the_rank_correlation_over_the_words(explorer, only):
     seen = []
     found = attribute(
         explorer,
@@ -332,30 +332,24 @@ def test_agreement_is_the_rank_correlation_over_the_words(explorer):
         # Spearman without ties: Pearson's correlation of the ranks.
         ranks = np.argsort(np.argsort(pair))
         assert found.agreement[i, j] == pytest.approx(np.corrcoef(ranks)[0, 1])
-    one = attribute(explorer, "the [MASK]", Target("mlm", CAT, 2), settings=only(*LAST))
+    only("gradient_norm", "occlusion_mask")
+    one = attribute(explorer, "the [MASK]", Target("mlm", CAT, 2))
     assert np.isnan(one.agreement).all()
     assert one.completeness_gap is one.completeness_error is None
 
 
-LAST = ("gradient_norm", "occlusion_mask")
+def test_chunks_change_nothing(explorer, only):
+    def run(size):
+        only("integrated_gradients", NUM_STEPS=5, MAX_STEPS=5, TOKENS_A_PASS=size)
+        return attribute(explorer, THREE_WORDS, Target("mlm", CAT, 2))
 
-
-def test_chunks_change_nothing(explorer, monkeypatch):
-    settings = only("integrated_gradients", num_steps=5, max_steps=5)
-    target = Target("mlm", CAT, 2)
-    whole = attribute(explorer, THREE_WORDS, target, settings=settings)
-    monkeypatch.setattr(attribution, "TOKENS_A_PASS", 13)
-    chunked = attribute(explorer, THREE_WORDS, target, settings=settings)
+    whole, chunked = run(attribution.TOKENS_A_PASS), run(13)
     np.testing.assert_allclose(chunked.scores, whole.scores, atol=1e-5)
 
 
 def test_what_means_nothing_is_refused(explorer):
-    for wrong in (
-        *({"methods": ("guess",)}, {"methods": ()}, {"baseline": "x"}),
-        {"num_steps": 0},
-    ):
-        with pytest.raises(ValueError, match="Received"):
-            AttributionSettings(**wrong)
+    with pytest.raises(ValueError, match="baseline"):
+        attribute(explorer, THREE_WORDS, Target("nsp", 0), baseline="x")
     with pytest.raises(ValueError, match="index"):
         attribute(explorer, THREE_WORDS, Target("nsp", 0), contrast=2)
     with pytest.raises(TextError, match="no token"):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.attention import attention_mass
-from bertviz_core.analysis.correlation import map_agreement, spearman
 from bertviz_core.analysis.correlation import ranks as mean_ranks
+from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.logit_rows import (
     entropy_bits_of,
     log_softmax,
@@ -298,18 +298,6 @@ def test_rank_correlation_is_what_its_formula_gives(first, second, expected):
 def test_lists_that_cannot_be_compared_are_refused(first, second):
     with pytest.raises(ValueError, match=r"same shape|finite"):
         spearman(np.array(first), np.array(second))
-
-
-def test_mass_has_no_sign_but_estimates_have():
-    exact = np.array([[-4.0, 3.0], [-2.0, 1.0]])
-    mass = np.array([[0.9, 0.5], [0.4, 0.1]])
-    found = map_agreement(exact, -exact, mass)
-    assert found.exact_and_gradient == pytest.approx(-1)
-    assert found.exact_and_mass == pytest.approx(1)
-    assert found.gradient_and_mass == pytest.approx(1)
-    # A model of one head has no order.
-    one = map_agreement(*[np.array([[0.3]])] * 3)
-    assert one.exact_and_gradient is one.exact_and_mass is None
 
 
 def test_mass_is_what_a_token_puts_on_the_text():

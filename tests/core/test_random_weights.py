@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments import attribution
+from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.random_weights import (
     check_with_random_weights,
@@ -14,7 +15,7 @@ from tests.core.random_models import VOCABULARY
 
 TEXT = "the [MASK] sat on a mat"
 TARGET = Target("mlm", VOCABULARY.index("cat"), 2)
-SETTINGS = AttributionSettings(methods=("gradient_x_input", "occlusion_mask"))
+METHODS = ("gradient_x_input", "occlusion_mask")
 
 
 def test_each_weight_keeps_its_numbers_in_another_order(post_norm_model, explorer):
@@ -27,16 +28,16 @@ def test_each_weight_keeps_its_numbers_in_another_order(post_norm_model, explore
 
 
 @pytest.mark.tensorflow
-def test_both_attributions_and_their_rank_correlation_are_given(explorer):
+def test_both_attributions_and_their_rank_correlation_are_given(explorer, monkeypatch):
+    monkeypatch.setattr(attribution, "METHODS", METHODS)
     model, seen = explorer.loaded.model, []
     before = [as_numpy(weight) for weight in model.weights]
-    own = attribute(explorer, TEXT, TARGET, settings=SETTINGS)
-    other = attribute(shuffled_explorer(explorer, 2), TEXT, TARGET, settings=SETTINGS)
+    own = attribute(explorer, TEXT, TARGET)
+    other = attribute(shuffled_explorer(explorer, 2), TEXT, TARGET)
     found = check_with_random_weights(
         explorer,
         TEXT,
         TARGET,
-        settings=SETTINGS,
         seed=2,
         progress=lambda done, _: seen.append(done),
     )
@@ -52,7 +53,5 @@ def test_both_attributions_and_their_rank_correlation_are_given(explorer):
     for weight, old in zip(model.weights, before, strict=True):
         np.testing.assert_array_equal(as_numpy(weight), old)
     # Another seed, and a text whose one word has no order.
-    found = check_with_random_weights(
-        explorer, "the [MASK]", TARGET, settings=SETTINGS, seed=3
-    )
+    found = check_with_random_weights(explorer, "the [MASK]", TARGET, seed=3)
     assert np.isnan(found.agreement).all()
