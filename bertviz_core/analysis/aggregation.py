@@ -43,51 +43,38 @@ def mean_of_heads(
     return np.asarray(total) / weights.sum()
 
 
-def max_of_heads(attention: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+def max_of_heads(attention: np.ndarray) -> np.ndarray:
     """The largest weight that any head gives; rows may sum to more than 1.
 
     Args:
         attention: float `[L, N, Q, K]`.
-        chosen: bool `[L, N]`, the heads that count; `None` for all.
 
     Returns:
         float64 `[Q, K]`.
-
-    Raises:
-        ValueError: no head is chosen, or `chosen` has another shape.
     """
-    of_layers = [
-        layer[of_layer].max(axis=0)
-        for of_layer, layer in zip(_chosen(attention, chosen), attention, strict=True)
-        if of_layer.any()
-    ]
-    return np.max(of_layers, axis=0).astype(np.float64)
+    return attention.max(axis=(0, 1)).astype(np.float64)
 
 
-def rollout(attention: np.ndarray, residual: float = 0.5) -> np.ndarray:
+def rollout(attention: np.ndarray) -> np.ndarray:
     """Follows attention through the layers, with the residual as a look at oneself.
 
-    Each layer's heads are averaged to A; A' = residual * I + (1 - residual) * A; the
-    rollout of a layer is A' times the rollout of the layer below. It treats
+    Each layer's heads are averaged to A; A' = I / 2 + A / 2; the rollout of a layer
+    is A' times the rollout of the layer below. It treats
     attention as if it carried tokens along, which it does not quite: values, norms
     and feed-forward networks are left out.
 
     Args:
         attention: float `[L, N, T, T]`, rows sum to 1.
-        residual: share of the identity, in [0, 1]. One half is the paper's.
 
     Returns:
         float64 `[L, T, T]`: at `[l]` from a token after layer l to the tokens of the
         input; rows sum to 1.
 
-    Raises:
-        ValueError: `residual` outside [0, 1].
-
     Source:
         Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention rollout".
     """
     reached, of_layers = np.eye(attention.shape[-1]), []
-    for layer in _with_residual(attention, residual):
+    for layer in _with_residual(attention):
         reached = layer @ reached
         of_layers.append(reached)
     return np.stack(of_layers)
@@ -95,7 +82,6 @@ def rollout(attention: np.ndarray, residual: float = 0.5) -> np.ndarray:
 
 def attention_flow(
     attention: np.ndarray,
-    residual: float = 0.5,
     groups: np.ndarray | None = None,
     tell: Callable[[float, str], object] = untold,
 ) -> np.ndarray:
@@ -108,7 +94,6 @@ def attention_flow(
 
     Args:
         attention: float `[L, N, T, T]`, rows sum to 1.
-        residual: share of the identity, in [0, 1]. One half is the paper's.
         groups: int `[T]`, which word a token is of, from 0; each token for itself by
             default. The pieces of a word share a source, whose flow is divided by
             their number, and a sink.
@@ -119,9 +104,6 @@ def attention_flow(
         large or too small by less than L T² pieces of a word / 2e9, as the library
         counts in integers: 6e-6 for 12 layers and 32 tokens.
 
-    Raises:
-        ValueError: `residual` outside [0, 1].
-
     Source:
         Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention flow"; the
         algorithm: Dinic 1970, by `scipy.sparse.csgraph.maximum_flow`.
@@ -129,7 +111,7 @@ def attention_flow(
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    layers = _with_residual(attention, residual)
+    layers = _with_residual(attention)
     depth, tokens = layers.shape[:2]
     groups = np.arange(tokens) if groups is None else groups
     sizes = np.bincount(groups)
@@ -152,16 +134,12 @@ def attention_flow(
     return np.minimum(flows / (_WHOLE // sizes.max()) / sizes[:, None], 1.0)
 
 
-def _with_residual(attention: np.ndarray, residual: float) -> np.ndarray:
+def _with_residual(attention: np.ndarray) -> np.ndarray:
     """A' of each layer, float64 `[L, T, T]`; rows sum to 1."""
-    if not 0 <= residual <= 1:
-        raise ValueError(
-            f"`residual` must be in [0, 1]. Received: residual={residual}."
-        )
     means = np.stack([layer.mean(axis=0, dtype=np.float64) for layer in attention])
     # The model's float32 rows miss 1 by a little, layer upon layer.
     means /= means.sum(axis=-1, keepdims=True)
-    return residual * np.eye(attention.shape[-1]) + (1 - residual) * means
+    return (np.eye(attention.shape[-1]) + means) / 2
 
 
 def _chosen(attention: np.ndarray, chosen: np.ndarray | None) -> np.ndarray:

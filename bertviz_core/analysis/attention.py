@@ -26,30 +26,6 @@ def segment_tokens(token_type_ids: np.ndarray, segment: int | None) -> np.ndarra
     return np.asarray(token_type_ids) == segment
 
 
-def select_tokens(
-    attention: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    renormalise: bool = False,
-) -> np.ndarray:
-    """Leaves out tokens: the other segment, [CLS] and [SEP].
-
-    Args:
-        attention: float `[..., Q, K]`, at least 0.
-        rows: bool `[Q]`, tokens whose looking is shown.
-        columns: bool `[K]`, tokens that are shown as looked at.
-        renormalise: true divides each row by what is left of it, so that it sums
-            to 1 again. A row with nothing left stays 0. False leaves the weights
-            as the model computed them, and rows sum to less than 1.
-
-    Returns:
-        float `[..., Q', K']`.
-    """
-    # Row after row in memory, so that sums are alike for one head and for many.
-    kept = np.ascontiguousarray(attention[..., rows, :][..., columns])
-    return share_of_row(kept) if renormalise else kept
-
-
 def share_of_row(attention: np.ndarray) -> np.ndarray:
     """Divides each entry by the sum of its row; a row of zeros stays 0.
 

@@ -161,27 +161,22 @@ def draw_tokens(probs: np.ndarray, num_draws: int, seed: int) -> np.ndarray:
     return np.minimum(ids, np.flatnonzero(probs)[-1])
 
 
-def count_interval(
-    probs: np.ndarray, num_draws: int, level: float = 0.95
-) -> tuple[np.ndarray, np.ndarray]:
-    """How often words are drawn in most experiments of this size.
+def count_interval(probs: np.ndarray, num_draws: int) -> tuple[np.ndarray, np.ndarray]:
+    """How often words are drawn in 95 % or more of the experiments of this size.
 
-    Exact binomial quantiles: the normal curve would promise negative counts to
-    rare words.
+    Exact binomial quantiles, with as much of the rest as possible on either side: the
+    normal curve would promise negative counts to rare words.
 
     Args:
         probs: float `[M]`, the true probabilities.
         num_draws: at least 1.
-        level: share of the experiments that fall inside, at least; as much of
-            the rest as possible on either side.
 
     Returns:
         The least and the greatest count, int64 `[M]` each, both inside.
     """
-    tail = (1 - level) / 2
     cumulative = np.cumsum(_binomial(probs, num_draws), axis=1)  # [M, num_draws + 1]
-    low = (cumulative < tail).sum(axis=1)
-    high = (cumulative < 1 - tail).sum(axis=1)
+    low = (cumulative < 0.025).sum(axis=1)
+    high = (cumulative < 0.975).sum(axis=1)
     return low, np.minimum(high, num_draws)
 
 

@@ -15,7 +15,6 @@ from bertviz_core.analysis.attention import (
     merge_labels,
     merge_words,
     segment_tokens,
-    select_tokens,
     share_of_row,
     threshold_mass,
     threshold_weight,
@@ -175,7 +174,8 @@ def _selected(
         segment_tokens(places.segments, segment)[kept]
         for segment in (options.from_segment, options.to_segment)
     )
-    values = select_tokens(attention, kept, kept)
+    # Row after row in memory, so that sums are alike for one head and for many.
+    values = np.ascontiguousarray(attention[..., kept, :][..., kept])
     if not (looks.all() and seen.all()):
         values = values * np.outer(looks, seen)
     return share_of_row(values) if options.renormalise else values

@@ -193,33 +193,29 @@ def output_signs(name: str, parameter: float | None = None) -> OutputSigns:
 def learn_two_weights(
     name: str,
     *,
-    parameter: float | None = None,
     num_steps: int = 60,
-    learning_rate: float = 0.5,
     seed: int = 0,
 ) -> LearningPath:
     """Lets a neuron learn to subtract: its goal is one weight up, the other down.
 
     It sees f(z₁) and f(z₂) for standard normal z and should give their difference;
-    one example a step, the loss is half the squared error. The rate is divided by
+    one example a step, the loss is half the squared error. The rate, 0.5, is divided by
     the mean square of the inputs, so that no function gains by its scale alone.
 
     Args:
         name: of the function f.
-        parameter: of the function.
         num_steps: S.
-        learning_rate: per step, before that division.
         seed: of the examples; the same z for every function.
 
     Source:
         LeCun et al. 1998, "Efficient BackProp", section 4.3.
     """
     normal = np.random.default_rng(seed).standard_normal((num_steps, 2))
-    signs = output_signs(name, parameter)
-    rate = learning_rate / (2 * (signs.mean**2 + signs.deviation**2))
+    signs = output_signs(name)
+    rate = 0.5 / (2 * (signs.mean**2 + signs.deviation**2))
     goal = np.array([1.0, -1.0])
     weights = [np.zeros(2)]
-    for inputs in activate(name, normal, parameter):
+    for inputs in activate(name, normal):
         error = (weights[-1] - goal) @ inputs
         weights.append(weights[-1] - rate * error * inputs)
     return LearningPath(np.array(weights), goal)
@@ -255,7 +251,6 @@ def run_layers(
     layers: tuple[LinearLayer, ...],
     inputs: np.ndarray,
     name: str | None = None,
-    parameter: float | None = None,
 ) -> tuple[np.ndarray, ...]:
     """Sends inputs through the layers, with a function between them or without.
 
@@ -263,7 +258,6 @@ def run_layers(
         layers: at least one.
         inputs: float `[P, 2]`.
         name: of the function, after every layer but the last; `None` for none.
-        parameter: of the function.
 
     Returns:
         The output of every layer, its function included, float64 `[P, out]`.
@@ -272,7 +266,7 @@ def run_layers(
     for index, layer in enumerate(layers):
         output = outputs[-1] @ layer.kernel.T + layer.bias
         if name is not None and index < len(layers) - 1:
-            output = activate(name, output, parameter)
+            output = activate(name, output)
         outputs.append(output)
     return tuple(outputs[1:])
 

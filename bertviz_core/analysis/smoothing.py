@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+# The weight of what came before, in a running mean.
+_OLDER = 0.9
 
-def running_mean(values: np.ndarray, weight: float = 0.9) -> np.ndarray:
+
+def running_mean(values: np.ndarray) -> np.ndarray:
     """Averages each value with those before it, older ones counting less.
 
     The first values are not drawn towards 0: what is missing before the first step
@@ -16,24 +19,18 @@ def running_mean(values: np.ndarray, weight: float = 0.9) -> np.ndarray:
 
     Args:
         values: float `[S]`.
-        weight: of what came before, in [0, 1); 0 changes nothing.
 
     Returns:
         float64 `[S]`.
 
-    Raises:
-        ValueError: `weight` is out of bounds.
-
     Source:
         Kingma and Ba 2015 (arXiv:1412.6980), section 3, for the correction.
     """
-    if not 0 <= weight < 1:
-        raise ValueError(f"`weight` must be in [0, 1). Received: {weight}.")
     smoothed = np.empty(len(values), "float64")
     mean = 0.0
     for index, value in enumerate(values):
-        mean = weight * mean + (1 - weight) * float(value)
-        smoothed[index] = mean / (1 - weight ** (index + 1))
+        mean = _OLDER * mean + (1 - _OLDER) * float(value)
+        smoothed[index] = mean / (1 - _OLDER ** (index + 1))
     return smoothed
 
 

@@ -31,7 +31,6 @@ ROWS_AT_ONCE = 64
 def predict_every_position(
     explorer: Explorer,
     text: str,
-    pair: str | None = None,
     masked: bool = True,
     top_k: int = 10,
     cut: bool = False,
@@ -42,7 +41,6 @@ def predict_every_position(
     Args:
         explorer: of a model with the masked-word head.
         text: masks in it are predicted too, with no word to compare.
-        pair: the second text.
         masked: hides each place in turn, a row of a batch each. Otherwise one
             pass reads the text as it stands, and sees what it predicts.
         top_k: best words to keep of each place.
@@ -54,7 +52,7 @@ def predict_every_position(
         TextError: see `Explorer.tokenize`.
     """
     explorer.require_head("mlm")
-    tokenized = explorer.tokenize(text, pair, cut)
+    tokenized = explorer.tokenize(text, cut=cut)
     positions = np.flatnonzero(~tokenized.is_added)
     true_ids = tokenized.input_ids[positions]
     read = _read_masked if masked else _read_unmasked

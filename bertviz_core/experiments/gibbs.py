@@ -39,7 +39,6 @@ def start_chain(
     explorer: Explorer,
     text: str,
     settings: GibbsSettings,
-    pair: str | None = None,
     positions: Sequence[int] | None = None,
 ) -> GibbsState:
     """Starts from a sentence.
@@ -48,7 +47,6 @@ def start_chain(
         explorer: of a model with the masked-word head.
         text: masks in it are drawn like words.
         settings: how to draw.
-        pair: the second text.
         positions: token indices that may change; `None` for all of the text,
             so not for the [CLS] and [SEP] that were added.
 
@@ -58,7 +56,7 @@ def start_chain(
         ValueError: a position that is not in the text.
     """
     explorer.require_head("mlm")
-    tokenized = explorer.tokenize(text, pair)
+    tokenized = explorer.tokenize(text)
     words = np.flatnonzero(~tokenized.is_added)
     chosen = words if positions is None else np.unique(positions)
     if not len(chosen) or not np.isin(chosen, words).all():

@@ -31,7 +31,6 @@ def fill_masks(
     explorer: Explorer,
     text: str,
     mode: str,
-    pair: str | None = None,
     top_k: int = 10,
     progress: Progress | None = None,
 ) -> JointFilling:
@@ -44,7 +43,6 @@ def fill_masks(
             "left_to_right" reads the text anew after each fill;
             "most_confident_first" too, and takes the mask with the likeliest
             best word next, the leftmost where several are alike.
-        pair: the second text.
         top_k: candidates kept of each step.
         progress: told after each step; may raise to cancel.
 
@@ -59,7 +57,7 @@ def fill_masks(
     """
     if mode not in MODES:
         raise ValueError(f"`mode` must be among {MODES}. Received: mode={mode}.")
-    current = tokenized = explorer.require_masks(text, pair)
+    current = tokenized = explorer.require_masks(text)
     positions = tokenized.mask_positions
     allowed = is_word_allowed(explorer)
     choices = np.full((len(positions), len(allowed)), -np.inf)  # [P, V]
@@ -86,7 +84,6 @@ def fill_masks(
 def best_pairs(
     explorer: Explorer,
     text: str,
-    pair: str | None = None,
     top_k: int = 20,
     num_pairs: int = 20,
     progress: Progress | None = None,
@@ -100,7 +97,6 @@ def best_pairs(
     Args:
         explorer: of a model with the masked-word head.
         text: with exactly two masks.
-        pair: the second text.
         top_k: words of each mask that are tried.
         num_pairs: best pairs of each order to keep; those of both are shown.
         progress: told after each pass; may raise to cancel.
@@ -114,7 +110,7 @@ def best_pairs(
         a masked-word model satisfies only one side at a time
         (Goyal et al. 2022, arXiv:2106.02736).
     """
-    tokenized = explorer.require_masks(text, pair)
+    tokenized = explorer.require_masks(text)
     if len(tokenized.mask_positions) != 2:
         raise TextError(
             "Word pairs need exactly two masks. Received: {num_masks}. Add or remove "

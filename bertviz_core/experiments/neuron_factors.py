@@ -26,7 +26,6 @@ def neuron_factors(
     seed: int,
     layers: Sequence[int] | None = None,
     top_k: int = 10,
-    num_iterations: int = 200,
     progress: Progress | None = None,
 ) -> NeuronFactors:
     """Finds groups of neurons that fire together over a text.
@@ -41,7 +40,6 @@ def neuron_factors(
         seed: of the start.
         layers: whose neurons; `None` for all.
         top_k: neurons to name for each factor.
-        num_iterations: at most this many.
         progress: told the fraction done; may raise to cancel.
 
     Raises:
@@ -65,7 +63,6 @@ def neuron_factors(
         positive,
         num_factors,
         seed,
-        num_iterations,
         progress=lambda fraction, what: report((1 + fraction) / 2, what),
     )
     top = top_words(found.factors, top_k)  # the largest of each row

@@ -20,16 +20,13 @@ IS_NEXT = 0
 
 
 @task()
-def predict_next_sentence(
-    explorer: Explorer, first: str, second: str, cut: bool = False
-) -> NextSentence:
+def predict_next_sentence(explorer: Explorer, first: str, second: str) -> NextSentence:
     """P(is next) of two texts, and of the two swapped, in one pass.
 
     Args:
         explorer: of a model with the next-sentence head.
         first: a text.
         second: the text that may follow it.
-        cut: leaves out what is beyond the last position.
 
     Raises:
         CheckpointError: the model has no next-sentence head.
@@ -40,7 +37,7 @@ def predict_next_sentence(
     """
     explorer.require_head("nsp")
     both = [
-        _read_pair(explorer, one, other, cut)
+        _read_pair(explorer, one, other)
         for one, other in ((first, second), (second, first))
     ]
     probability, swapped = _probabilities(explorer, both, None)
@@ -87,7 +84,7 @@ def run_shuffled_test(
         *pairs,
         *((pairs[i][0], pairs[partner][1]) for i, partner in enumerate(partners)),
     ]
-    texts = [_read_pair(explorer, first, second, True) for first, second in asked]
+    texts = [_read_pair(explorer, first, second, cut=True) for first, second in asked]
     found = _probabilities(explorer, texts, progress)
     return ShuffledTest(
         num_pairs=len(pairs),
@@ -98,7 +95,9 @@ def run_shuffled_test(
     )
 
 
-def _read_pair(explorer: Explorer, first: str, second: str, cut: bool) -> TokenizedText:
+def _read_pair(
+    explorer: Explorer, first: str, second: str, cut: bool = False
+) -> TokenizedText:
     if not first.strip() or not second.strip():
         raise TextError(
             "Next-sentence prediction needs two texts, and one is empty. Type both."

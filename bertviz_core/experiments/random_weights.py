@@ -21,7 +21,6 @@ def check_with_random_weights(
     text: str,
     target: Target,
     contrast: int | None = None,
-    pair: str | None = None,
     baseline: str = "mask",
     seed: int = 0,
     progress: Progress | None = None,
@@ -36,7 +35,6 @@ def check_with_random_weights(
         text: the text, or the first of two.
         target: the answer.
         contrast: see `attribution.attribute`.
-        pair: the second text.
         baseline: see `attribution.attribute`.
         seed: of the shuffle.
         progress: told as each half is done; may raise to cancel.
@@ -49,11 +47,11 @@ def check_with_random_weights(
         randomisation; shuffled rather than drawn anew, so that every weight
         keeps its scale.
     """
-    own = attribute(explorer, text, target, contrast, pair, baseline)
+    own = attribute(explorer, text, target, contrast, baseline=baseline)
     if progress is not None:
         progress(0.5, "shuffle")
     other = shuffled_explorer(explorer, seed)
-    shuffled = attribute(other, text, target, contrast, pair, baseline)
+    shuffled = attribute(other, text, target, contrast, baseline=baseline)
     if progress is not None:
         progress(1.0, "shuffle")
     rows = zip(own.scores, shuffled.scores, strict=True)

@@ -36,7 +36,6 @@ def score_words(
     text: str,
     words: Sequence[str],
     mask_index: int = 0,
-    pair: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[WordScore, ...]:
     """Scores words that the user names at a mask.
@@ -51,7 +50,6 @@ def score_words(
         words: each any string; a piece of the vocabulary counts as itself
             ("##ing").
         mask_index: which mask, left to right.
-        pair: the second text.
         progress: told after each batch; may raise to cancel.
 
     Returns:
@@ -66,7 +64,7 @@ def score_words(
     Source:
         Kauf and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
     """
-    tokenized = explorer.require_masks(text, pair)
+    tokenized = explorer.require_masks(text)
     position = mask_position(tokenized, mask_index)
     pieces = [pieces_of(explorer.tokenizer, word) for word in words]
     rows = [row for ids in pieces for row in word_rows(tokenized, position, ids)]

@@ -30,7 +30,6 @@ def find_whole_words(
     num_pieces: int,
     kind: str = "characters",
     mask_index: int = 0,
-    pair: str | None = None,
     beam: int = 32,
     progress: Progress | None = None,
 ) -> WholeWords:
@@ -48,7 +47,6 @@ def find_whole_words(
             letters and digits are left out. "pieces" builds words of an
             alphabet: one beginning and `##` pieces, letters only.
         mask_index: which mask, left to right.
-        pair: the second text.
         beam: beginnings kept at each piece, and most words found. Words that the
             tokenizer would cut into other pieces are none of them.
         progress: told after each piece; may raise to cancel.
@@ -68,7 +66,7 @@ def find_whole_words(
             f"`kind` must be among {KINDS}, `num_pieces` from 1 to {MOST_PIECES}, "
             f"`beam` at least 1. Received: {kind}, {num_pieces}, {beam}."
         )
-    tokenized = explorer.require_masks(text, pair)
+    tokenized = explorer.require_masks(text)
     position = mask_position(tokenized, mask_index)
     choices = _choices(explorer, kind)
     search = _Beam(explorer, beam)

@@ -257,18 +257,16 @@ def test_the_mean_and_the_maximum_go_over_the_chosen_heads(attention, heads):
         chosen[place] = True
     flat = np.stack([attention[place] for place in heads]).astype("float64")
     for given in (chosen, None) if chosen.all() else (chosen,):
-        mean, most = mean_of_heads(attention, given), max_of_heads(attention, given)
+        mean = mean_of_heads(attention, given)
         np.testing.assert_allclose(mean, flat.mean(0), atol=1e-7)
-        np.testing.assert_allclose(most, flat.max(0), atol=1e-7)
+    if chosen.all():
+        np.testing.assert_array_equal(max_of_heads(attention), flat.max(0))
 
 
-@pytest.mark.parametrize("function", [mean_of_heads, max_of_heads])
 @pytest.mark.parametrize("chosen", [np.zeros((L, N)), np.ones((N, L))])
-def test_a_choice_of_no_head_or_of_another_model_is_refused(
-    attention, function, chosen
-):
+def test_a_choice_of_no_head_or_of_another_model_is_refused(attention, chosen):
     with pytest.raises(ValueError, match="chosen"):
-        function(attention, chosen)
+        mean_of_heads(attention, chosen)
 
 
 def test_rollout_multiplies_the_layers_from_the_input_up(attention):
@@ -277,14 +275,6 @@ def test_rollout_multiplies_the_layers_from_the_input_up(attention):
         reached = (np.eye(T) + layer.mean(0)) / 2 @ reached
         expected.append(reached)
     np.testing.assert_allclose(rollout(attention), expected, atol=1e-6)
-
-
-def test_the_share_of_the_residual_is_the_callers_choice(attention):
-    np.testing.assert_array_equal(rollout(attention, 1.0), [np.eye(T)] * L)
-    first = attention[0].astype("float64").mean(0)
-    np.testing.assert_allclose(rollout(attention, 0.0)[0], first, atol=1e-6)
-    with pytest.raises(ValueError, match="residual"):
-        rollout(attention, 1.5)
 
 
 def _smallest_cut(layers, sources, sinks):

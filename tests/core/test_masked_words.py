@@ -78,15 +78,15 @@ def test_words_that_begin_alike_are_read_once(explorer, monkeypatch):
         assert score.ranks.tolist() == alone.ranks.tolist()
 
 
-def test_the_named_mask_of_the_named_text_is_scored(explorer, words):
-    (score,) = score_words(explorer, "the [MASK]", ["mats"], 1, pair="[MASK] sat")
-    base = explorer.tokenize("the [MASK]", "[MASK] [MASK] sat")
-    log_probs = words.log_probs(base.input_ids, base.token_type_ids, 4)
+def test_the_named_mask_is_scored(explorer, words):
+    (score,) = score_words(explorer, "the [MASK] [MASK] sat", ["mats"], 1)
+    base = explorer.tokenize("the [MASK] [MASK] [MASK] sat")
+    log_probs = words.log_probs(base.input_ids, base.token_type_ids, 3)
     assert score.log_probs[0] == pytest.approx(
         log_probs[VOCABULARY.index("mat")], abs=1e-5
     )
     with pytest.raises(ValueError, match="mask_index=2"):
-        score_words(explorer, "the [MASK]", ["mats"], 2, pair="[MASK] sat")
+        score_words(explorer, "the [MASK] [MASK] sat", ["mats"], 2)
 
 
 def test_no_mask_is_filled_with_what_is_no_word(explorer):
@@ -320,13 +320,6 @@ def test_what_cannot_be_filled_is_refused(explorer, text, run, error, said):
             run(explorer_named("headless"), THREE)
 
 
-def test_a_pair_of_texts_is_read_as_one(explorer):
-    alone = fill_masks(explorer, "the [MASK]", "independent")
-    paired = fill_masks(explorer, "the [MASK]", "independent", pair="cat [MASK] .")
-    assert [len(f.steps) for f in (alone, paired)] == [1, 2]
-    assert [paired.tokenized.token_type_ids[s.position] for s in paired.steps] == [0, 1]
-
-
 TWO_WORDS = "the [MASK] sat [MASK]"
 CHINESE = (*"红绿蓝，a。", "##红", "ab", "1")
 BEGIN = ("x", "the", "cat", "sat", "on", "a", "mat", "e", "y", "z")
@@ -431,13 +424,12 @@ def test_what_cannot_be_found_is_refused(explorer):
         find_whole_words(explorer_named("headless"), TWO_WORDS, 2)
 
 
-HALF_SEEN, OTHER = "the [MASK] sat", "cats ."
+HALF_SEEN = "the [MASK] sat"
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("pair", [None, OTHER])
-def test_every_place_equals_one_text_at_a_time(explorer, words, masked, pair):
-    found = predict_every_position(explorer, HALF_SEEN, pair, masked, top_k=4)
+def test_every_place_equals_one_text_at_a_time(explorer, words, masked):
+    found = predict_every_position(explorer, HALF_SEEN, masked, top_k=4)
     text = found.tokenized
     expected_places = [
         p for p, token in enumerate(text.tokens) if token not in ("[CLS]", "[SEP]")
