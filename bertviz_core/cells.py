@@ -30,15 +30,10 @@ def safe_cell(text: str) -> str:
     character that is seen counts. -3 and +1,5 are numbers and stay: a class of that
     name is still the same in the table that it came from.
     """
-    seen = text[_end_of_unseen(text) :]
+    seen = _UNSEEN.sub("", text, count=1)  # it matches at the beginning, if nothing
     if not seen.startswith(_STARTS) and not text.startswith(_SEPARATORS):
         return text
     return text if _is_number(seen) else f"'{text}"
-
-
-def _end_of_unseen(text: str) -> int:
-    found = _UNSEEN.match(text)
-    return found.end() if found else 0
 
 
 def _is_number(text: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.analysis.head_profiles import row_entropy
 from bertviz_core.trace import FrozenArrays
 
 # Every pair of heads costs a logarithm an entry: 10 000 pairs for BERT-base.
@@ -76,12 +77,12 @@ def divergence_sums(
     rows = np.linspace(0, num_tokens - 1, num_rows).round().astype(np.int64)
     flat = attention[:, :, rows].reshape(num_layers * num_heads, -1)
     flat = flat.astype(np.float64)
-    entropies = _entropy(flat)
+    entropies = row_entropy(flat)
     totals = np.zeros((len(flat), len(flat)))
     for head in range(len(flat)):
         # The head itself is left out: its distance is 0 without rounding.
         means = (flat[head] + flat[head + 1 :]) / 2
-        between = _entropy(means) - (entropies[head] + entropies[head + 1 :]) / 2
+        between = row_entropy(means) - (entropies[head] + entropies[head + 1 :]) / 2
         totals[head, head + 1 :] = np.maximum(between, 0)
     totals += totals.T
     return DivergenceSums(
@@ -152,9 +153,3 @@ def _joined(one: list[int], other: list[int], heads: np.ndarray) -> list[int]:
     ]
     left, right = min(ways, key=lambda way: float(heads[way[0][-1], way[1][0]]))
     return left + right
-
-
-def _entropy(rows: np.ndarray) -> np.ndarray:
-    """Bits of all rows of each head together, float64 `[heads]`."""
-    logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)
-    return -np.einsum("hk,hk->h", rows, logs)

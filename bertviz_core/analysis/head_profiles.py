@@ -171,7 +171,7 @@ def profile_sums(
     def totals(layer: np.ndarray) -> np.ndarray:
         """[N, T, T] to [M, N]."""
         wide = layer.astype(np.float64)
-        entropy = _row_entropy(wide)  # [N, T]
+        entropy = row_entropy(wide)  # [N, T]
         evenness = (entropy / bits)[:, can_be_uneven].sum(axis=-1)
         linear = weights @ wide.reshape(len(wide), -1).T  # [M - 2, N]
         return np.stack([entropy.sum(axis=-1), evenness, *linear])
@@ -274,7 +274,7 @@ def _rows_of(shares: np.ndarray) -> list[np.ndarray]:
     return [all_rows, *by_name.values()]
 
 
-def _row_entropy(attention: np.ndarray) -> np.ndarray:
-    """Bits, float64 `[..., T]`."""
+def row_entropy(attention: np.ndarray) -> np.ndarray:
+    """Bits of each row `[..., K]`, float64 `[...]`."""
     logs = np.log2(attention, out=np.zeros_like(attention), where=attention > 0)
-    return np.abs(np.einsum("...qk,...qk->...q", attention, logs))
+    return np.abs(np.einsum("...k,...k->...", attention, logs))

@@ -21,18 +21,6 @@ def rank_order(logits: np.ndarray) -> np.ndarray:
     return np.argsort(-_as_floats(logits), kind="stable")
 
 
-def rank_of(logits: np.ndarray, index: int) -> int:
-    """Place of a token in `rank_order`, from 1, without sorting.
-
-    Args:
-        logits: float `[V]`.
-        index: of the token.
-    """
-    logits = _as_floats(logits)
-    own = logits[index]
-    return 1 + int((logits > own).sum()) + int((logits[:index] == own).sum())
-
-
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     """Turns logits into probabilities.
 

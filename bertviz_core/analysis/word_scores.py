@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.analysis.attention import group_words
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
 
@@ -45,11 +46,8 @@ def word_scores(text: TokenizedText, scores: np.ndarray) -> WordScores:
         raise ValueError(
             f"`scores` must be [{text.num_tokens}]. Received: {scores.shape}."
         )
-    # A word ends where the word or the text does; an added token stands alone.
-    same_word = np.diff(text.word_ids) == 0
-    same_text = np.diff(text.token_type_ids) == 0
-    joined = same_word & same_text & (text.word_ids[1:] >= 0)
-    first = np.flatnonzero(np.concatenate([[True], ~joined]))
+    groups = group_words(text.word_ids, text.token_type_ids)
+    first = np.unique(groups, return_index=True)[1]
     last = np.append(first[1:], text.num_tokens) - 1
     names = [_name(text, int(i), int(j)) for i, j in zip(first, last, strict=True)]
     known = ~np.isnan(scores)

@@ -6,7 +6,6 @@ estimates what each would do; the best are then switched off one after another.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,18 +93,12 @@ def rank_neurons(
     probabilities, logits = switch_in_layers(
         question, states, layers, heads, neurons, progress
     )
-    found = NeuronEffects(
+    values = logits if before.is_number else probabilities
+    best = np.argsort(-np.abs(values - before.value), kind="stable")
+    return NeuronEffects(
         before=before,
-        neurons=places,
-        estimated_deltas=estimates[tuple(places.T)],
-        probabilities=probabilities,
-        logits=logits,
-    )
-    best = np.argsort(-np.abs(found.deltas), kind="stable")
-    return dataclasses.replace(
-        found,
-        neurons=found.neurons[best],
-        estimated_deltas=found.estimated_deltas[best],
-        probabilities=found.probabilities[best],
-        logits=found.logits[best],
+        probabilities=probabilities[best],
+        logits=logits[best],
+        neurons=places[best],
+        estimated_deltas=estimates[tuple(places[best].T)],
     )

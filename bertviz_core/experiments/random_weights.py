@@ -66,18 +66,12 @@ def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
         explorer: whose weights are read.
         seed: at least 0.
     """
-    model = explorer.loaded.model
-    other = type(model)(
-        model.config,
-        model.heads,
-        model.num_labels,
-        kernel_initializer="zeros",
-        dtype=model.dtype_policy,
-    )
-    rng = np.random.default_rng(seed)
-    for new, old in zip(other.weights, model.weights, strict=True):
-        new.assign(rng.permuted(as_numpy(old).ravel()).reshape(old.shape))
-    return Explorer(dataclasses.replace(explorer.loaded, model=other))
+    from bertviz_core.model.bert import twin_of
+
+    twin, rng = twin_of(explorer.loaded.model), np.random.default_rng(seed)
+    for weight in twin.weights:
+        weight.assign(rng.permuted(as_numpy(weight).ravel()).reshape(weight.shape))
+    return Explorer(dataclasses.replace(explorer.loaded, model=twin))
 
 
 def _agreement(one: np.ndarray, other: np.ndarray) -> float:

@@ -202,17 +202,9 @@ def score_minimal_pair(
     Source:
         Warstadt et al. 2020 (arXiv:1912.00582) for judging a model by pairs.
     """
-
-    def half(start: float) -> Progress | None:
-        if progress is None:
-            return None
-        return lambda fraction, doing: progress(start + fraction / 2, doing)
-
-    scores = [
-        score_sentence(explorer, text, variant=variant, progress=half(start))
-        for text, start in ((first, 0.0), (second, 0.5))
-    ]
-    return MinimalPair(scores[0], scores[1], _aligned(scores[0], scores[1]))
+    texts = [(first, None), (second, None)]
+    one, other = score_sentences(explorer, texts, variant, progress)
+    return MinimalPair(one, other, _aligned(one, other))
 
 
 def pieces_of(tokenizer: BertTokenizer, word: str) -> list[int]:

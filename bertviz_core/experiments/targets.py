@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.sampling import rank_of, rank_order, softmax
+from bertviz_core.analysis.logit_rows import ranks_of
+from bertviz_core.analysis.sampling import rank_order, softmax
+from bertviz_core.analysis.two_sentences import ranks
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.cause_results import Answers, Prediction, Target
 from bertviz_core.explorer import Explorer
@@ -182,7 +184,7 @@ def read_prediction(logits: np.ndarray, target: Target) -> Prediction:
     return Prediction(
         logit=float(logits[target.index]),
         probability=float(softmax(logits)[target.index]),
-        rank=rank_of(logits, target.index),
+        rank=int(ranks_of(logits[None], np.array([target.index]))[0]),
         is_number=len(logits) == 1,
     )
 
@@ -204,12 +206,5 @@ def compare_answers(before: Arrays, after: Arrays, target: Target) -> Answers:
     return Answers(
         ids=ids,
         values=np.stack([side[ids] for side in values]).astype(np.float64),
-        ranks=np.stack([_ranks(order)[ids] for order in orders]),
+        ranks=np.stack([ranks(logits)[ids] for logits in both]),
     )
-
-
-def _ranks(order: np.ndarray) -> np.ndarray:
-    """From the ids in their order to the rank of each id, from 1."""
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(1, len(order) + 1)
-    return ranks

@@ -5,7 +5,6 @@ Colours come from the theme; symbols, dashes and written numbers say the same.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, layout, upright
-from bertviz_core.figures.labels import label
+from bertviz_core.figures.labels import escaped, label, shortened
 from bertviz_core.figures.masked_word import percent
 
 _ROW_HEIGHT = 34  # pixels
@@ -185,13 +184,6 @@ def coverage_figure(
     return go.Figure(lines, layout, _validate=False)
 
 
-def hover_text(text: str) -> str:
-    """A text of the user's as plotly shows it under the pointer, letter for letter."""
-    short = text if len(text) <= _LONGEST_HINT else text[: _LONGEST_HINT - 1] + "…"
-    # Plotly reads some HTML; `%{` would begin a place to fill.
-    return html.escape(short, quote=False).replace("%{", "%\u2060{")
-
-
 def _whiskers(
     kind: Dots, names: list[str], offset: float, symbol: str
 ) -> dict[str, Any]:
@@ -258,7 +250,7 @@ def predicted_figure(
         "x": targets,
         "y": predicted,
         "marker": {"size": 7, "opacity": 0.7},
-        "hovertext": [hover_text(hint) for hint in hints],
+        "hovertext": [escaped(shortened(hint, _LONGEST_HINT)) for hint in hints],
         "hovertemplate": "%{hovertext}<br>%{x:.6g} → %{y:.6g}<extra></extra>",
         "showlegend": False,
     }

@@ -15,11 +15,16 @@ def label(token: str) -> str:
 
 def plain_label(token: str) -> str:
     """The same for what reads no HTML in its texts."""
-    short = token if len(token) <= LONGEST_LABEL else token[: LONGEST_LABEL - 1] + "…"
+    short = shortened(token, LONGEST_LABEL)
     # Isolated, so that a right-to-left word does not turn the number before it.
     return f"{_FIRST_STRONG_ISOLATE}{short}{_POP_ISOLATE}"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def escaped(text: str) -> str:
-    """Plotly reads some HTML in labels; `%{` would begin a place to fill."""
+    """Plotly reads some HTML in labels and hints; `%{` would begin a place to fill."""
     return html.escape(text, quote=False).replace("%{", "%\u2060{")

@@ -5,7 +5,6 @@ Colours tell nothing that a place, a word or a shape does not say as well.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import figure, layout, line
-from bertviz_core.figures.labels import label
+from bertviz_core.figures.labels import escaped, label, shortened
 
 _LONGEST_HINT = 160  # characters
 _CELLS = 48  # squares of the background on each side
@@ -126,7 +125,9 @@ def next_sentences_figure(
                 "mode": "markers",
                 "x": probs,
                 "y": index + spread,
-                "customdata": [_hint(hint) for hint in hints],
+                "customdata": [
+                    escaped(shortened(hint, _LONGEST_HINT)) for hint in hints
+                ],
                 "marker": {
                     "size": 9,
                     "symbol": ["circle" if right else "x" for right in is_right],
@@ -177,12 +178,6 @@ def _text_places(
                 taken.append(middle)
                 break
     return places
-
-
-def _hint(text: str) -> str:
-    """Plotly reads some HTML; `%{` would begin a place to fill."""
-    short = text if len(text) <= _LONGEST_HINT else text[: _LONGEST_HINT - 1] + "…"
-    return html.escape(short, quote=False).replace("%{", "%\u2060{")
 
 
 def _squares(rest: tuple[np.ndarray, np.ndarray], name: str) -> list[dict[str, Any]]:

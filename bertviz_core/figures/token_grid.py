@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.labels import label
+from bertviz_core.figures.labels import escaped, label
 
 COLUMNS = 8
 _ROW_HEIGHT = 48  # pixels; two lines of text fit
@@ -65,11 +64,6 @@ def token_grid_figure(
     return go.Figure([trace], made, _validate=False)
 
 
-def _hint(text: str) -> str:
-    """Plotly reads some HTML; `%{` would begin a place to fill."""
-    return html.escape(text, quote=False).replace("%{", "%\u2060{")
-
-
 def _cells(
     tokens: Sequence[str], values: np.ndarray, hints: Sequence[str]
 ) -> tuple[list[list[float | None]], list[list[str]], list[list[str]]]:
@@ -84,5 +78,5 @@ def _cells(
         # A place without a number still has its word.
         shades[row][column] = float(value) if is_known else 0.0
         texts[row][column] = label(token) + (f"<br>{value:.1f}" if is_known else "")
-        said[row][column] = label(token) + "<br>" + _hint(hints[index])
+        said[row][column] = label(token) + "<br>" + escaped(hints[index])
     return shades, texts, said

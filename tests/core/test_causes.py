@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.sampling import rank_of, rank_order
+from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.errors import CheckpointError, ConfigError, TextError
 from bertviz_core.experiments import targets
 from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
@@ -356,7 +356,9 @@ def test_a_prediction_says_what_the_logits_say():
     logits = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5], "float32")
     order = rank_order(logits).tolist()
     assert order == [1, 4, 0, 2, 5, 3]
-    assert [rank_of(logits, index) for index in order] == [1, 2, 3, 4, 5, 6]
+    assert [
+        read_prediction(logits, Target("classifier", index)).rank for index in order
+    ] == [1, 2, 3, 4, 5, 6]
 
 
 PATTERNS = (

@@ -13,7 +13,6 @@ from bertviz_core.figures.evaluation_scores import (
     Dots,
     calibration_figure,
     coverage_figure,
-    hover_text,
     intervals_figure,
     predicted_figure,
 )
@@ -32,6 +31,7 @@ from bertviz_core.figures.finetune_progress import (
     metric_figure,
     schedule_figure,
 )
+from bertviz_core.figures.labels import escaped, shortened
 from tests.core.sent_figures import as_sent, numbers
 
 TEXT_LENGTHS = np.random.default_rng(3).integers(4, 300, size=211)
@@ -194,9 +194,9 @@ def test_each_cell_has_its_count_and_says_which_it_is():
     with pytest.raises(ValueError, match="3 x 3"):
         confusion_figure(CONFUSION[:2], LABELS)
     # Text under the pointer is short and fills no place.
-    assert hover_text("<a>") == "&lt;a&gt;"
-    assert "%{" not in hover_text("%{x}")
-    assert len(hover_text("x" * 500)) < 100
+    assert escaped("<a>") == "&lt;a&gt;"
+    assert "%{" not in escaped("%{x}")
+    assert shortened("x" * 500, 90) == "x" * 89 + "…"
     # Many classes have a scale in the place of numbers.
     names = list(map(str, range(MAX_WRITTEN + 1)))
     many = confusion_figure(np.eye(len(names), dtype=int), names)
