@@ -10,14 +10,14 @@ from pages.attention.maps import explore_maps, explore_patches
 from pages.attention.pictures import choose_and_show, follow_lock
 from pages.attention.profile import explore_profile
 from pages.attention.switch_off import explore_patterns, explore_switches
-from pages.attention.target import choose_target
 from pages.attention.texts import own_words
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
-from pages.shared.language import t
+from pages.shared.language import plain, t
 from pages.shared.models import model_picker
 from pages.shared.own_text import read_by, type_sentence
 from pages.shared.panel import panel
+from pages.shared.watched_answer import choose_target
 
 QUESTIONS = (
     *("profile", "combine", "arithmetic"),
@@ -36,6 +36,10 @@ def show_attention(model: str) -> None:
     follow_lock(tokenized)
 
     st.header(t("attention.questions_title"), anchor=False)
+    masks = {
+        position: plain("attention.target_mask", number=number)
+        for number, position in enumerate(tokenized.mask_positions.tolist(), start=1)
+    }
     # Only the question that is asked is computed.
     question = choose_named("attention.panel", QUESTIONS, widget=st.pills)
     if question == "profile":
@@ -46,7 +50,7 @@ def show_attention(model: str) -> None:
         explore_arithmetic(model, texts, tokenized, view)
     elif question == "compare":
         explore_differences(model, texts, tokenized, view)
-    elif (watched := choose_target(model, texts, tokenized)) is None:
+    elif (watched := choose_target(model, texts, masks, "attention")) is None:
         pass  # it has said why
     elif question == "switch":
         explore_switches(model, texts, watched, tokenized, view)

@@ -24,7 +24,6 @@ from pages.attention.canvas import Head, canvas_words, take_click
 from pages.attention.canvas import head_map as clickable_map
 from pages.attention.controls import View, grid_of, select_head
 from pages.attention.downloads import offer_map
-from pages.attention.target import choose_contrast
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
 from pages.shared.export import Columns, show_figure
@@ -35,7 +34,7 @@ from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
-from pages.shared.watched_answer import Watched
+from pages.shared.watched_answer import Watched, choose_contrast
 
 _SIGNED = ("exact", "estimate")  # kinds of maps with negative numbers
 _CHOSEN = "attention_chosen_in_map"

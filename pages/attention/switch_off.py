@@ -10,20 +10,15 @@ import streamlit as st
 from bertviz_core.experiments.cause_results import (
     Edge,
     SparsePattern,
-    SparsePrediction,
-    SwitchedPrediction,
     Switches,
 )
 from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off
-from bertviz_core.figures.bars import effect_bars_figure
-from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import View, choose_heads, grid_of
 from pages.attention.maps import show_clickable, show_map
 from pages.attention.pictures import choose_pair
-from pages.attention.target import answer_names
 from pages.shared.answers import ask
 from pages.shared.choices import (
     choose_linked,
@@ -31,12 +26,10 @@ from pages.shared.choices import (
     choose_several,
     switch_linked,
 )
-from pages.shared.export import show_figure
 from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown, escape
 from pages.shared.panel import panel
-from pages.shared.tools import Program, program
-from pages.shared.watched_answer import Watched, show_numbers
+from pages.shared.tools import program
+from pages.shared.watched_answer import Watched, show_before_and_after
 
 # What of a layer is switched off, and the key of its row of buttons.
 _PARTS = {
@@ -44,7 +37,6 @@ _PARTS = {
     "off_attention": "attention_off_layers",
     "off_feed_forward": "attention_off_feed_forward",
 }
-_WHEN = ("before", "after")
 _SMALLEST = 0.005  # half a point: nobody would see it in the bars
 _DOT = "•"  # an arrow that is left, for colour alone says nothing to some
 _MOST_DRAWN = 64  # tokens on a side of the pattern's picture
@@ -77,7 +69,7 @@ def explore_switches(
         edges=tuple(dataclasses.astuple(edge) for edge in switches.edges),
         **watched.literals,
     )
-    _show_before_and_after(result, model, watched, "attention_switched_off", code)
+    show_before_and_after(result, model, watched, "attention_switched_off", code)
     if switches == Switches():
         st.info(t("attention.nothing_off"), icon=":material/toggle_on:")
     elif result.before.is_number:
@@ -149,7 +141,7 @@ def explore_patterns(
     result = ask(predict_sparsely)(
         model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
     )
-    _show_before_and_after(result, model, watched, "attention_sparse_answer")
+    show_before_and_after(result, model, watched, "attention_sparse_answer")
     first, second = st.columns(2)
     names = ("may_look", "from_token", "to_token")
     title, row_title, column_title = (plain(f"attention.{name}") for name in names)
@@ -173,56 +165,3 @@ def explore_patterns(
             t("attention.cut_mass_described", share=float(result.cut_mass.mean())),
             (view.layer, view.head),
         )
-
-
-def _show_before_and_after(
-    found: SwitchedPrediction | SparsePrediction,
-    model: str,
-    watched: Watched,
-    name: str,
-    code: Program | None = None,
-) -> None:
-    """Draws a prediction twice, the difference, and the likeliest answers of both."""
-    before, after, delta = found.before, found.after, t("attention.delta")
-    word = Markdown(escape(watched.name, 40))
-    first, second = (t(f"attention.{when}", word=word) for when in _WHEN)
-    if before.is_number:
-        show_numbers(before, after, (first, second, delta))
-    else:
-        boxes = st.columns(3)
-        boxes[0].metric(first, percent(before.probability))
-        boxes[1].metric(second, percent(after.probability))
-        boxes[2].metric(
-            delta,
-            t("attention.points", value=100 * (after.probability - before.probability)),
-            t("attention.rank_from_to", before=before.rank, after=after.rank),
-            delta_color="off",
-            delta_arrow="off",
-        )
-    every_name = answer_names(model, watched)
-    names = [every_name[index] for index in found.answers.ids.tolist()]
-    kind = ("number", "number") if watched.is_number else ("probability", "answers")
-    value = plain(f"attention.table_{kind[0]}")
-    estimated, measured = (plain(f"attention.table_{one}") for one in _WHEN)
-    figure = effect_bars_figure(
-        names,
-        *reversed(found.answers.values),
-        title=value,
-        measured_name=measured,
-        estimated_name=estimated,
-    )
-    show_figure(
-        figure,
-        name=name,
-        description=t(f"attention.{kind[1]}_described", count=len(names)),
-        columns={
-            # A row for each answer before, then for each after.
-            "attention.table_when": [
-                when for when in (estimated, measured) for _ in names
-            ],
-            "attention.table_answer": names * 2,
-            "attention.table_rank": found.answers.ranks.ravel(),
-            value: found.answers.values.ravel().tolist(),
-        },
-        code=code,
-    )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.sampling import rank_order
-from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.experiments.cause_results import SwitchedPrediction, Switches, Target
+from bertviz_core.experiments.cause_results import Switches
 from bertviz_core.experiments.neuron_effects import NeuronEffects, rank_neurons
 from bertviz_core.experiments.neurons import (
     neuron_activations,
@@ -19,7 +17,6 @@ from bertviz_core.experiments.neurons import (
 )
 from bertviz_core.experiments.step_results import StrongNeurons
 from bertviz_core.experiments.switching import switch_off
-from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import effect_bars_figure, named_bars_figure
 from bertviz_core.figures.layer_strip import strip_figure
@@ -34,9 +31,8 @@ from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
-from pages.shared.pieces import choose_piece
-from pages.shared.tools import Program, program, show_tools
-from pages.shared.watched_answer import Watched, show_numbers
+from pages.shared.tools import Program, program
+from pages.shared.watched_answer import Watched, choose_target, show_before_and_after
 
 _OPEN = "layers_effect_open"
 _NUM_NEURONS = 10
@@ -150,10 +146,6 @@ def _title(name: str, found: NeuronEffects) -> str:
     return plain(f"layers.{_key(name, found)}")
 
 
-_WORD = "layers_word"
-_CLASS = "layers_class"
-_NEXT = "layers_next_sentence"
-_NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
 _SMALL_POINTS = 1.0  # percentage points
 
 
@@ -162,17 +154,14 @@ def switch_off_here(
 ) -> Watched | None:
     """Draws the choice of an answer, and the answer with and without the neuron.
 
-    `token` is that whose word, `name`, is guessed; `neuron` a layer and a neuron, from
-    0. `None`, with a sentence, where no answer is watched.
+    `token` is that whose word may be watched, `name` its name; `neuron` a layer and a
+    neuron, from 0. `None`, with a sentence, where no answer is watched.
     """
     st.subheader(t("layers.off_title"), anchor=False)
-    layer, number = neuron[0] + 1, neuron[1] + 1
-    is_of_token = "mlm" in ask(Explorer.info)(model).heads
-    intro = "layers.off_intro" if is_of_token else "layers.off_intro_whole"
-    st.markdown(t(intro, layer=layer, number=number, token=name))
-    watched = _choose_answer(model, texts, token)
+    st.markdown(t("layers.off_intro", layer=neuron[0] + 1, number=neuron[1] + 1))
+    places = {token: plain("layers.word_at", token=name)}
+    watched = choose_target(model, texts, places, "layers")
     if watched is None:
-        st.info(t("layers.off_no_head", model=model), icon=":material/block:")
         return None
     result = ask(switch_off)(
         model,
@@ -182,86 +171,16 @@ def switch_off_here(
         pair=texts.pair,
         cut=True,
     )
-    _show(result, watched)
     where = {"layer": neuron[0], "neuron": neuron[1], **watched.literals}
-    show_tools("layers_off", program(snippets.SWITCH_OFF, model, texts, **where))
-    return watched
-
-
-def _show(result: SwitchedPrediction, watched: Watched) -> None:
-    before, after = result.before, result.after
+    code = program(snippets.SWITCH_OFF, model, texts, **where)
+    show_before_and_after(result, model, watched, "layers_off", code)
     if watched.is_number:
-        names = ("before", "after", "change")
-        show_numbers(before, after, [t(f"layers.off_{name}_number") for name in names])
-        st.caption(t("attention.number_moved", change=after.value - before.value))
-        return
-    boxes = st.columns(4)
-    boxes[0].metric(t("layers.off_before"), percent(before.probability))
-    boxes[1].metric(t("layers.off_after"), percent(after.probability))
-    points = 100 * result.delta_probability
-    boxes[2].metric(
-        t("layers.off_change"),
-        # "z": what rounds to zero has no sign.
-        t("layers.off_points", points=Markdown(f"{points:+z.3f}")),
-        help=t("layers.off_change_help"),
-    )
-    logit = f"{result.delta_logit:+z.4f}"
-    boxes[3].metric(
-        t("layers.off_logit"),
-        logit,
-        t("layers.off_rank", before=before.rank, after=after.rank),
-        delta_color="off",
-        delta_arrow="off",
-        help=t("layers.off_logit_help"),
-    )
-    is_small = abs(points) < _SMALL_POINTS
-    meaning = "layers.off_small" if is_small else "layers.off_large"
-    st.caption(t(meaning, word=watched.name))
-
-
-def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:
-    info = ask(Explorer.info)(model)
-    if "mlm" in info.heads:
-        return _choose_word(model, texts, token)
-    if "classifier" in info.heads and info.labels:
-        if len(info.labels) == 1:
-            return Watched(Target("classifier", 0), info.labels[0], is_number=True)
-        return _choose_one("classifier", "class", _CLASS, info.labels)
-    if "nsp" not in info.heads:
-        return None
-    answers = (plain("layers.is_next"), plain("layers.is_random"))
-    watched = _choose_one("nsp", "next", _NEXT, answers)
-    if not texts.pair:
-        st.caption(t("layers.off_next_alone"))
+        st.caption(t("attention.number_moved", change=result.delta_logit))
+    else:
+        is_small = 100 * abs(result.delta_probability) < _SMALL_POINTS
+        meaning = "layers.off_small" if is_small else "layers.off_large"
+        st.caption(t(meaning, word=watched.name))
     return watched
-
-
-def _choose_one(head: str, label: str, key: str, names: Sequence[str]) -> Watched:
-    number = choose_linked(
-        st.selectbox,
-        f"layers.off_{label}",
-        [str(index + 1) for index in range(len(names))],
-        key=key,
-        format_func=lambda shown: names[int(shown) - 1],
-    )
-    index = int(number) - 1
-    return Watched(Target(head, index), names[index])
-
-
-def _choose_word(model: str, texts: Texts, token: int) -> Watched:
-    words = ask(vocabulary)(model)
-    logits = ask(part_numbers)(model, texts, "heads", token).of("mlm_logits")
-    if logits is None:
-        raise ValueError("A model with a masked-word head has its numbers.")
-    index = choose_piece(
-        t("layers.off_word"),
-        words,
-        rank_order(logits[: len(words)])[:_NUM_OFFERED].tolist(),
-        key=_WORD,
-        help=t("layers.off_word_help"),
-        unknown="layers.off_unknown",
-    )
-    return Watched(Target("mlm", index, token), words[index])
 
 
 LAYER = "layers_neuron_layer"

@@ -188,7 +188,7 @@ def _named_answers(
 
 def _answers(model: str, step: LayerStep) -> list[str]:
     if step.axes == ("2",):
-        return [plain("layers.is_next"), plain("layers.is_random")]
+        return [plain("attention.is_next"), plain("attention.is_random")]
     labels = ask(Explorer.info)(model).labels
     return [labels[i] if i < len(labels) else str(i) for i in range(step.shape[0])]
 

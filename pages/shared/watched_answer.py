@@ -1,15 +1,36 @@
-"""An answer of the model that experiments watch, with its name."""
+"""The answer of the model that experiments watch: its choice, before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from bertviz_core.experiments.cause_results import Prediction, Target
-from pages.shared.language import t
+from bertviz_core.analysis.sampling import rank_order
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.cause_results import (
+    SparsePrediction,
+    SwitchedPrediction,
+    Target,
+)
+from bertviz_core.experiments.whole_model import open_answer
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.bars import effect_bars_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.trace import Texts
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked, choose_linked_or_none, follow_default
+from pages.shared.export import show_figure
+from pages.shared.language import plain, t
+from pages.shared.markdown import Markdown, escape
+from pages.shared.panel import show_numbers
+from pages.shared.pieces import choose_piece, id_of
+from pages.shared.tools import Program
+
+_NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
+_IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
 
 
 @dataclass(frozen=True)
@@ -30,15 +51,176 @@ class Watched:
         return {"kind": target.head, "index": target.index, "position": target.position}
 
 
-def show_numbers(before: Prediction, after: Prediction, titles: Sequence[str]) -> None:
-    """Draws what a model says that says a number, twice, and the change, in its unit.
+def choose_target(
+    model: str, texts: Texts, places: Mapping[int, str], page: str
+) -> Watched | None:
+    """Draws the choice of an answer to watch; says so, if there is none: `None`.
 
-    `titles` are of the number before, of that after, and of the change.
+    `places` are the tokens whose word may be watched, by their positions, each with
+    what that answer is called; the keys of the widgets begin with `page`.
     """
-    shown = (
-        t("attention.number", value=before.value),
-        t("attention.number", value=after.value),
-        t("attention.number_change", value=after.value - before.value),
+    choices = _choices(model, texts, places)
+    if not choices:
+        heads = ask(Explorer.info)(model).heads
+        missing = next((name for name in ("mlm", "nsp") if name in heads), "head")
+        st.info(t(f"attention.no_answer_{missing}"), icon=":material/touch_app:")
+        return None
+    what_box, word_box = st.columns(2)
+    what = choose_linked(
+        what_box.selectbox,
+        "attention.target",
+        [str(index) for index in range(len(choices))],
+        key=f"{page}_target",
+        format_func=lambda index: choices[int(index)].name,
     )
-    for box, title, number in zip(st.columns(3), titles, shown, strict=True):
-        box.metric(title, number)
+    chosen = choices[int(what)]
+    if chosen.target.head != "mlm":
+        return chosen
+    words = ask(vocabulary)(model)
+    with word_box:
+        index = choose_piece(
+            t("attention.target_word"),
+            words,
+            _likely(model, texts, chosen.target),
+            key=f"{page}_word",
+            help=t("attention.target_word_help"),
+            unknown="attention.unknown_word",
+        )
+    return Watched(Target("mlm", index, chosen.target.position), words[index])
+
+
+def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | None:
+    """Draws the choice of another answer of the head to hold the watched one against.
+
+    `None` if none is chosen, or if there is none, as for a number.
+    """
+    target, names = watched.target, _answer_names(model, watched)
+    is_word = target.head == "mlm"
+    offered = _likely(model, texts, target) if is_word else range(len(names))
+    others = {index: names[index] for index in offered if index != target.index}
+    if not others:
+        return None
+    texts_of_box: dict[str, Any] = {
+        "placeholder": t("attention.no_contrast"),
+        "help": t("attention.contrast_help"),
+    }
+    if is_word:
+        key = "attention_contrast"
+        typed = follow_default(key, None)  # any word may be
+        chosen = choose_linked_or_none(
+            st.selectbox,
+            t("attention.contrast"),
+            tuple(dict.fromkeys([*others.values(), *filter(None, [typed])])),
+            key=key,
+            accept_new_options=True,
+            index=None,
+            **texts_of_box,
+        )
+        index = None if chosen is None else id_of(names, chosen)
+        if chosen is not None and index in (None, target.index):
+            said = t("attention.unknown_contrast", word=chosen)
+            st.warning(said, icon=":material/question_mark:")
+            return None
+    else:
+        # Without a vocabulary the names depend on the language, the numbers do not.
+        option = choose_linked_or_none(
+            st.selectbox,
+            t("attention.contrast"),
+            [str(index) for index in others],
+            key="attention_other_answer",
+            format_func=lambda option: names[int(option)],
+            **texts_of_box,
+        )
+        index = None if option is None else int(option)
+    if index is None:
+        return None
+    return Watched(Target(target.head, index, target.position), names[index])
+
+
+def _choices(model: str, texts: Texts, places: Mapping[int, str]) -> list[Watched]:
+    info = ask(Explorer.info)(model)
+    choices = []
+    if "mlm" in info.heads:
+        choices += [Watched(Target("mlm", 0, at), name) for at, name in places.items()]
+    if "nsp" in info.heads and texts.pair:
+        choices.append(Watched(Target("nsp", _IS_NEXT), plain("attention.target_nsp")))
+    if "classifier" in info.heads:
+        is_number = len(info.labels) == 1
+        key = f"attention.target_{'number' if is_number else 'class'}"
+        choices += [
+            Watched(Target("classifier", index), plain(key, label=label), is_number)
+            for index, label in enumerate(info.labels)
+        ]
+    return choices
+
+
+def _likely(model: str, texts: Texts, target: Target) -> list[int]:
+    """Ids of the likeliest words at a token, best first."""
+    logits = ask(open_answer)(model, texts, target.position)
+    words = len(ask(vocabulary)(model))
+    best: list[int] = rank_order(logits[:words])[:_NUM_OFFERED].tolist()
+    return best
+
+
+def _answer_names(model: str, watched: Watched) -> tuple[str, ...]:
+    """What the answers of the target's head are called, by index."""
+    if watched.target.head == "mlm":
+        return ask(vocabulary)(model)
+    if watched.target.head == "nsp":
+        return plain("attention.is_next"), plain("attention.is_random")
+    return ask(Explorer.info)(model).labels
+
+
+def show_before_and_after(
+    found: SwitchedPrediction | SparsePrediction,
+    model: str,
+    watched: Watched,
+    name: str,
+    code: Program | None = None,
+) -> None:
+    """Draws a prediction twice, the difference, and the likeliest answers of both.
+
+    For `name` and `code` see `show_figure`.
+    """
+    before, after = found.before, found.after
+    if watched.is_number:
+        kind, described = "number", "attention.number_described"
+        was, now = (t("attention.number", value=one.value) for one in (before, after))
+        change = t("attention.number_change", value=found.delta_logit)
+        changes: dict[str, str | tuple[str, str]] = {"attention.delta": change}
+    else:
+        kind, described = "probability", "attention.answers_described"
+        was, now = percent(before.probability), percent(after.probability)
+        ranks = t("attention.rank_from_to", before=before.rank, after=after.rank)
+        changes = {
+            "attention.delta_p": t(
+                "attention.points", value=100 * found.delta_probability
+            ),
+            "attention.delta_logit": (f"{found.delta_logit:+z.4f}", ranks),
+        }
+    word = Markdown(escape(watched.name, 40))
+    said = {"attention.before": was, "attention.after": now}
+    show_numbers({**said, **changes}, word=word)
+    every_name = _answer_names(model, watched)
+    names = [every_name[index] for index in found.answers.ids.tolist()]
+    value = plain(f"attention.table_{kind}")
+    when = [plain(f"attention.table_{one}") for one in ("before", "after")]
+    show_figure(
+        effect_bars_figure(
+            names,
+            *reversed(found.answers.values),
+            title=value,
+            measured_name=when[1],
+            estimated_name=when[0],
+        ),
+        name=name,
+        description=t(described, count=len(names)),
+        columns={
+            # A row for each answer before, then for each after.
+            "attention.table_when": [one for one in when for _ in names],
+            "attention.table_answer": names * 2,
+            "attention.table_rank": found.answers.ranks.ravel(),
+            value: found.answers.values.ravel().tolist(),
+        },
+        code=code,
+    )

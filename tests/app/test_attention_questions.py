@@ -198,8 +198,9 @@ def test_parts_are_switched_off_as_the_page_says():
     app = ask("switch", attention_layer="3", attention_head="4")
     target = likeliest()
     app.get_by_key("attention_off_heads").set_value([]).run()
-    before, after, change = app.metric
-    assert (before.value, float(change.value.split()[0])) == (after.value, 0)
+    before, after, change, logit = app.metric
+    assert before.value == after.value
+    assert float(change.value.split()[0]) == float(logit.value) == 0
     assert "Everything is switched on" in said(app)
     app.get_by_key("attention_cut_edge").set_value(True).run()
     app.get_by_key("token").set_value("9")
@@ -519,7 +520,8 @@ def test_a_link_brings_the_watched_answer_back():
     masks = client().ask(Explorer.tokenize)(MODEL, CAPITAL).mask_positions
     target = Target("mlm", index, int(masks[1]))
     found = shown_as_measured(app, MODEL, CAPITAL, target)
-    assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[2].delta
+    assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[3].delta
+    assert float(app.metric[3].value) == pytest.approx(found.delta_logit, abs=1e-4)
     state = {"attention_word": "qqqqqqq"}  # a word outside the vocabulary is named
     assert "qqqqqqq" in said(ask("switch", state))
 
@@ -558,7 +560,7 @@ def test_a_model_without_answers_says_so(tmp_path):
     app = ask("switch", model=model, text="ab [MASK]")
     assert not app.metric
     assert "attention_target" not in [box.key for box in app.selectbox]
-    assert "no masked-word head" in said(app)
+    assert "no head that gives an answer" in said(app)
 
 
 def test_a_model_of_one_head_has_its_answers(tmp_path):
