@@ -13,10 +13,9 @@ from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import View
-from pages.attention.maps import show_map
 from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
-from pages.shared.export import download_csv, show_table
+from pages.shared.export import download_csv, show_map, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
@@ -65,16 +64,15 @@ def _show_rows(
     code: Program | None = None,
 ) -> None:
     names = [plain(f"attention.row_{key}") for key in keys]
-    numbers, dimension = range(1, len(rows[0]) + 1), plain("attention.dimension")
-    cells = {key: row.tolist() for key, row in zip(names, rows, strict=True)}
+    numbers = range(1, len(rows[0]) + 1)
     show_map(
         name,
         np.stack(rows),
         names,
         numbers,
-        (plain("attention.value"), "", dimension),
+        ("attention.value", "", "attention.dimension"),
         description,
-        cells={dimension: numbers, **cells},
+        table={"attention.dimension": numbers, **dict(zip(names, rows, strict=True))},
         code=code,
         is_signed=True,
     )

@@ -12,8 +12,9 @@ from bertviz_core.analysis.correlation import spearman
 from bertviz_core.experiments.attention_matrix import MOST_FLOWING
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import View, grid_of
-from pages.attention.maps import said_correlation, show_map
+from pages.attention.maps import said_correlation
 from pages.attention.matrix import measure_of, shown_attention
+from pages.shared.export import show_map
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 
@@ -45,7 +46,6 @@ def explore_combinations(
     ]
     # One scale for all.
     unit, top = measures[0].unit, max(measure.top for measure in measures)
-    ends = plain("attention.from_token"), plain("attention.to_token")
     names = {way: plain(f"attention.combine_{way}") for way in found}
     boxes = [box for _ in range(2) for box in st.columns(2)]
     for box, (way, shown) in zip(boxes, found.items(), strict=False):
@@ -57,7 +57,7 @@ def explore_combinations(
                 shown.values,
                 labels,
                 labels,
-                (names[way], *ends),
+                (names[way], "attention.from_token", "attention.to_token"),
                 t(
                     f"attention.combine_{'tied' if len(best) > 1 else 'described'}",
                     token=labels[best[0]],

@@ -141,19 +141,19 @@ def offer_map(
     head_map: HeadMap,
     name: str,
     description: str,
-    columns: Columns,
+    columns: Callable[[], Columns],
     code: Program | None = None,
 ) -> None:
     """Draws the tools of a map with one number for each head.
 
-    `head_map` is what is on the screen; for the rest see `show_figure`.
+    `head_map` is what is on the screen; for the rest see `show_below`.
     """
     language, title = current_language(), head_map.words["map_title"]
     told = spoken(description)
 
     def show_files() -> None:
         save_drawn(name)
-        download_csv(columns, name)
+        download_csv(columns(), name)
         download(
             "app.download_html",
             lambda: attention_html(head_map, title, language, description=told),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.experiments.patching import patch_hidden_states
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import HeadMap
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
@@ -26,7 +26,7 @@ from pages.attention.controls import View, grid_of, select_head
 from pages.attention.downloads import offer_map
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
-from pages.shared.export import Columns, show_figure
+from pages.shared.export import cell_columns, show_map
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
@@ -39,82 +39,6 @@ from pages.shared.watched_answer import Watched, choose_contrast
 _SIGNED = ("exact", "estimate")  # kinds of maps with negative numbers
 _CHOSEN = "attention_chosen_in_map"
 _SMALLEST_SHARE = 0.5  # of what a state brings back; below it none is pointed out
-
-
-class CellColumns(Mapping[str, list[Any]]):
-    """A row of a table for each cell of a map: its row, its column, its number.
-
-    512 tokens have 262,144 pairs, and few visitors open the table: until then nothing
-    but the names of the columns is known.
-
-    `values` are float or bool `[R, C]`, with bool as 0 and 1. `titles` say what a
-    number, a row and a column is, in the language of the page: a click that saves has
-    no session.
-    """
-
-    def __init__(
-        self,
-        values: np.ndarray,
-        rows: Sequence[Any],
-        columns: Sequence[Any],
-        titles: tuple[str, str, str],
-    ) -> None:
-        numbers = values.astype(int) if values.dtype == bool else values
-        cells: tuple[Callable[[], list[Any]], ...] = (
-            lambda: [row for row in rows for _ in columns],
-            lambda: [*columns] * len(rows),
-            lambda: numbers.ravel().tolist(),
-        )
-        title, *ends = titles
-        self._columns = dict(zip((*ends, title), cells, strict=True))
-
-    def __getitem__(self, name: str) -> list[Any]:
-        return self._columns[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-
-def show_map(
-    name: str,
-    values: np.ndarray,
-    rows: Sequence[Any],
-    columns: Sequence[Any],
-    titles: tuple[str, str, str],
-    description: str,
-    *,
-    most: int | None = None,
-    cells: Columns | None = None,
-    code: Program | None = None,
-    **drawn: Any,
-) -> None:
-    """Draws a map of numbers; its table has a row for each cell.
-
-    Values, rows, columns and titles are those of `CellColumns`. At most `most` rows and
-    columns are drawn, the table has all; `cells` is another table. What is `drawn` goes
-    to `value_map_figure`, the rest to `show_figure`.
-    """
-    title, row_title, column_title = titles
-    figure = value_map_figure(
-        values[:most, :most].astype(float),
-        list(map(str, rows[:most])),
-        list(map(str, columns[:most])),
-        title=title,
-        row_title=row_title,
-        column_title=column_title,
-        **{"is_signed": False, **drawn},
-    )
-    table = CellColumns(values, rows, columns, titles)
-    show_figure(
-        figure,
-        name=name,
-        description=description,
-        columns=table if cells is None else cells,
-        code=code,
-    )
 
 
 def place_of(values: np.ndarray, place: int) -> dict[str, Any]:
@@ -265,24 +189,24 @@ def show_clickable(
     st.caption(description)
     told = in_a_row((description, saved))
     layers, heads = (range(1, size + 1) for size in values.shape)
-    titles = title, plain("attention.layer"), plain("attention.head")
-    offer_map(shown, key, told, CellColumns(values, layers, heads, titles), code)
+    titles = title, "attention.layer", "attention.head"
+    columns = functools.partial(cell_columns, values, layers, heads, titles)
+    offer_map(shown, key, told, columns, code)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 
 
 def _show_parts(values: np.ndarray, watched: Watched, code: Program) -> None:
-    layers, layer = range(1, len(values) + 1), plain("attention.layer")
+    layers = range(1, len(values) + 1)
     names = [plain(f"attention.part_{name}") for name in ("attention", "ffn", "both")]
-    title = plain(_of("attention.delta_short", watched))
     show_map(
         "attention_map_parts",
         values,
         layers,
         names,
-        (title, layer, plain("attention.part")),
+        (_of("attention.delta_short", watched), "attention.layer", "attention.part"),
         t(_of("attention.map_described_parts", watched), word=watched.name),
-        cells={layer: layers, **dict(zip(names, values.T.tolist(), strict=True))},
+        table={"attention.layer": layers, **dict(zip(names, values.T, strict=True))},
         code=code,
         is_signed=True,
     )
@@ -345,15 +269,13 @@ def _show_patches(
     tokens = [one if one == other else f"{other} ← {one}" for one, other in pairs]
     rows = [plain("attention.input_row"), *map(str, range(1, len(recovered)))]
     share, best = _strongest_between(recovered, rows, tokens)
-    names = ("recovered", "after_layer", "token")
-    title, row_title, column_title = (plain(f"attention.{name}") for name in names)
     held_against = {} if contrast is None else {"other": contrast.name}
     show_map(
         "attention_patch",
         recovered,
         rows,
         tokens,
-        (title, row_title, column_title),
+        ("attention.recovered", "attention.after_layer", "attention.token"),
         t(
             f"attention.patch_described{'_contrast' if held_against else ''}",
             word=watched.name,

@@ -17,7 +17,7 @@ from bertviz_core.experiments.switching import switch_off
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import View, choose_heads, grid_of
-from pages.attention.maps import show_clickable, show_map
+from pages.attention.maps import show_clickable
 from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
 from pages.shared.choices import (
@@ -26,6 +26,7 @@ from pages.shared.choices import (
     choose_several,
     switch_linked,
 )
+from pages.shared.export import show_map
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 from pages.shared.tools import program
@@ -143,15 +144,13 @@ def explore_patterns(
     )
     show_before_and_after(result, model, watched, "attention_sparse_answer")
     first, second = st.columns(2)
-    names = ("may_look", "from_token", "to_token")
-    title, row_title, column_title = (plain(f"attention.{name}") for name in names)
     with first:
         show_map(
             "attention_sparse_edges",
             result.edges,
             tokenized.tokens,
             tokenized.tokens,
-            (title, row_title, column_title),
+            ("attention.may_look", "attention.from_token", "attention.to_token"),
             t("attention.edges_described", share=result.kept_share),
             most=_MOST_DRAWN,
             digits=0,

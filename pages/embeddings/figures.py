@@ -19,10 +19,9 @@ from bertviz_core.experiments.map_results import (
 from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
-from pages.shared.export import download_csv, show_figure, titled
+from pages.shared.export import download_csv, show_figure, show_map, titled
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
 from pages.shared.panel import download
@@ -253,25 +252,18 @@ def show_cosines(
 
     The table has all of them, and its own headers where columns share names.
     """
-    show_figure(
-        value_map_figure(
-            cosines[:MOST_SHOWN, :MOST_SHOWN],
-            rows[:MOST_SHOWN],
-            columns[:MOST_SHOWN],
-            title=title,
-            row_title=point,
-            column_title=point,
-            is_signed=False,
-            digits=3,
-            is_paired=True,
-        ),
-        name=name,
-        description=description,
-        columns={
-            point: rows,
-            **dict(zip(headers or columns, cosines.T.tolist(), strict=True)),
-        },
+    show_map(
+        name,
+        cosines,
+        rows,
+        columns,
+        (title, point, point),
+        description,
+        most=MOST_SHOWN,
+        table={point: rows, **dict(zip(headers or columns, cosines.T, strict=True))},
         code=code,
+        digits=3,
+        is_paired=True,
     )
 
 

@@ -10,13 +10,12 @@ from bertviz_core.experiments.step_results import NeuronFactors
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.token_grid import token_grid_figure
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts
 from pages.layers.wording import neuron_names, numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_number
-from pages.shared.export import show_figure
+from pages.shared.export import show_figure, show_map
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel, show_numbers
@@ -96,22 +95,18 @@ def _show_map(found: NeuronFactors) -> None:
     rows = [str(index + 1) for index in range(len(found.weights))]
     if len(names) > _MOST_TOKENS:
         st.caption(t("layers.some_tokens", first=1, last=_MOST_TOKENS))
-    show_figure(
-        value_map_figure(
-            found.weights[:, :_MOST_TOKENS],
-            rows,
-            names[:_MOST_TOKENS],
-            title=plain("layers.share_of_factor"),
-            row_title=plain("layers.factor"),
-            column_title=plain("layers.one_token"),
-            is_signed=False,
-        ),
-        name="layers_factors_map",
-        description=t("layers.factors_described"),
-        columns={"layers.one_token": names}
-        | {
-            plain("layers.factor_number", number=row): weights.tolist()
-            for row, weights in zip(rows, found.weights, strict=True)
+    groups = [plain("layers.factor_number", number=row) for row in rows]
+    show_map(
+        "layers_factors_map",
+        found.weights,
+        rows,
+        names,
+        ("layers.share_of_factor", "layers.factor", "layers.one_token"),
+        t("layers.factors_described"),
+        most=_MOST_TOKENS,
+        table={
+            "layers.one_token": names,
+            **dict(zip(groups, found.weights, strict=True)),
         },
     )
 

@@ -12,13 +12,12 @@ from bertviz_core.experiments.residual_stream import layer_similarity, residual_
 from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_lines import lines_figure
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts
 from pages.layers.wording import numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
-from pages.shared.export import show_figure
+from pages.shared.export import show_figure, show_map
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
@@ -38,29 +37,23 @@ def compare_layers(model: str, texts: Texts) -> None:
     # What each layer makes new: the less it is like the one before it.
     steps = np.diag(found, k=1)
     least = 0 if np.isnan(steps).all() else int(np.nanargmin(steps))
-    show_figure(
-        value_map_figure(
-            found,
-            names,
-            names,
-            title=plain("layers.similarity"),
-            row_title="",
-            column_title="",
-            is_signed=False,
-            digits=3,
-            is_paired=True,
-        ),
-        name="layers_similarity",
-        description=t(
+    show_map(
+        "layers_similarity",
+        found,
+        names,
+        names,
+        ("layers.similarity", "", ""),
+        t(
             "layers.similarity_described",
             first=names[least],
             second=names[least + 1],
             least=float(steps[least]),
             ends=float(found[0, -1]),
         ),
-        columns={"layers.layer": names}
-        | {name: row.tolist() for name, row in zip(names, found, strict=True)},
+        table={"layers.layer": names, **dict(zip(names, found, strict=True))},
         code=program(layers.SIMILARITY, model, texts),
+        digits=3,
+        is_paired=True,
     )
 
 
@@ -168,24 +161,20 @@ def _show_all(stream: ResidualStream, token: int, code: Program) -> None:
     if last - first < len(stream.tokens):
         st.caption(t("layers.some_tokens", first=first + 1, last=last))
     values, names = getattr(stream, key), numbered(stream.tokens)
-    show_figure(
-        value_map_figure(
-            values[:, first:last],
-            _layers(stream),
-            names[first:last],
-            title=plain(f"layers.measure_{key}"),
-            row_title=plain("layers.layer"),
-            column_title=plain("layers.one_token"),
-            is_signed=key in COSINES,
-        ),
-        name="layers_residual_map",
-        description=t(f"layers.described_{key}"),
-        columns={"layers.one_token": names}
-        | {
-            plain("layers.part_layer", number=number): row.tolist()
-            for number, row in enumerate(values, start=1)
+    layer_names = [plain("layers.part_layer", number=n) for n in _layers(stream)]
+    show_map(
+        "layers_residual_map",
+        values[:, first:last],
+        _layers(stream),
+        names[first:last],
+        (f"layers.measure_{key}", "layers.layer", "layers.one_token"),
+        t(f"layers.described_{key}"),
+        table={
+            "layers.one_token": names,
+            **dict(zip(layer_names, values, strict=True)),
         },
         code=code,
+        is_signed=key in COSINES,
     )
 
 

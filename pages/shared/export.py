@@ -6,7 +6,7 @@ import csv
 import functools
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 # Imported whole before plotly is used: it fails on a module that another visitor's
@@ -17,6 +17,7 @@ import streamlit as st
 
 from bertviz_core.cells import safe_cell
 from bertviz_core.figures.upright_titles import set_titles_upright
+from bertviz_core.figures.value_map import value_map_figure
 from pages.shared.language import current_language, plain, t, title_of
 from pages.shared.markdown import spoken
 from pages.shared.panel import download
@@ -86,7 +87,7 @@ def show_figure(
     *,
     name: str,
     description: str,
-    columns: Columns,
+    columns: Columns | Callable[[], Columns],
     code: Program | None = None,
     on_select: Callable[[], None] | None = None,
 ) -> None:
@@ -94,7 +95,8 @@ def show_figure(
 
     `name` is unique on the page and begins files and keys; the chart's own key, for
     `on_select`, is `name` with "_figure". `description` says it in words, as Markdown,
-    `columns` hold the numbers behind it, `code` writes a program that gives them again.
+    `columns` hold the numbers behind it or make them when somebody wants them, `code`
+    writes a program that gives them again.
     """
     image = st.session_state.get(f"{name}_image") or "svg"
     set_titles_upright(figure)
@@ -112,7 +114,7 @@ def show_figure(
     show_below(
         name=name,
         description=description,
-        columns=lambda: columns,
+        columns=columns if callable(columns) else lambda: columns,
         figure=lambda: figure,
         code=code,
         also=functools.partial(_choose_image_format, f"{name}_image"),
@@ -153,6 +155,62 @@ def show_below(
         table=lambda: _show_first_rows(columns(), spoken(description)),
         download=download_files,
     )
+
+
+def show_map(
+    name: str,
+    values: np.ndarray,
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    titles: tuple[str, str, str],
+    description: str,
+    *,
+    most: int | None = None,
+    table: Columns | None = None,
+    code: Program | None = None,
+    **drawn: Any,
+) -> None:
+    """Draws a map of numbers, float or bool `[R, C]`, with a table of its cells.
+
+    `titles` are what a number, a row and a column is called, texts or keys. At most
+    `most` rows and columns are drawn, the table has all; `table` is another one. What
+    is `drawn` goes to `value_map_figure`, the rest to `show_figure`.
+    """
+    title, row_title, column_title = map(title_of, titles)
+    show_figure(
+        value_map_figure(
+            values[:most, :most].astype(float),
+            list(map(str, rows[:most])),
+            list(map(str, columns[:most])),
+            title=title,
+            row_title=row_title,
+            column_title=column_title,
+            **{"is_signed": False, **drawn},
+        ),
+        name=name,
+        description=description,
+        columns=table or functools.partial(cell_columns, values, rows, columns, titles),
+        code=code,
+    )
+
+
+def cell_columns(
+    values: np.ndarray,
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    titles: tuple[str, str, str],
+) -> Columns:
+    """A table with a row for each cell of a map: its row, its column, its number.
+
+    512 tokens have 262,144 pairs: call it when somebody wants them. A bool is 0 or 1;
+    for the arguments see `show_map`.
+    """
+    title, row_title, column_title = titles
+    return {
+        row_title: [row for row in rows for _ in columns],
+        column_title: [*columns] * len(rows),
+        title: (values.astype(int) if values.dtype == bool else values).ravel(),
+    }
 
 
 def _show_first_rows(columns: Columns, told: str) -> None:

@@ -43,7 +43,9 @@ from bertviz_core.sentences import bundled_text
 from bertviz_core.trace import Texts, Trace
 from pages.attention import arithmetic, maps, profile
 from pages.attention.pictures import key_of
+from pages.shared import export
 from pages.shared.engine import client
+from pages.shared.export import cell_columns
 from tests.app.test_attention import (
     MODEL,
     TEXT,
@@ -274,12 +276,11 @@ def test_a_sparse_pattern_shows_its_edges_and_both_answers():
 def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypatch):
     read = []
 
-    class Watched(maps.CellColumns):
-        def __getitem__(self, name):
-            read.append(name)
-            return super().__getitem__(name)
+    def watched(*of):
+        read.append(of)
+        return cell_columns(*of)
 
-    monkeypatch.setattr(maps, "CellColumns", Watched)
+    monkeypatch.setattr(export, "cell_columns", watched)
     ask("sparse", model=str(HF), text="ab [MASK]")
     assert not read
     text = "[MASK] ab cab ab ba"
