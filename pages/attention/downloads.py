@@ -20,17 +20,16 @@ from bertviz_core.figures.attention_pictures import (
     difference_links,
 )
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
-from bertviz_core.figures.attention_view import AttentionView, HeadMap
+from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import Texts, TokenizedText, Trace
 from pages.attention.controls import CANVAS, View
 from pages.attention.matrix import words_to_merge
 from pages.shared.answers import ask
 from pages.shared.engine import client
-from pages.shared.export import Columns, download_csv, table_csv
+from pages.shared.export import Columns, table_csv
 from pages.shared.language import current_language, plain, t, text
-from pages.shared.markdown import spoken
 from pages.shared.panel import download
-from pages.shared.picture_files import save_drawn, save_kind
+from pages.shared.picture_files import save_kind
 from pages.shared.tools import Program, show_tools
 
 # What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
@@ -135,31 +134,3 @@ def _show_files(
         )
     if not has_all:  # said beside the button and not only in the file
         st.caption(t("attention.html_holds_one"))
-
-
-def offer_map(
-    head_map: HeadMap,
-    name: str,
-    description: str,
-    columns: Callable[[], Columns],
-    code: Program | None = None,
-) -> None:
-    """Draws the tools of a map with one number for each head.
-
-    `head_map` is what is on the screen; for the rest see `show_below`.
-    """
-    language, title = current_language(), head_map.words["map_title"]
-    told = spoken(description)
-
-    def show_files() -> None:
-        save_drawn(name)
-        download_csv(columns(), name)
-        download(
-            "app.download_html",
-            lambda: attention_html(head_map, title, language, description=told),
-            plain("app.html_file", name=name),
-            "text/html",
-            f"{name}_html",
-        )
-
-    show_tools(name, code, download=show_files)

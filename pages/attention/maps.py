@@ -16,6 +16,7 @@ from bertviz_core.experiments.cause_results import ABLATED_PARTS, PatchingMap, T
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.experiments.patching import patch_hidden_states
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
@@ -23,16 +24,16 @@ from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.canvas import Head, canvas_words, take_click
 from pages.attention.canvas import head_map as clickable_map
 from pages.attention.controls import View, grid_of, select_head
-from pages.attention.downloads import offer_map
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
-from pages.shared.export import cell_columns, show_map
+from pages.shared.export import cell_columns, show_below, show_map
 from pages.shared.jobs import ask_job, is_short
-from pages.shared.language import in_a_row, plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.language import current_language, in_a_row, plain, t
+from pages.shared.markdown import Markdown, spoken
 from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel, show_numbers
+from pages.shared.picture_files import save_drawn
 from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched, choose_contrast
 
@@ -186,12 +187,19 @@ def show_clickable(
             on_head(*clicked)
 
     clickable_map(shown, key, follow)
-    st.caption(description)
-    told = in_a_row((description, saved))
     layers, heads = (range(1, size + 1) for size in values.shape)
     titles = title, "attention.layer", "attention.head"
-    columns = functools.partial(cell_columns, values, layers, heads, titles)
-    offer_map(shown, key, told, columns, code)
+    language, told = current_language(), spoken(in_a_row((description, saved)))
+    show_below(
+        name=key,
+        description=description,
+        columns=lambda: cell_columns(values, layers, heads, titles),
+        html=lambda: attention_html(
+            shown, shown.words["map_title"], language, description=told
+        ),
+        code=code,
+        also=functools.partial(save_drawn, key),
+    )
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 

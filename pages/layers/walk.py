@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from bertviz_core.experiments.step_results import (
@@ -40,7 +39,7 @@ from pages.layers.wording import (
 from pages.shared.answers import ask, fetch
 from pages.shared.choices import choose_linked, put_into_address, switch_linked
 from pages.shared.components import component
-from pages.shared.export import show_below, show_figure
+from pages.shared.export import figure_html, show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.navigation import is_arrival, is_way_back
@@ -87,7 +86,7 @@ def show_numbers(
         name=_NAME,
         description=shown.description,
         columns=shown.columns,
-        figure=lambda: _figure(shown),
+        html=lambda: _html(shown),
         also=functools.partial(save_drawn, _PICTURE),
         code=program(
             layers.STEP,
@@ -122,10 +121,10 @@ def _payload(
     return pictures_payload(_make())
 
 
-def _figure(picture: StepPicture) -> go.Figure:
+def _html(picture: StepPicture) -> bytes:
     figure = picture.drawing.figure()
     set_titles_upright(figure)
-    return figure
+    return figure_html(figure, _NAME)
 
 
 def offer_all_tokens(

@@ -115,7 +115,7 @@ def show_figure(
         name=name,
         description=description,
         columns=columns if callable(columns) else lambda: columns,
-        figure=lambda: figure,
+        html=lambda: figure_html(figure, name),
         code=code,
         also=functools.partial(_choose_image_format, f"{name}_image"),
     )
@@ -126,21 +126,21 @@ def show_below(
     name: str,
     description: str,
     columns: Callable[[], Columns],
-    figure: Callable[[], go.Figure],
+    html: Callable[[], bytes],
     code: Program | None = None,
     also: Callable[[], None] | None = None,
 ) -> None:
     """Draws what stands below a picture: its description, and a row of tools.
 
-    `columns` and `figure` are called when somebody wants them; see `show_figure`.
-    `also` draws what stands below the downloads.
+    `columns` and `html`, the picture as a file, are called when somebody wants them;
+    see `show_figure`. `also` draws what stands below the downloads.
     """
 
     def download_files() -> None:
         download_csv(columns(), name)
         download(
             "app.download_html",
-            lambda: figure_html(figure(), name),
+            html,
             plain("app.html_file", name=name),
             "text/html",
             f"{name}_html",
