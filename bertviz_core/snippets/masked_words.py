@@ -105,18 +105,6 @@ for method, scores in zip(found.methods, found.scores):
     print(method, dict(enumerate(scores)))
 """
 
-IMPORTANT_HEADS = """
-from bertviz_core import Explorer
-from bertviz_core.experiments.ablation import ablate_heads
-from bertviz_core.experiments.cause_results import Target
-
-explorer = Explorer.open({model})
-target = Target("mlm", {word_id}, position={position})
-found = ablate_heads(explorer, {text}, target)
-print(found.before.probability)
-print(found.delta_probabilities)
-"""
-
 RANDOM_WEIGHTS = """
 from bertviz_core.quiet import import_keras
 

@@ -10,30 +10,22 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
-from bertviz_core.experiments.lens import read_layers
 from bertviz_core.experiments.random_weights import check_with_random_weights
-from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import signed_bars_figure
-from bertviz_core.figures.masked_word import percent
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import masked_words
-from pages.masked_word.lens import show_ranks
-from pages.masked_word.question import Question, choose_word
+from pages.masked_word.question import Question, choose_words
 from pages.shared.answers import ask
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
-from pages.shared.choices import choose_named, switch_linked
+from pages.shared.choices import choose_named
 from pages.shared.export import show_figure, show_table
-from pages.shared.jobs import ask_job, is_short
-from pages.shared.language import in_a_row, listed, plain, t
+from pages.shared.jobs import ask_job
+from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.tools import program
-
-_NUM_HEADS = 5
 
 
 @dataclass(frozen=True)
@@ -77,77 +69,6 @@ class Reason:
         return ask(vocabulary)(self.question.model)[self.word]
 
 
-def show_layers(asked: Reason) -> None:
-    """Draws the rank of the word, and of the other one, through the layers."""
-    question = asked.question
-    words = tuple(word for word in (asked.word, asked.contrast) if word is not None)
-    lens = ask(read_layers)(
-        question.model, question.text, word_ids=tuple(sorted(words))
-    )
-    show_ranks(lens, question, words, "masked_why_layers")
-    st.caption(t("masked_panels.lens_caveat"))
-
-
-def show_heads(asked: Reason) -> None:
-    """Draws what the word loses when each head alone is switched off."""
-    question = asked.question
-    config = ask(Explorer.info)(question.model).config
-    layers, heads = config.num_hidden_layers, config.num_attention_heads
-    found = ask_job(
-        "masked_why_heads",
-        "masked_panels.compute",
-        ask(ablate_heads).about(
-            question.model, question.text, Target("mlm", asked.word, question.position)
-        ),
-        at_once=is_short(
-            question.model, layers * heads // 2, question.tokenized.num_tokens
-        ),
-    )
-    if found is None:
-        return
-    changes = found.delta_probabilities  # [L, N]
-    order = np.argsort(changes, axis=None, kind="stable")[:_NUM_HEADS]
-    strongest = listed(
-        t(
-            "masked_panels.why_head",
-            layer=place // heads + 1,
-            head=place % heads + 1,
-            points=100 * float(changes.flat[place]),
-        )
-        for place in order.tolist()
-    )
-    show_figure(
-        value_map_figure(
-            100 * changes,
-            [str(number + 1) for number in range(layers)],
-            [str(number + 1) for number in range(heads)],
-            title=plain("masked_panels.why_points_lost"),
-            row_title=plain("masked_panels.layer"),
-            column_title=plain("masked_panels.head"),
-            is_signed=True,
-            digits=3,
-        ),
-        name="masked_why_heads",
-        description=t(
-            "masked_panels.why_heads_described",
-            word=asked.name,
-            share=Markdown(percent(found.before.probability)),
-            heads=Markdown(strongest),
-        ),
-        columns={
-            "masked_panels.layer": np.repeat(range(1, layers + 1), heads),
-            "masked_panels.head": [*range(1, heads + 1)] * layers,
-            "masked_panels.why_change": changes.ravel(),
-        },
-        code=program(
-            masked_words.IMPORTANT_HEADS,
-            **question.program,
-            word_id=asked.word,
-            position=question.position,
-        ),
-    )
-
-
 def show_check(asked: Reason) -> None:
     """Draws how much each method agrees with itself on a model of random weights."""
     found = ask_job(
@@ -185,6 +106,17 @@ def explore_reasons(question: Question) -> None:
     look = choose_named("masked_panels.why_look", list(LOOKS), key="masked_why_look")
     st.markdown(t(f"masked_panels.why_look_{look}_help"))
     LOOKS[look](asked)
+    chosen = {
+        "attention_panel": "maps",
+        "attention_target": str(question.mask_index),
+        "attention_word": asked.name,
+    }
+    st.page_link(
+        "pages/attention/attention.py",
+        label=t("masked_panels.why_heads", word=asked.name),
+        icon=":material/hub:",
+        query_params=chosen,
+    )
 
 
 def _show_tokens(asked: Reason) -> None:
@@ -211,21 +143,13 @@ def _show_tokens(asked: Reason) -> None:
 
 LOOKS: dict[str, Callable[[Reason], None]] = {
     "tokens": _show_tokens,
-    "layers": show_layers,
-    "heads": show_heads,
     "check": show_check,
 }
 
 
 def _ask(question: Question) -> Reason | None:
-    first, second = st.columns(2)
-    with first:
-        word = choose_word(question, t("masked_panels.why_word"), "masked_why_word")
-    contrast = None
-    with second:
-        if switch_linked("masked_panels.why_contrast", key="masked_why_contrast"):
-            label = t("masked_panels.why_other_word")
-            contrast = choose_word(question, label, "masked_why_other", first=1)
+    word, *others = choose_words(question, "why")
+    contrast = others[0] if others else None
     baseline = choose_named(
         "masked_panels.why_baseline", BASELINES, "why", key="masked_why_baseline"
     )

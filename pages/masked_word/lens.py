@@ -10,7 +10,7 @@ from bertviz_core.experiments.layer_results import LogitLens
 from bertviz_core.experiments.lens import read_layers
 from bertviz_core.figures.masked_panels import ranks_figure, words_map_figure
 from bertviz_core.snippets import masked_words
-from pages.masked_word.question import Question, choose_word, likely_ids
+from pages.masked_word.question import Question, choose_words, likely_ids
 from pages.shared.answers import ask
 from pages.shared.choices import choose_number
 from pages.shared.export import show_figure
@@ -23,15 +23,15 @@ _MOST_COLUMNS = 12  # a word needs the width of a word
 
 @panel
 def explore_layers(question: Question) -> None:
-    """Draws every layer's guess at every place, and one word on its way up."""
+    """Draws every layer's guess at every place, and a word or two on their way up."""
     st.markdown(t("masked_panels.lens_intro"))
     st.caption(t("masked_panels.lens_caveat"))
-    word = choose_word(question, t("masked_panels.lens_word"), "masked_lens_word")
+    words = tuple(dict.fromkeys(choose_words(question, "lens")))
     # All that is offered is asked for at once: another choice asks nothing.
-    ids = tuple(dict.fromkeys((*likely_ids(question), word)))
+    ids = tuple(dict.fromkeys((*likely_ids(question), *words)))
     lens = ask(read_layers)(question.model, question.text, word_ids=tuple(sorted(ids)))
     _show_map(lens, question)
-    show_ranks(lens, question, (word,), "masked_lens_rank")
+    _show_ranks(lens, question, words)
 
 
 def _rows(lens: LogitLens) -> list[str]:
@@ -86,9 +86,7 @@ def _choose_places(lens: LogitLens, question: Question) -> list[int]:
     return list(range(start - 1, start - 1 + _MOST_COLUMNS))
 
 
-def show_ranks(
-    lens: LogitLens, question: Question, words: tuple[int, ...], name: str
-) -> None:
+def _show_ranks(lens: LogitLens, question: Question, words: tuple[int, ...]) -> None:
     """Draws the rank of words at the mask through the layers.
 
     The description speaks of the first of `words`, ids that `lens` was asked for.
@@ -122,7 +120,7 @@ def show_ranks(
             x_title=plain("masked_panels.after_layer"),
             y_title=plain("masked_panels.rank"),
         ),
-        name=name,
+        name="masked_lens_rank",
         description=arrives,
         columns=columns,
         code=program(

@@ -16,7 +16,7 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.shared.answers import ask
-from pages.shared.choices import choose_number
+from pages.shared.choices import choose_number, switch_linked
 from pages.shared.language import t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.own_text import focus_on, piece_in_focus
@@ -222,6 +222,20 @@ def choose_word(question: Question, label: str, key: str, first: int = 0) -> int
         help=t("masked_panels.word_help"),
         unknown="masked_panels.unknown_word",
     )
+
+
+def choose_words(question: Question, panel: str) -> tuple[int, ...]:
+    """Draws the choice of a word, and of another one beside it where that is wanted."""
+    first, second = st.columns(2)
+    label = t(f"masked_panels.{panel}_word")
+    with first:
+        word = choose_word(question, label, f"masked_{panel}_word")
+    with second:
+        label, key = f"masked_panels.{panel}_contrast", f"masked_{panel}_contrast"
+        if not switch_linked(label, key=key):
+            return (word,)
+        label = t("masked_panels.why_other_word")
+        return word, choose_word(question, label, f"masked_{panel}_other", first=1)
 
 
 def likely_ids(question: Question) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -303,6 +304,11 @@ def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing()
     assert link_of(app, "masked_lens_word") == chosen
     app.text_area(key="text").set_value("He was the king of [MASK].").run()
     assert checked(app).selectbox(key="masked_lens_word").value == chosen
+    # Two words rise through the layers side by side.
+    app.toggle(key="masked_lens_contrast").set_value(True).run()
+    names = [trace["name"] for trace in specs(checked(app))[1]["data"]]
+    for name, key in zip(names, ("masked_lens_word", "masked_lens_other"), strict=True):
+        assert app.selectbox(key=key).value in name
 
 
 def test_reasons_add_up_and_a_contrast_asks_another_question():
@@ -330,13 +336,13 @@ def test_reasons_add_up_and_a_contrast_asks_another_question():
         assert max(bars) > 0 > min(bars), method
         assert float(most[1]) == pytest.approx(max(bars), abs=0.005)
         assert float(least[1]) == pytest.approx(min(bars), abs=0.005)
-    # The words rise through the layers side by side.
-    app.get_by_key("masked_why_look").set_value("layers").run()
-    (ranks,) = specs(finished(app))
-    names = [trace["name"] for trace in ranks["data"]]
-    for name, key in zip(names, ("masked_why_word", "masked_why_other"), strict=True):
-        assert app.selectbox(key=key).value in name
-    assert "caution" in said(app).lower()
+    link = app.main.get("page_link")[-1]
+    word = app.selectbox(key="masked_why_word").value
+    wanted = {"attention_panel": "maps", "attention_target": "0"}
+    assert dict(parse_qsl(link.proto.query_string)) == {
+        **wanted,
+        "attention_word": word,
+    }
 
 
 def test_a_model_without_the_next_sentence_head_says_so(hf_without):
@@ -359,11 +365,12 @@ LINKS = [
                "masked_score_second": "Snow are."}),
     ("compare", {"masked_other": "Oslo is in [MASK].", "masked_compare_points": "50",
                  "masked_compare_rest": "true", "masked_compare_search": "rome"}),
-    ("lens", {"masked_lens_word": "rome", "masked_lens_from": "2"}),
+    ("lens", {"masked_lens_word": "rome", "masked_lens_from": "2",
+              "masked_lens_contrast": "true", "masked_lens_other": "oslo"}),
     ("why", {"masked_why_word": "rome", "masked_why_contrast": "true",
              "masked_why_other": "oslo", "masked_why_baseline": "pad",
              "masked_why_method": "occlusion_mask"}),
-    ("why", {"masked_why_look": "heads"}),
+    ("why", {"masked_why_look": "check"}),
     ("positions", {"masked_positions_how": "seen"}),
     ("whole", {"masked_whole_size": "3"}),
     ("next", {"masked_next_first": "It rained.", "masked_next_seed": "4"}),
