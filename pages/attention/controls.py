@@ -31,6 +31,7 @@ from pages.shared.choices import (
     choose_named,
     choose_number,
     choose_several,
+    put_into_address,
     switch_linked,
 )
 from pages.shared.language import help_of, t
@@ -171,15 +172,9 @@ def _choose_head(
             args=(key, shown),
             persist_state="session",
         )
-    if chosen is not None:
-        written = [str(index + 1) for index in chosen]
-        if [st.query_params.get(key) for key in HEAD] != written:
-            # Together, which is one step for the way back.
-            st.query_params.update(zip(HEAD, written, strict=True))
-        return chosen
-    for key in HEAD:
-        st.query_params.pop(key, None)
-    if method == "head":
+    written = ([str(index + 1)] if chosen else [] for index in shown)
+    put_into_address(dict(zip(HEAD, written, strict=True)))
+    if method == "head" and chosen is None:
         name = "none" if telling is None else telling.name.replace(" ", "_")
         places = {"layer": shown[0] + 1, "head": shown[1] + 1}
         share = {} if telling is None else {"share": telling.score}

@@ -37,7 +37,7 @@ from bertviz_core.mask_text import (
 )
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
-from pages.shared.choices import put_into_address
+from pages.shared.choices import follow_default, write_linked
 from pages.shared.components import component
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
@@ -157,23 +157,15 @@ def _read_address(model: str, name: str) -> None:
 
     Parts are those of one model, curves those of one text.
     """
-    before = st.session_state.get(f"{_KEY}_of")
+    before = st.session_state.get(f"{_KEY}_of", (model, name))
     st.session_state[f"{_KEY}_of"] = model, name
-    if before is None:
-        for key in (OPEN, OFF, RAW):
-            st.session_state[key] = st.query_params.get(key, "")
-        st.session_state[OPEN] = _part_with(st.session_state[OPEN])
-    elif before[0] != model:
+    if before[0] != model:
         st.session_state[OPEN] = st.session_state[OFF] = ""
     elif before[1] != name:
         off = st.session_state[OFF].split()
         st.session_state[OFF] = " ".join(one for one in off if ".edge." not in one)
-    put_into_address(
-        {
-            key: [value] if (value := st.session_state[key]) else []
-            for key in (OPEN, OFF, RAW)
-        }
-    )
+    for key, read in ((OPEN, _part_with), (OFF, str), (RAW, str)):
+        write_linked(key, follow_default(key, "", read), "")
 
 
 def _part_with(name: str) -> str:

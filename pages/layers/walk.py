@@ -37,12 +37,16 @@ from pages.layers.wording import (
     step_name,
 )
 from pages.shared.answers import ask, fetch
-from pages.shared.choices import choose_linked, put_into_address, switch_linked
+from pages.shared.choices import (
+    choose_linked,
+    follow_default,
+    switch_linked,
+    write_linked,
+)
 from pages.shared.components import component
 from pages.shared.export import figure_html, show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
-from pages.shared.navigation import is_arrival, is_way_back
 from pages.shared.panel import button, panel
 from pages.shared.picture_files import save_drawn
 from pages.shared.tools import program
@@ -270,15 +274,13 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
 def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
     """The chosen step; of a smaller model, the same one further in front."""
     by_name = {step.name: step for step in steps}
-    linked = st.query_params.get(STEP) or ""
-    is_linked = is_way_back() or (linked and is_arrival())
-    name = linked if is_linked else st.session_state.get(STEP) or linked
+    first = steps[0].name
+    name = follow_default(STEP, first)
     if name not in by_name:
         operation = name.rpartition("/")[2]
         alike = [step.name for step in steps if step.operation == operation]
-        name = alike[-1] if alike else steps[0].name
-    st.session_state[STEP] = name
-    put_into_address({STEP: [] if name == steps[0].name else [name]})
+        name = st.session_state[STEP] = alike[-1] if alike else first
+    write_linked(STEP, name, first)
     return by_name[name]
 
 

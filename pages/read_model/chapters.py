@@ -20,7 +20,7 @@ from pages.shared.choices import (
     choose_linked,
     choose_named,
     is_way_back,
-    put_into_address,
+    write_linked,
 )
 from pages.shared.export import show_figure
 from pages.shared.language import t
@@ -91,7 +91,7 @@ def _read(
             with box:
                 _open(model, texts, tokenized, token, steps, step, depth)
     if depth == "lines":
-        put_into_address({f"read_{chapter}_open": [",".join(opened)] if opened else []})
+        write_linked(f"read_{chapter}_open", ",".join(opened), "")
 
 
 def _line(step: LayerStep) -> str:
