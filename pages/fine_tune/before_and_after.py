@@ -30,7 +30,7 @@ from pages.attention.controls import View
 from pages.attention.difference import show_matrix
 from pages.attention.maps import place_of, show_clickable
 from pages.fine_tune.state import FineTuneState, offer_step
-from pages.fine_tune.widgets import begin_boxes, choose_panel, row_texts, type_texts
+from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.export import download_csv, show_figure
@@ -42,7 +42,6 @@ from pages.shared.picture_files import save_drawn
 from pages.shared.point_map import groups_colour, point_map
 from pages.shared.tools import show_tools
 
-_PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
 _MOST_CHARACTERS = 1000
 
 
@@ -79,15 +78,11 @@ def _show_heads(base: str, outcome: RunOutcome) -> None:
 
 def _edit(outcome: RunOutcome) -> Texts | None:
     """Draws the boxes; at first they hold a row that was set aside."""
-
-    def first_row() -> dict[str, str]:
-        return row_texts(outcome, 0, _BOX, _MOST_CHARACTERS)
-
-    begin_boxes(_PLACE, _BOX, outcome.run_id, first_row)
-    labels = {_BOX[0]: t("fine_tune_results.heads_text")}
+    labels = {"ft_compare_text": "fine_tune_results.heads_text"}
     if outcome.has_pairs:
-        labels[_BOX[1]] = t("fine_tune_results.try_pair")
-    return type_texts(st.text_input, labels, _MOST_CHARACTERS)
+        labels["ft_compare_pair"] = "fine_tune_results.try_pair"
+    first = row_texts(outcome, 0, _MOST_CHARACTERS)
+    return type_texts(st.text_input, labels, first, _MOST_CHARACTERS)
 
 
 PANELS = ("weights", "probes", "points", "heads")

@@ -24,7 +24,8 @@ from bertviz_core.training.finetune.evaluation import (
 )
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.temperature import with_temperature
-from pages.fine_tune.widgets import interval_text, is_of_another, share_text, show_rows
+from pages.fine_tune.state import SAID, THRESHOLD, TRUE
+from pages.fine_tune.widgets import interval_text, share_text, show_rows
 from pages.shared.answers import ask, forget_models
 from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.engine import client
@@ -37,7 +38,6 @@ from pages.shared.panel import button, show_numbers
 
 # With more classes the picture shows those that do worst.
 _MOST_DRAWN = 20
-_TRUE, _SAID = "ft_eval_true", "ft_eval_said"
 _CLICKED = "ft_eval_matrix"
 _UNITS = ("counts", "shares")
 # Points between mean certainty and accuracy that are worth a word.
@@ -48,7 +48,6 @@ _NOTABLE_ERROR = 0.05
 _SCALED = ("too_sure", "too_modest", "uneven")
 _STEPS = 201
 _LEFT_OVER = 0.2
-_THRESHOLD = "ft_eval_threshold"
 
 
 def show_classes(_: RunOutcome, report: ClassificationReport) -> None:
@@ -130,7 +129,7 @@ def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
         columns=_matrix(report),
         on_select=_take_cell,
     )
-    true, said = _choose_cell(outcome.run_id, report, worst or (0, 0))
+    true, said = _choose_cell(report, worst or (0, 0))
     indices = report.cell(true, said)
     sure = report.probabilities.max(axis=1)[indices]
     key = "cell_right" if true == said else "cell_wrong"
@@ -141,27 +140,21 @@ def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
         show_rows(outcome, report, indices[order], "cell")
 
 
-def _choose_cell(
-    run: str, report: ClassificationReport, first: tuple[int, int]
-) -> list[int]:
+def _choose_cell(report: ClassificationReport, first: tuple[int, int]) -> list[int]:
     """The cell of the two lists; at first the commonest mistake."""
-    known = {*st.session_state, *st.query_params}
-    is_stale = is_of_another(_CLICKED, run)
-    chosen = []
-    for box, key, name, start in zip(
-        st.columns(2), (_TRUE, _SAID), ("true_class", "said_class"), first, strict=True
-    ):
-        if is_stale or key not in known:
-            st.session_state[key] = str(start)
-        answer = choose_linked(
+    keys, names = (TRUE, SAID), ("true_class", "said_class")
+    answers = [
+        choose_linked(
             box.selectbox,
             f"fine_tune_results.{name}",
             [str(index) for index in range(len(report.labels))],
+            str(start),
             key=key,
             format_func=lambda option: report.labels[int(option)],
         )
-        chosen.append(int(answer))
-    return chosen
+        for box, key, name, start in zip(st.columns(2), keys, names, first, strict=True)
+    ]
+    return list(map(int, answers))
 
 
 def _take_cell() -> None:
@@ -170,7 +163,7 @@ def _take_cell() -> None:
     points = clicked.selection.points if clicked else []
     if points:
         true, said = points[0]["customdata"]
-        st.session_state[_TRUE], st.session_state[_SAID] = str(true), str(said)
+        st.session_state[TRUE], st.session_state[SAID] = str(true), str(said)
 
 
 def _worst(report: ClassificationReport) -> tuple[int, int] | None:
@@ -281,7 +274,7 @@ def _verdict(gap: float, error: float) -> str:
 def show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws a slider for the least certainty, and what it leaves."""
     sure = report.probabilities.max(axis=1)
-    least = _choose_threshold(outcome.run_id, sure)
+    least = _choose_threshold(sure)
     is_right = report.targets == report.predicted
     chosen = coverage_at(sure, is_right, np.array([least]), report.texts)
     answered, right = float(chosen.coverage[0]), float(chosen.accuracy[0])
@@ -311,11 +304,9 @@ def show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     )
 
 
-def _choose_threshold(run: str, sure: np.ndarray) -> float:
+def _choose_threshold(sure: np.ndarray) -> float:
     """At first a threshold that leaves a fifth of the rows to a person."""
     usual = int(100 * np.quantile(sure, _LEFT_OVER))
-    if is_of_another(_THRESHOLD, run):
-        st.session_state[_THRESHOLD] = usual
     percent = choose_number(
         st.slider,
         "fine_tune_results.threshold",
@@ -323,6 +314,6 @@ def _choose_threshold(run: str, sure: np.ndarray) -> float:
         100,
         usual,
         format="%d%%",
-        key=_THRESHOLD,
+        key=THRESHOLD,
     )
     return percent / 100

@@ -146,6 +146,13 @@ STEPS = ("data", "check", "train", "evaluate", "try", "take")
 STATE = "ft_state"
 # Key of the session and of the address.
 STEP = "ft_step"
+# The same for what is chosen of one run: a cell, a certainty, a row.
+TRUE, SAID, THRESHOLD, ROW = _OF_RUN = (
+    "ft_eval_true",
+    "ft_eval_said",
+    "ft_eval_threshold",
+    "ft_try_row",
+)
 # Key of the session: what the new model is to be called.
 TITLE = "ft_title"
 MAX_SEED = 2**31 - 1
@@ -297,9 +304,13 @@ def chosen_state() -> FineTuneState:
 
 def remember(**changes: Any) -> FineTuneState:
     """Changes what was chosen, in the session and in the address."""
-    state = st.session_state[STATE] = replace(chosen_state(), **changes)
+    before = chosen_state()
+    state = st.session_state[STATE] = replace(before, **changes)
     hold("fine_tune", [*state.tables, f"run:{state.run_id}" * bool(state.run_id)])
-    written = {}
+    written: dict[str, list[str]] = {}
+    if state.run_id != before.run_id:
+        st.session_state.update(dict.fromkeys(_OF_RUN))  # `None` takes the default
+        written |= {key: [] for key in _OF_RUN}
     for name in _CHOSEN:
         value = getattr(state, name)
         said = [str(value)] if value != getattr(_FRESH, name) else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +29,10 @@ from bertviz_core.training.finetune.row_prediction import (
 )
 from bertviz_core.training.finetune.visitor_tables import forget_table
 from pages.fine_tune.running import share
-from pages.fine_tune.state import STEP, FineTuneState
+from pages.fine_tune.state import ROW, STEP, FineTuneState
 from pages.fine_tune.table_files import show_layout, upload_table
 from pages.fine_tune.widgets import (
-    begin_boxes,
     choose_panel,
-    fill_boxes,
     lease,
     row_texts,
     share_text,
@@ -44,7 +41,15 @@ from pages.fine_tune.widgets import (
 )
 from pages.shared.answers import ask
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
-from pages.shared.choices import choose_linked, choose_named, switch_linked
+from pages.shared.choices import (
+    choose_linked,
+    choose_named,
+    defaults,
+    follow_default,
+    switch_linked,
+    whole_number,
+    write_linked,
+)
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
 from pages.shared.file_download import file_link
@@ -90,8 +95,15 @@ def is_tried(state: FineTuneState) -> bool:
         key=_WHICH,
         required=True,
         format_func=names.__getitem__,
+        on_change=_keep_texts,
     )
     return which == _CHOSEN
+
+
+def _keep_texts() -> None:
+    """Has the other model read the same, as if it had been typed. A callback."""
+    for key in _BOX:
+        defaults().pop(key, None)
 
 
 def show_chosen(model: str) -> None:
@@ -108,7 +120,6 @@ def show_chosen(model: str) -> None:
         text_column=learned.text_column,
         pair_column=learned.pair_column,
     )
-    begin_with(EXAMPLES, language_of(model))
     try_all(classifier)
 
 
@@ -289,7 +300,7 @@ def _show_predictions(found: TablePredictions, name: str) -> None:
 
 
 PANELS = ("words", "nearest")
-_PLACE, _BOX = "ft_try", ("ft_try_text", "ft_try_pair")
+_BOX = ("ft_try_text", "ft_try_pair")
 _MOST_CHARACTERS = 5000
 _MOST_DRAWN = 25  # words
 _MOST_CLASSES = 20  # the likeliest
@@ -340,15 +351,6 @@ def try_all(classifier: Classifier) -> None:
     predict_file(classifier)
 
 
-def begin_with(examples: Mapping[str, tuple[str, str]], language: str) -> None:
-    """Fills the boxes where nobody has typed, and takes over another language."""
-    known = {key: {pair[i] for pair in examples.values()} for i, key in enumerate(_BOX)}
-    for key, example in zip(_BOX, examples[language], strict=True):
-        is_empty = key not in st.session_state and key not in st.query_params
-        if is_empty or st.session_state.get(key) in known[key]:
-            st.session_state[key] = example
-
-
 @panel
 def _try_text(classifier: Classifier) -> None:
     texts = _edit(classifier)
@@ -376,33 +378,31 @@ def _try_text(classifier: Classifier) -> None:
 
 
 def _edit(classifier: Classifier) -> Texts | None:
-    """Draws the boxes; at first they hold a row that was set aside."""
-    outcome = classifier.outcome
-    if outcome is not None:
-        begin_boxes(_PLACE, _BOX, outcome.run_id, lambda: _row(outcome, 0))
+    """Draws the boxes; at first they hold a row that was set aside, or examples."""
     boxes = _BOX if classifier.has_pairs else _BOX[:1]
-    labels = {key: t(f"fine_tune_results.{key[3:]}") for key in boxes}
-    texts = type_texts(st.text_area, labels, _MOST_CHARACTERS)
+    labels = {key: f"fine_tune_results.{key[3:]}" for key in boxes}
+    outcome, first = classifier.outcome, EXAMPLES[language_of(classifier.model_id)]
     if outcome is not None:
-        label = t("fine_tune_results.another_row")
-        help_of_it = t("fine_tune_results.another_row_help")
-        key, icon = "ft_try_another", "autorenew"
-        button(label, key, icon, _next_row, outcome, help=help_of_it)
+        first = row_texts(outcome, _row(outcome), _MOST_CHARACTERS)
+    texts = type_texts(st.text_area, labels, first, _MOST_CHARACTERS)
+    if outcome is not None:
+        label = "fine_tune_results.another_row"
+        button(label, "ft_try_another", "autorenew", _next_row)
     return texts
 
 
-def _next_row(outcome: RunOutcome) -> None:
-    """Takes the next of the rows that were set aside. A callback."""
-    place = st.session_state.get("ft_try_row", 0) + 1
-    with shown_to_user(stop=False):
-        texts = _row(outcome, place % len(outcome.report.targets))
-        fill_boxes(_PLACE, outcome.run_id, texts)
+def _row(outcome: RunOutcome) -> int:
+    """Which of the rows that were set aside is looked at; a link brings it back."""
+    row: int = follow_default(ROW, 0, lambda written: whole_number(written, None))
+    row %= len(outcome.report.targets)
+    write_linked(ROW, str(row), "0")
+    return row
 
 
-def _row(outcome: RunOutcome, index: int) -> dict[str, str]:
-    """A row that was set aside, by box; it counts as the one that is looked at."""
-    st.session_state["ft_try_row"] = index
-    return row_texts(outcome, index, _BOX, _MOST_CHARACTERS)
+def _next_row() -> None:
+    """Takes the next row, instead of what was typed, too. A callback."""
+    st.session_state[ROW] += 1
+    st.session_state.update(dict.fromkeys(_BOX))
 
 
 def _show_answer(read: ReadText) -> None:

@@ -17,7 +17,7 @@ from bertviz_core.training.finetune.request import TableSource
 from bertviz_core.training.finetune.temperature import Temperature, with_temperature
 from bertviz_core.training.finetune.visitor_tables import Mending
 from pages.attention import difference
-from pages.fine_tune import before_and_after, mend_rows
+from pages.fine_tune import before_and_after, mend_rows, state
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import EXAMPLES
@@ -211,17 +211,28 @@ def two_runs(client, monkeypatch):
     monkeypatch.setattr(client, "report_rows", rows)
 
 
-def look_at(app, run):
-    state = app.session_state["ft_state"]
-    app.session_state["ft_state"] = dataclasses.replace(state, run_id=run)
-    app.run()
-    assert not app.exception
+@pytest.fixture
+def look_at(two_runs, monkeypatch):
+    """Chooses a run of the two."""
+
+    def choose(app, run):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                state,
+                "read_state",
+                lambda model: state.remember(model=model, run_id=run),
+            )
+            app.run()
+        app.run()
+        assert not app.exception
+
+    return choose
 
 
 @pytest.mark.parametrize(
     ("place", "kind"), [("try", "text_area"), ("compare", "text_input")]
 )
-def test_another_run_brings_its_own_text(open_step, two_runs, shown, place, kind):
+def test_another_run_brings_its_own_text(open_step, look_at, shown, place, kind):
     app = open_step("try", ft_compare_panel="heads")
 
     def box(name="text"):
@@ -239,19 +250,26 @@ def test_another_run_brings_its_own_text(open_step, two_runs, shown, place, kind
     assert box().value == "my own"
 
 
-def test_another_row_of_a_run_makes_way_for_another_run_too(open_step, two_runs):
+def test_another_row_of_a_run_makes_way_for_another_run_too(open_step, look_at):
     app = open_step("try")
+    app.text_area(key="ft_try_text").set_value("my own").run()
     app.button(key="ft_try_another").click().run()
+    assert app.text_area(key="ft_try_text").value == f"row 1 of {RUN}"
+    assert app.query_params["ft_try_row"] == "1"
+    again = open_step("try", ft_try_row="1")
+    assert again.text_area(key="ft_try_text").value == f"row 1 of {RUN}"
     look_at(app, OTHER)
     assert app.text_area(key="ft_try_text").value == f"row 0 of {OTHER}"
+    assert not {"ft_try_row", "ft_try_text"} & {*app.query_params}
     app.button(key="ft_try_another").click().run()
     assert app.text_area(key="ft_try_text").value == f"row 1 of {OTHER}"
 
 
-def test_another_run_begins_with_its_own_cell_and_threshold(open_step, two_runs):
+def test_another_run_begins_with_its_own_cell_and_threshold(open_step, look_at):
     app = open_step("evaluate", ft_eval_panel="confusion")
     app.get_by_key("ft_eval_true").set_value("2").run()
     app.get_by_key("ft_eval_said").set_value("2").run()
+    assert app.query_params["ft_eval_true"] == app.query_params["ft_eval_said"] == "2"
     look_at(app, OTHER)
     assert app.get_by_key("ft_eval_true").value == "0"
     assert app.get_by_key("ft_eval_said").value == "1"
@@ -608,8 +626,8 @@ def test_one_of_two_models_is_tried(open_step, with_classes):
     assert app.get_by_key("ft_try_which").value == "run"
     assert app.button(key="ft_try_another")
     app.get_by_key("ft_try_which").set_value("chosen").run()
-    asked = [call[1] for call in with_classes.calls if call[0] == "read_text"]
-    assert asked == [MODEL, DEFAULT_MODEL]
+    asked = [call[1:3] for call in with_classes.calls if call[0] == "read_text"]
+    assert asked == [(MODEL, TEXTS[0]), (DEFAULT_MODEL, TEXTS[0])]
     assert "ft_try_another" not in {button.key for button in app.button}
     assert not app.exception
 
