@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import mend_table, report_rows, rows_to_mend
+from bertviz_core.engine.finetune_tasks import mend_table, rows_to_mend
 from bertviz_core.errors import BertVizError
-from bertviz_core.numbers import number_text
 from bertviz_core.training.finetune.checks import DataRow, Finding
 from bertviz_core.training.finetune.evaluation import RegressionReport, Report
 from bertviz_core.training.finetune.outcome import RunOutcome
@@ -27,17 +25,14 @@ from bertviz_core.training.finetune.visitor_tables import (
 )
 from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember
 from pages.fine_tune.table_files import table_name
-from pages.fine_tune.widgets import share_text, show_rows
+from pages.fine_tune.widgets import rows_of, say_rows_shown, show_rows
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.file_download import file_link
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, title_of
 from pages.shared.panel import button
 from pages.shared.visitor import hold, owner
-
-_MOST = 50
-_UNCORRECTED = "ft_relabel_problem"
 
 
 def show_rows_to_correct(
@@ -51,24 +46,17 @@ def show_rows_to_correct(
     if not status.is_own:
         show_rows(outcome, report, order, name)
         return
-    with shown_to_user(stop=False):
-        if (problem := st.session_state.pop(_UNCORRECTED, None)) is not None:
-            raise problem
+    _show_problem()
     st.markdown(t("fine_tune_results.relabel_intro"))
-    chosen = order[:_MOST]
-    rows = _labelled(outcome, report, chosen)
-    table = _table(report, rows, chosen)
-    names = {key: plain(f"fine_tune_results.relabel_{key}") for key in table}
+    rows, said = rows_of(outcome, report, order)
     changes = edit_rows(
-        table,
-        names,
         rows,
         None if isinstance(report, RegressionReport) else report.labels,
+        said,
         key=f"ft_relabel_{outcome.run_id}",
         alt=plain("fine_tune_results.relabel_alt"),
     )
-    counts = {"shown": len(chosen), "count": len(order)}
-    st.caption(t("fine_tune_results.rows_shown", **counts))
+    st.caption(say_rows_shown(rows, order))
     offer_changes(
         "fine_tune_results.relabel_take",
         "ft_relabel_take",
@@ -84,10 +72,8 @@ def correct(data: DataChoice, changes: Mending) -> None:
     """Makes a corrected table and opens the training step with it. A callback."""
     columns, other = data.columns, data.validation
     source = other or data.source  # where the test rows are of
-    try:
-        mended = client().ask(mend_table)(source, columns.label, changes, owner())
-    except BertVizError as error:
-        st.session_state[_UNCORRECTED] = error
+    mended = _mended(source, columns.label, changes)
+    if mended is None:
         return
     prefix = "validation_" if other else ""
     remember(
@@ -101,47 +87,26 @@ def correct(data: DataChoice, changes: Mending) -> None:
     go_to("train")
 
 
-def _labelled(
-    outcome: RunOutcome, report: Report, chosen: np.ndarray
-) -> tuple[DataRow, ...]:
-    """The rows with their labels as the table has them."""
-    rows = ask(report_rows)(outcome.run_id, tuple(chosen.tolist()))
-    labels = [
-        number_text(float(target))
-        if isinstance(report, RegressionReport)
-        else report.labels[int(target)]
-        for target in report.targets[chosen]
-    ]
-    return tuple(
-        dataclasses.replace(row, label=label)
-        for row, label in zip(rows, labels, strict=True)
-    )
+def _mended(source: TableSource, column: str, changes: Mending) -> TableSource | None:
+    """The table with changes; `None` where it cannot be, and the page says why."""
+    try:
+        return client().ask(mend_table)(source, column, changes, owner())
+    except BertVizError as error:
+        st.session_state[_PROBLEM] = error
+        return None
 
 
-def _table(
-    report: Report, rows: tuple[DataRow, ...], chosen: np.ndarray
-) -> dict[str, list[Any]]:
-    table: dict[str, list[Any]] = {
-        "leave_out": [False] * len(rows),
-        "row": [row.row for row in rows],
-        "label": [row.label for row in rows],
-    }
-    if isinstance(report, RegressionReport):
-        table["said"] = [number_text(float(v)) for v in report.predicted[chosen]]
-    else:
-        table["said"] = [report.labels[int(i)] for i in report.predicted[chosen]]
-        sure = report.probabilities.max(axis=1)[chosen]
-        table["sure"] = [share_text(one) for one in sure]
-    table["text"] = [row.text for row in rows]
-    if rows and rows[0].pair is not None:
-        table["pair"] = [row.pair for row in rows]
-    return table
+def _show_problem() -> None:
+    with shown_to_user(stop=False):
+        if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
+            raise problem
 
 
 # Keys of the session: what could not be mended; whether the panel is open; its rows.
 _PROBLEM, _IS_OPEN = "ft_mend_problem", "ft_mend_is_open"
 _SHOWN, _PAGE = "ft_mend_shown", "ft_mend_page"
-_LEAVE_OUT, _ROW, _LABEL, _TEXT, _PAIR = "leave_out", "row", "label", "text", "pair"
+# Columns that can be changed, by the keys of their titles.
+LEAVE_OUT, LABEL = "fine_tune_results.leave_out", "fine_tune_results.label"
 _ALL, _LEFT_OUT = "all", "left_out"
 
 
@@ -158,9 +123,7 @@ def show_mending(state: FineTuneState) -> None:
     st.session_state[_IS_OPEN] = panel.open
     before = tables_before(state.table)
     hold("fine_tune_mending", [source.table for source in before])
-    with shown_to_user(stop=False):
-        if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
-            raise problem
+    _show_problem()
     if panel.open:
         with panel, shown_to_user(stop=False):
             _show_rows(state)
@@ -237,22 +200,9 @@ def _first_page() -> None:
 
 
 def _edit_rows(state: FineTuneState, found: RowPage, wanted: Wanted) -> None:
-    rows = found.rows
-    has_pair = rows[0].pair is not None
     is_number = bool(state.columns and state.columns.is_regression)
-    table: dict[str, list[Any]] = {
-        _LEAVE_OUT: [False] * len(rows),
-        _ROW: [row.row for row in rows],
-        _LABEL: [row.label for row in rows],
-        _TEXT: [row.text for row in rows],
-    }
-    if has_pair:
-        table[_PAIR] = [row.pair for row in rows]
-    names = {name: plain(f"fine_tune.mend_{name}") for name in table}
     changes = edit_rows(
-        table,
-        names,
-        rows,
+        found.rows,
         None if is_number else found.labels,
         key=f"ft_mend_{state.table}_{hash(wanted)}",
         alt=plain("fine_tune.mend_alt"),
@@ -276,32 +226,40 @@ def offer_changes(
 
 
 def edit_rows(
-    table: dict[str, list[Any]],
-    names: dict[str, str],
     rows: tuple[DataRow, ...],
     labels: Sequence[str] | None,
+    more: Mapping[str, list[Any]] | None = None,
     *,
     key: str,
     alt: str,
 ) -> Mending:
     """Draws rows that can get another label, or be left out; returns what was changed.
 
-    `table` has cells by column, "leave_out" and "label" among them, in the order of
-    `rows`; `labels` is `None` where one is a number to be typed.
+    `labels` is `None` where one is a number to be typed; `more` are columns by the keys
+    of their titles.
     """
+    table: dict[str, list[Any]] = {
+        LEAVE_OUT: [False] * len(rows),
+        "fine_tune_results.row": [row.row for row in rows],
+        LABEL: [row.label for row in rows],
+        **(more or {}),
+        "fine_tune_results.text": [row.text for row in rows],
+    }
+    if rows and rows[0].pair is not None:
+        table["fine_tune_results.second_text"] = [row.pair for row in rows]
     kinds = st.column_config
-    config: dict[str, Any] = dict(names)
-    config[_LEAVE_OUT] = kinds.CheckboxColumn(names[_LEAVE_OUT])
-    config[_LABEL] = (
-        kinds.TextColumn(names[_LABEL])
+    config: dict[str, Any] = {name: title_of(name) for name in table}
+    config[LEAVE_OUT] = kinds.CheckboxColumn(config[LEAVE_OUT])
+    config[LABEL] = (
+        kinds.TextColumn(config[LABEL])
         if labels is None
-        else kinds.SelectboxColumn(names[_LABEL], options=labels)
+        else kinds.SelectboxColumn(config[LABEL], options=labels)
     )
     st.data_editor(
         table,
         key=key,
         hide_index=True,
-        disabled=[name for name in table if name not in (_LEAVE_OUT, _LABEL)],
+        disabled=[name for name in table if name not in (LEAVE_OUT, LABEL)],
         column_config=config,
         alt=alt,
     )
@@ -318,10 +276,10 @@ def mending_of(
     labels, dropped = [], []
     for place, cells in sorted(edited.items()):
         row = rows[place]
-        label = str(cells.get(_LABEL) or "").strip()
-        if cells.get(_LEAVE_OUT):
+        label = str(cells.get(LABEL) or "").strip()
+        if cells.get(LEAVE_OUT):
             dropped.append(row.row)
-        elif _LABEL in cells and label != row.label:
+        elif LABEL in cells and label != row.label:
             labels.append((row.row, label))
     return Mending(labels=tuple(labels), dropped=tuple(dropped))
 
@@ -379,10 +337,8 @@ def _mend(state: FineTuneState, changes: Mending) -> None:
     columns, source = state.columns, state.source
     if columns is None or source is None:
         return
-    try:
-        mended = client().ask(mend_table)(source, columns.label, changes, owner())
-    except BertVizError as error:
-        st.session_state[_PROBLEM] = error
+    mended = _mended(source, columns.label, changes)
+    if mended is None:
         return
     for key in ("ft_mend_old", "ft_mend_new"):
         st.session_state.pop(key, None)

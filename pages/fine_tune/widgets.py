@@ -11,6 +11,7 @@ import streamlit as st
 from bertviz_core.engine.finetune_tasks import report_rows
 from bertviz_core.numbers import number_text
 from bertviz_core.trace import Texts
+from bertviz_core.training.finetune.checks import DataRow
 from bertviz_core.training.finetune.evaluation import RegressionReport, Report
 from bertviz_core.training.finetune.notes import Note
 from bertviz_core.training.finetune.outcome import RunOutcome
@@ -20,6 +21,8 @@ from pages.shared.choices import choose_named, type_linked
 from pages.shared.errors import sentence
 from pages.shared.export import show_table
 from pages.shared.language import help_of, plain, t
+
+_MOST_ROWS = 50
 
 
 def share_text(share: float) -> str:
@@ -34,41 +37,57 @@ def interval_text(ends: Sequence[float] | np.ndarray, key: str = "interval") -> 
 
 
 def show_rows(
-    outcome: RunOutcome, report: Report, indices: np.ndarray, name: str, most: int = 50
+    outcome: RunOutcome, report: Report, indices: np.ndarray, name: str
 ) -> None:
     """Draws rows in the given order, with their texts.
 
     `indices` are those of the report, int `[M]`.
     """
-    shown = indices[:most]
-    rows = ask(report_rows)(outcome.run_id, tuple(shown.tolist()))
+    rows, said = rows_of(outcome, report, indices)
+    is_number = isinstance(report, RegressionReport)
     columns = {
         "fine_tune_results.row": [row.row for row in rows],
         "fine_tune_results.text": [row.text for row in rows],
     }
     if outcome.has_pairs:
         columns["fine_tune_results.second_text"] = [row.pair or "" for row in rows]
+    columns[f"fine_tune_results.true_{'number' if is_number else 'class'}"] = [
+        float(row.label) if is_number else row.label for row in rows
+    ]
+    caption = say_rows_shown(rows, indices)
+    show_table(columns | said, caption, f"ft_eval_{name}", caption)
+
+
+def rows_of(
+    outcome: RunOutcome, report: Report, indices: np.ndarray
+) -> tuple[tuple[DataRow, ...], dict[str, list[Any]]]:
+    """The first rows of some, and columns of what the model said of them.
+
+    `indices` are those of the report, int `[M]`; columns are by the keys of their
+    titles.
+    """
+    shown = indices[:_MOST_ROWS]
+    rows = ask(report_rows)(outcome.run_id, tuple(shown.tolist()))
+    said: dict[str, list[Any]]
     if isinstance(report, RegressionReport):
-        columns |= {
-            f"fine_tune_results.{key}": [float(number_text(v)) for v in values[shown]]
-            for key, values in (
-                ("true_number", report.targets),
-                ("said_number", report.predicted),
-                ("residual", report.residuals),
-            )
+        numbers = {"said_number": report.predicted, "residual": report.residuals}
+        said = {
+            name: [float(number_text(value)) for value in values[shown]]
+            for name, values in numbers.items()
         }
     else:
         sure = report.probabilities.max(axis=1)[shown]
-        columns |= {
-            f"fine_tune_results.{key}": [report.labels[int(i)] for i in classes[shown]]
-            for key, classes in (
-                ("true_class", report.targets),
-                ("said_class", report.predicted),
-            )
+        said = {
+            "said_class": [report.labels[int(i)] for i in report.predicted[shown]],
+            "sure": [share_text(one) for one in sure],
         }
-        columns["fine_tune_results.sure"] = [share_text(one) for one in sure]
-    said = t("fine_tune_results.rows_shown", shown=len(shown), count=len(indices))
-    show_table(columns, said, f"ft_eval_{name}", said)
+    return rows, {f"fine_tune_results.{name}": cells for name, cells in said.items()}
+
+
+def say_rows_shown(rows: Sequence[DataRow], indices: np.ndarray) -> str:
+    """Says how many of the rows are there."""
+    counts = {"shown": len(rows), "count": len(indices)}
+    return t("fine_tune_results.rows_shown", **counts)
 
 
 def say(note: Note) -> str:

@@ -9,6 +9,10 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import TrainingError
 from bertviz_core.experiments.after_training import (
+from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.numbers import number_text
+from bertviz_core.trace import ModelEntry
+from bertviz_core.training.finetune.after_training import (
     LayerComparison,
     NearTrainingRows,
     WeightChange,
@@ -119,7 +123,10 @@ class RunClient(FakeClient):
     def report_rows(self, run_id, indices):
         self._asked("report_rows", run_id, indices)
         pair = "second" if self.has_pairs else None
-        return tuple(DataRow(i + 2, TEXTS[i], pair, "x") for i in indices)
+        labels = [LABELS[target] for target in TARGETS]
+        if self.is_regression:
+            labels = [number_text(number) for number in NUMBERS]
+        return tuple(DataRow(i + 2, TEXTS[i], pair, labels[i]) for i in indices)
 
     def read_text(self, model, text, pair=None, max_tokens=0):
         self._asked("read_text", model, text, pair, max_tokens)

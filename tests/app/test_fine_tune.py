@@ -37,7 +37,7 @@ from bertviz_core.visitor_files import (
     reading_name,
 )
 from pages.fine_tune import running
-from pages.fine_tune.mend_rows import mending_of
+from pages.fine_tune.mend_rows import LABEL, LEAVE_OUT, mending_of
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
 from tests.core.test_finetune_table import MALFORMED
@@ -497,10 +497,10 @@ def test_rows_that_cannot_be_trained_on_can_be_mended_where_it_is_said(
 def test_changes_in_the_table_are_those_of_its_rows():
     rows = tuple(DataRow(row, "text", None, "a") for row in (2, 5, 9, 11))
     edited = {
-        3: {"label": None},
-        0: {"label": " b "},
-        1: {"leave_out": True, "label": "b"},
-        2: {"leave_out": False, "label": "a"},
+        3: {LABEL: None},
+        0: {LABEL: " b "},
+        1: {LEAVE_OUT: True, LABEL: "b"},
+        2: {LEAVE_OUT: False, LABEL: "a"},
     }
     assert mending_of(edited, rows) == Mending(((2, "b"), (11, "")), (5,))
 
