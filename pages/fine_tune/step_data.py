@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -101,26 +101,13 @@ def show_left_out(state: FineTuneState, check: DataCheck) -> None:
         tell(check.validation_notes)
 
 
-def choose_field(
-    widget: Callable[..., object],
-    label: str,
-    value: object,
-    options: Sequence[str] | None = None,
-    *,
-    name: str,
-    **arguments: Any,
-) -> None:
-    """Draws a field of `FineTuneState`; what is entered is in that of the next run."""
-    draw_field(
-        widget,
-        label,
-        value,
-        options,
-        key=f"ft_field_{name}",
-        take=_take_field,
-        args=(name,),
-        **arguments,
-    )
+def choose_field(*drawn: Any, name: str, **arguments: Any) -> None:
+    """Draws a field of `FineTuneState`; what is entered is in that of the next run.
+
+    The other arguments are those of `draw_field`.
+    """
+    key = f"ft_field_{name}"
+    draw_field(*drawn, key=key, take=_take_field, args=(name,), **arguments)
 
 
 def _take_field(name: str) -> None:

@@ -135,23 +135,23 @@ def _choose_options(
 ) -> None:
     first, second, third = st.columns(3)
     boxes = _Boxes(settings, _usual(state, settings, check))
-    boxes.enter(first.number_input, "epochs")
+    boxes.draw(first.number_input, "epochs")
     step = settings.learning_rate / 10
-    boxes.enter(second.number_input, "learning_rate", step=step, format="%.1e")
-    boxes.enter(third.number_input, "batch_size", max_value=check.num_train)
+    boxes.draw(second.number_input, "learning_rate", step=step, format="%.1e")
+    boxes.draw(third.number_input, "batch_size", max_value=check.num_train)
     with st.expander(t("fine_tune.more_settings"), icon=":material/tune:"):
         first, second, third = st.columns(3)
         if settings.level == "top":
             num_layers = ask(Explorer.info)(state.model).config.num_hidden_layers
-            boxes.enter(first.number_input, "num_top_layers", max_value=num_layers)
-        boxes.enter(first.number_input, "patience")
-        boxes.enter(first.number_input, "seed")
-        boxes.enter(second.slider, "warmup_rate", format="percent")
+            boxes.draw(first.number_input, "num_top_layers", max_value=num_layers)
+        boxes.draw(first.number_input, "patience")
+        boxes.draw(first.number_input, "seed")
+        boxes.draw(second.slider, "warmup_rate", format="percent")
         boxes.draw(second.selectbox, "decay", DECAYS)
         least = 0.01 if settings.decay == "exponential" else 0.0
-        boxes.enter(second.slider, "final_rate", format="percent", min_value=least)
-        boxes.enter(third.number_input, "weight_decay", format="%.3f")
-        boxes.enter(third.number_input, "clip_norm")
+        boxes.draw(second.slider, "final_rate", format="percent", min_value=least)
+        boxes.draw(third.number_input, "weight_decay", format="%.3f")
+        boxes.draw(third.number_input, "clip_norm")
         boxes.draw(third.selectbox, "precision", PRECISIONS)
     boxes.explain()
     if state.options:
@@ -184,24 +184,22 @@ class _Boxes:
     usual: Mapping[str, Any]
     edited: list[str] = dataclasses.field(default_factory=list)
 
-    def enter(self, widget: Any, name: str, **arguments: Any) -> None:
-        """Draws a number."""
-        value, bounds = getattr(self.settings, name), {**_BOUNDS[name], **arguments}
-        # A link may ask for more than the box offers, and a run would take it.
-        bounds["min_value"] = min(bounds["min_value"], value)
-        bounds["max_value"] = max(bounds["max_value"], value)
-        self.draw(widget, name, **bounds)
-
     def draw(
         self, widget: Any, name: str, options: Any = None, **arguments: Any
     ) -> None:
         """Draws a number or a choice."""
-        if getattr(self.settings, name) != self.usual[name]:
+        value = getattr(self.settings, name)
+        if value != self.usual[name]:
             self.edited.append(name)
+        if options is None:
+            arguments = _BOUNDS[name] | arguments
+            # A link may ask for more than the box offers, and a run would take it.
+            arguments["min_value"] = min(arguments["min_value"], value)
+            arguments["max_value"] = max(arguments["max_value"], value)
         draw_field(
             widget,
             f"fine_tune.option_{name}",
-            getattr(self.settings, name),
+            value,
             options,
             key=f"ft_option_{name}",
             take=_take_option,
