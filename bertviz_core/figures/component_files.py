@@ -16,7 +16,7 @@ _COMMENTS = re.compile(r"^ *(//[^\n]*|/\*\*[\s\S]*?\*/)\n", re.MULTILINE)
 _SHARED = "payload"  # comes first in each script
 PARTS = {
     "attention": (
-        "./contours", "./outline", "./svg_context",
+        "./contours", "./outline", "./svg_context", "./views",
         "data", "colors", "canvas", "grid", "heatmap", "lines", "find", "tables",
         "build", "held", "choose", "keys", "listen", "picture", "attention",
     ),
@@ -26,13 +26,13 @@ PARTS = {
         "svg", "strips", "bars", "pointer", "files", "picture",
     ),
     "whole_model": (
-        "../vendor/d3", "./contours", "./outline", "points/theme", "step/svg",
+        "../vendor/d3", "./contours", "./outline", "./views", "step/svg",
         "step/files", "data", "draw", "point", "levels", "play", "whole_model",
     ),
     "frame": ("./frame",),
     "save_button": ("save_button",),
     "points": (
-        "./contours", "./outline", "./svg_context",
+        "./contours", "./outline", "./svg_context", "./views",
         "data", "theme", "draw", "build", "caption", "files", "points",
     ),
 }  # fmt: skip

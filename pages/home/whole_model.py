@@ -38,7 +38,7 @@ from bertviz_core.mask_text import (
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import follow_default, write_linked
-from pages.shared.components import component
+from pages.shared.components import component, teller
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import ask_soon
@@ -48,19 +48,12 @@ from pages.shared.panel import download
 from pages.shared.picture_files import save_drawn
 from pages.shared.tools import show_tools
 
-_ANSWER = """
-export default function ({ data }) {
-  window.bertExplorerWhole = data
-  window.dispatchEvent(new CustomEvent("bert-explorer-whole"))
-}
-"""
-
 _component = component(
     "whole_model",
     'showWhole(parentElement, data, (choice) => setStateValue("choice", choice))',
     "whole-host",
 )
-_answers = st.components.v2.component("bert_explorer_whole_answers", js=_ANSWER)
+_answers = teller("bert-explorer-whole")
 
 _KEY = "whole_model"
 # Of the session and of the address: what is opened, and what is off, by their names.

@@ -30,3 +30,13 @@ def component(folder: str, show: str, host: str = "", tag: str = "div") -> Any:
         css=component_style(folder) if host else None,
         js=f"{component_script(folder)}\n{mount}",
     )
+
+
+def teller(event: str) -> Any:
+    """Registers what tells a component on the page more, without sending it again.
+
+    `event` is fired at the window, which keeps by that name what was told last.
+    """
+    tell = f'window["{event}"] = data\n  window.dispatchEvent(new Event("{event}"))'
+    mount = f"export default function ({{ data }}) {{\n  {tell}\n}}\n"
+    return st.components.v2.component(event.replace("-", "_"), js=mount)

@@ -19,16 +19,8 @@ from bertviz_core.figures.point_map import (
     points_id,
 )
 from pages.shared.choices import put_into_address, whole_number
-from pages.shared.components import component
+from pages.shared.components import component, teller
 from pages.shared.language import plain
-
-# Tells the map of that name which points to mark, without sending the points again.
-_MARK = """
-export default function ({ data }) {
-  window.bertExplorerMarks = { ...window.bertExplorerMarks, [data.map]: data }
-  window.dispatchEvent(new CustomEvent("bert-explorer-marks", { detail: data }))
-}
-"""
 
 _component = component(
     "points",
@@ -36,7 +28,7 @@ _component = component(
     "points-host",
 )
 
-_marks = st.components.v2.component("bert_explorer_point_marks", js=_MARK)
+_marks = teller("bert-explorer-marks")
 
 _WORDS = (
     *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +13,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bertviz_core.figures.component_files import component_script
+from bertviz_core.figures.point_map import (
+    Colour,
+    FirstChoice,
+    PointMap,
+    point_payload,
+)
 from tests.browser.conftest import settle
 from tests.browser.test_attention import NUM_HEADS, chosen, open_page
 from tests.browser.test_attention_canvas import (
@@ -21,6 +29,7 @@ from tests.browser.test_attention_canvas import (
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
+WORDS = Path(__file__).parents[2] / "assets" / "locales" / "en" / "point_map.json"
 CHINESE = re.compile("[\u2e80-\u9fff\uff01-\uff60]")
 
 # The canvas of a view, and the same part of its saved picture, at the size of the
@@ -138,6 +147,36 @@ def test_control_characters_and_markup_do_not_break_a_file(new_page):
         '<b>"&\x01</b>猫\ud800',
     )
     assert texts_of(svg) == ['<b>"&</b>猫']
+
+
+# Shows a map and pulls it down until its chosen point is below the edge.
+PULLED_DOWN = """(bytes) => {
+  showPoints(document.body, Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)))
+  turn(apps.get(document.body), 0, 300)
+}"""
+
+
+def test_below_a_saved_map_nothing_is_drawn_into_what_is_said_of_it(new_page):
+    page = new_page(base="about:")
+    page.set_content("<body></body>")
+    page.add_script_tag(content=component_script("points"))
+    places = np.array([[[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]])
+    points = PointMap(
+        ("low", "high", "other"),
+        places,
+        (Colour("height", places[0, :, 1]),),
+        json.loads(WORDS.read_text("utf-8")),
+        first=FirstChoice(selected=0),
+    )
+    page.evaluate(PULLED_DOWN, base64.b64encode(point_payload(points)).decode())
+    with page.expect_download() as download:
+        page.evaluate("saveSvg(apps.get(document.body))")
+    drawing = ElementTree.parse(download.value.path()).getroot()
+    (shown,) = drawing.iterfind(f"{SVG}svg")
+    (ring,) = (one for one in drawing.iter(f"{SVG}path") if one.get("fill") == "none")
+    assert ring in list(shown)
+    said = [float(text.get("y")) for text in drawing.iterfind(f"{SVG}text")]
+    assert float(shown.get("height")) < min(said)
 
 
 TEXT = "今天天气很好。"

@@ -116,7 +116,7 @@ function layoutOf(data) {
 function receive(app, sent) {
   const { state, data: shown, sent: before } = app
   app.sent = sent
-  app.theme = readTheme(app.root)
+  app.theme = attentionTheme(app.root)
   const isAnswer = sent.turn >= app.turn
   const isTaken = isAnswer || isChosenByPage(before, sent) || isOutside(state, sent)
   const isNewText = sent.labels.join('\n') !== before.labels.join('\n')

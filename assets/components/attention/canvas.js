@@ -35,12 +35,6 @@ function writeColumnName(context, text, x, bottom, height) {
   context.restore()
 }
 
-/** Pointer position in a canvas, in CSS pixels. */
-function pointIn(canvas, event) {
-  const box = canvas.getBoundingClientRect()
-  return { x: event.clientX - box.left, y: event.clientY - box.top }
-}
-
 /** Whether a token begins the second text. */
 function beginsSegment(data, index) {
   return index > 0 && data.segments[index] !== data.segments[index - 1]

@@ -13,60 +13,19 @@ const DASHES = [[], [7, 3], [2, 3]]
 // Of each hue: two that look alike to a colour-blind reader never share their dashes.
 const DASH_OF_HUE = [0, 0, 0, 1, 1, 2, 0, 2, 2, 1, 1, 0]
 const LOG_FLOOR = 1e-4
-const FALLBACK = {
-  '--st-text-color': '#0F1620',
-  '--st-background-color': '#FFFFFF',
-  '--st-secondary-background-color': '#F1F4F8',
-  '--st-primary-color': '#1A64A4',
-  '--st-border-color': '#C9D1DC',
-  '--st-font': 'sans-serif',
-  '--st-chart-sequential-colors': '#F1F6FC,#B5D0EC,#689ED2,#2B69AD,#082A55',
-  '--st-chart-diverging-colors': '#9A4A00,#DA9550,#F8E2CB,#D6E5F5,#74A6D6,#1A5591',
-}
 
-/** Colours of the page around, as Streamlit (or the saved file) declares them. */
-function readTheme(element) {
-  readFontSize()
-  const style = getComputedStyle(element)
-  const get = (name) => style.getPropertyValue(name).trim() || FALLBACK[name]
-  const background = get('--st-background-color')
-  const isDark = luminance(parseColor(background)) < 0.4
+/** Colours of the page around, of heads and of both scales. */
+function attentionTheme(root) {
+  const theme = readTheme(root)
+  const [sequential, diverging] = [theme.sequential.split(','), theme.diverging.split(',')]
+  // A middle like the page makes zero look like nothing.
+  diverging.splice(diverging.length / 2, 0, theme.background)
   return {
-    text: get('--st-text-color'),
-    background,
-    panel: get('--st-secondary-background-color'),
-    primary: get('--st-primary-color'),
-    border: get('--st-border-color'),
-    font: get('--st-font'),
-    hues: isDark ? HUES_ON_DARK : HUES_ON_LIGHT,
-    sequential: colorTable(get('--st-chart-sequential-colors').split(','), null),
-    diverging: colorTable(get('--st-chart-diverging-colors').split(','), background),
+    ...theme,
+    hues: theme.isDark ? HUES_ON_DARK : HUES_ON_LIGHT,
+    sequential: shades(sequential, 256),
+    diverging: shades(diverging, 256),
   }
-}
-
-/** Red, green, blue of any CSS colour. */
-function parseColor(text) {
-  const context = document.createElement('canvas').getContext('2d')
-  context.fillStyle = text.trim()
-  context.fillRect(0, 0, 1, 1)
-  return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)]
-}
-
-function luminance([red, green, blue]) {
-  return (0.299 * red + 0.587 * green + 0.114 * blue) / 255
-}
-
-/** 256 colours between the given ones; a middle makes zero look like nothing. */
-function colorTable(names, middle) {
-  const stops = names.map(parseColor)
-  if (middle !== null) stops.splice(stops.length / 2, 0, parseColor(middle))
-  return Array.from({ length: 256 }, (_, index) => {
-    const place = (index / 255) * (stops.length - 1)
-    const left = Math.min(Math.floor(place), stops.length - 2)
-    return stops[left].map((low, channel) =>
-      Math.round(low + (stops[left + 1][channel] - low) * (place - left))
-    )
-  })
 }
 
 /** Where a value stands on the scale: 0 to 1, or -1 to 1 for differences. */
@@ -83,10 +42,6 @@ function colorOf(app, value, top) {
   const place = onScale(value, app.state.scale, top)
   if (!app.data.isDifference) return app.theme.sequential[Math.round(place * 255)]
   return app.theme.diverging[Math.round((place + 1) * 127.5)]
-}
-
-function css([red, green, blue]) {
-  return `rgb(${red},${green},${blue})`
 }
 
 /** The value that the end of the scale stands for, in a row of the shown head. */

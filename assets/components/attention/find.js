@@ -36,18 +36,6 @@ function linkAt(app, point) {
   return best
 }
 
-/** How far along a curve (0 to 1) a place between the columns is; see `drawLink`. */
-function shareOfCurve(place) {
-  let low = 0
-  let high = 1
-  for (let turn = 0; turn < 20; turn++) {
-    const t = (low + high) / 2
-    if (1.5 * t - 1.5 * t * t + t ** 3 < place) low = t
-    else high = t
-  }
-  return (low + high) / 2
-}
-
 function distanceTo({ from, to }, t, along, step, width) {
   const rise = (to - from) * step
   const there = (from + 0.5) * step + rise * (3 * t * t - 2 * t ** 3)

@@ -160,15 +160,6 @@ function headNumber(data, index) {
 function fillTable(table, caption, header, rows) {
   const title = element('caption', { textContent: caption })
   const head = element('thead', {}, [rowOf(header, 'col')])
-  const body = element('tbody', {}, rows.map((row) => rowOf(row, null)))
+  const body = element('tbody', {}, rows.map((row) => rowOf(row, 'row')))
   table.replaceChildren(title, head, body)
-}
-
-function rowOf(cells, scope) {
-  return element('tr', {}, cells.map((text, index) => {
-    const isHeader = scope !== null || index === 0
-    const cell = element(isHeader ? 'th' : 'td', { textContent: text })
-    if (isHeader) cell.scope = scope ?? 'row'
-    return cell
-  }))
 }

@@ -193,9 +193,5 @@ function writeTable(app) {
     })
     rows.push([data.labels[point], valueInWords(data, state.color, point), ...places])
   }
-  parts.table.replaceChildren(
-    ...rows.map((cells, index) =>
-      element('tr', {}, cells.map((text) => element(index ? 'td' : 'th', { textContent: text })))
-    )
-  )
+  parts.table.replaceChildren(...rows.map((cells, index) => rowOf(cells, index ? '' : 'col')))
 }

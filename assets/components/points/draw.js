@@ -68,9 +68,10 @@ function choosePoints(app) {
 }
 
 /** Nearest points of the chosen one in this state, if they are known by now. */
-function nearOf({ data, state, marks }) {
-  const isOfThis = marks && marks.of === state.selected && marks.state === state.layer
-  return isOfThis ? marks.points.filter((point) => point < data.numPoints) : []
+function nearOf({ data, state }) {
+  const { map, of, state: layer, points } = window[MARKS] ?? {}
+  const isOfThis = map === data.name && of === state.selected && layer === state.layer
+  return isOfThis ? points.filter((point) => point < data.numPoints) : []
 }
 
 function radiusOf(app) {
@@ -83,17 +84,20 @@ function radiusOf(app) {
   return Math.max(least, usual * Math.min(2.5, Math.sqrt(app.state.zoom)))
 }
 
-/** Draws everything on a canvas. */
-function draw(app, canvas = app.parts.canvas, pixelRatio = undefined) {
+/** Draws everything on the page. */
+function draw(app) {
   const began = performance.now()
-  const context = prepare(canvas, app.width, app.height, pixelRatio)
   groupsOf(app)
   choosePoints(app)
   project(app)
+  drawMap(app, prepare(app.parts.canvas, app.width, app.height))
+  app.root.dataset.drawMs = (performance.now() - began).toFixed(1)
+}
+
+function drawMap(app, context) {
   drawPoints(app, context)
   drawLabels(app, context)
   drawRings(app, context)
-  app.root.dataset.drawMs = (performance.now() - began).toFixed(1)
 }
 
 function drawPoints(app, context) {

@@ -8,25 +8,29 @@ function fileName({ data, state }, ending) {
   return `${data.name || 'map'}${number}.${ending}`
 }
 
-/** The canvas and its caption at twice their size, on the page's background. */
+/** What is on the screen and, below it, the caption. */
+function drawFile(app, context) {
+  context.save()
+  context.beginPath()
+  context.rect(0, 0, app.width, app.height)
+  context.clip()
+  drawMap(app, context)
+  context.restore()
+  drawCaption(app, context, app.height)
+}
+
 function savePng(app) {
-  const canvas = document.createElement('canvas')
-  draw(app, canvas, PIXELS_IN_FILE)
-  const whole = document.createElement('canvas')
+  const canvas = element('canvas')
   const height = app.height + captionHeight(app)
-  const context = prepare(whole, app.width, height, PIXELS_IN_FILE)
+  const context = prepare(canvas, app.width, height, PIXELS_IN_FILE)
   context.fillStyle = app.theme.background
   context.fillRect(0, 0, app.width, height)
-  context.drawImage(canvas, 0, 0, app.width, app.height)
-  drawCaption(app, context, app.height)
-  whole.toBlob((blob) => saveBlob(blob, fileName(app, 'png')))
+  drawFile(app, context)
+  canvas.toBlob((blob) => saveBlob(blob, fileName(app, 'png')))
 }
 
 function saveSvg(app) {
   const writer = svgContext(app.width, app.height + captionHeight(app), app.theme)
-  drawPoints(app, writer)
-  drawLabels(app, writer)
-  drawRings(app, writer)
-  drawCaption(app, writer, app.height)
+  drawFile(app, writer)
   saveOutlined(writer.finish(), fileName(app, 'svg'))
 }

@@ -4,8 +4,8 @@ const SEND_MS = 400
 const MOVE_MS = 450
 const PLAY_MS = 1100
 const ZOOM_STEP = 1.4
-// What `markPoints` tells every map on the page, so that points need not travel again.
-const MARKS_EVENT = 'bert-explorer-marks'
+// What `mark_points` tells the maps of the page, so that points need not travel again.
+const MARKS = 'bert-explorer-marks'
 const MOST_ZOOM = 200
 const apps = new WeakMap()
 
@@ -30,12 +30,8 @@ function startApp(parent, data) {
   ;(parent.querySelector('.points-host') ?? parent).append(app.root)
   apps.set(parent, app)
   listen(app)
-  app.marked = ({ detail }) => {
-    if (detail.map !== app.data.name) return
-    app.marks = detail
-    redrawSoon(app)
-  }
-  window.addEventListener(MARKS_EVENT, app.marked)
+  app.marked = () => redrawSoon(app)
+  window.addEventListener(MARKS, app.marked)
   app.deafen = saveWhenTold(app.root, ({ kind }) => (kind === 'svg' ? saveSvg : savePng)(app))
   app.resized = new ResizeObserver(() => resize(app))
   app.resized.observe(app.root)
@@ -43,7 +39,7 @@ function startApp(parent, data) {
 }
 
 function endApp(app, parent) {
-  window.removeEventListener(MARKS_EVENT, app.marked)
+  window.removeEventListener(MARKS, app.marked)
   app.deafen()
   app.resized.disconnect()
   clearTimeout(app.timer)
@@ -68,7 +64,6 @@ function receive(app, data) {
   const before = app.data
   const isSame = before?.id === data.id
   app.data = data
-  app.marks = window.bertExplorerMarks?.[data.name]
   if (before && !isSame) app.state = firstState(data)
   const { state } = app
   state.layer = Math.min(state.layer, data.numStates - 1)
@@ -79,7 +74,7 @@ function receive(app, data) {
   // A move that goes on would draw the points of before over these.
   cancelAnimationFrame(app.moving)
   app.now = positionsOf(data, state.layer)
-  app.theme = readTheme(app.root)
+  app.theme = pointsTheme(app.root)
   writeWords(app)
   resize(app)
 }
@@ -218,10 +213,7 @@ function listen(app) {
 
 function listenCanvas(app, canvas) {
   let held = null
-  const place = (event) => {
-    const box = canvas.getBoundingClientRect()
-    return { x: event.clientX - box.left, y: event.clientY - box.top }
-  }
+  const place = (event) => pointIn(canvas, event)
   canvas.onpointerdown = (event) => {
     held = { ...place(event), moved: 0 }
     canvas.setPointerCapture(event.pointerId)

@@ -4,57 +4,20 @@ const HUES_ON_LIGHT = ['#1A64A4', '#B06F13', '#05A470', '#7D1652', '#3A139F', '#
 const HUES_ON_DARK = ['#94ADE5', '#E99A72', '#95F6CB', '#D0348A', '#E4D440', '#785BD6']
 const SHAPES = ['●', '■', '▲', '◆', '✚', '▼']
 const NUM_STEPS = 12
-const FALLBACK = {
-  '--st-text-color': '#0F1620',
-  '--st-background-color': '#FFFFFF',
-  '--st-secondary-background-color': '#F1F4F8',
-  '--st-primary-color': '#1A64A4',
-  '--st-border-color': '#C9D1DC',
-  '--st-font': 'sans-serif',
-}
 // viridis, lightness rising all the way; its ends stay apart from both grounds.
 const STEPS_ON_LIGHT = ['#440154', '#3b528b', '#21918c', '#5ec962', '#c8b400']
 const STEPS_ON_DARK = ['#8a6fd1', '#5f8fd3', '#2fb3a8', '#7ddc6f', '#fde725']
 
-/** Colours of the page around, as Streamlit declares them. */
-function readTheme(root) {
-  readFontSize()
-  const style = getComputedStyle(root)
-  const get = (name) => style.getPropertyValue(name).trim() || FALLBACK[name]
-  const background = get('--st-background-color')
-  const [red, green, blue] = parseColor(background)
-  const isDark = 0.299 * red + 0.587 * green + 0.114 * blue < 102
+/** Colours of the page around and of points. */
+function pointsTheme(root) {
+  const theme = readTheme(root)
+  const { isDark } = theme
   return {
-    text: get('--st-text-color'),
-    background,
-    primary: get('--st-primary-color'),
-    border: get('--st-border-color'),
-    font: get('--st-font'),
+    ...theme,
     hues: isDark ? HUES_ON_DARK : HUES_ON_LIGHT,
-    steps: between(isDark ? STEPS_ON_DARK : STEPS_ON_LIGHT, NUM_STEPS),
+    steps: shades(isDark ? STEPS_ON_DARK : STEPS_ON_LIGHT, NUM_STEPS).map(css),
     faint: isDark ? '#4A5568' : '#C3CBD6',
   }
-}
-
-/** Red, green, blue of any CSS colour. */
-function parseColor(text) {
-  const context = document.createElement('canvas').getContext('2d')
-  context.fillStyle = text.trim()
-  context.fillRect(0, 0, 1, 1)
-  return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)]
-}
-
-/** Some colours between the given ones. */
-function between(names, count) {
-  const stops = names.map(parseColor)
-  return Array.from({ length: count }, (_, index) => {
-    const place = (index / (count - 1)) * (stops.length - 1)
-    const left = Math.min(Math.floor(place), stops.length - 2)
-    const parts = stops[left].map((low, channel) =>
-      Math.round(low + (stops[left + 1][channel] - low) * (place - left))
-    )
-    return `rgb(${parts.join(',')})`
-  })
 }
 
 /** Which group of one colour each point is in; made anew for another colour. */

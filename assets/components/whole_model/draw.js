@@ -8,6 +8,9 @@ const WORD = { across: 160, down: 22, most: 6 } // of the likeliest words
 const MOVE_MS = 600
 const THICKEST = 16 // pixels of a curve that carries everything
 const RADIUS = { least: 1.6, most: 11 }
+// Of pieces: of the first text and of the second, and of the one that is followed.
+const COLORS_ON_LIGHT = { hues: ['#1A64A4', '#05A470'], focus: '#C0620B' }
+const COLORS_ON_DARK = { hues: ['#94ADE5', '#95F6CB'], focus: '#F0A04B' }
 
 /** Places of pieces and heights. */
 function layOutRails(app) {
@@ -57,7 +60,7 @@ function keepInSight({ layout, parts: { scroll, names, answer } }) {
 function drawPicture(app) {
   app.layout = layOutRails(app)
   const theme = readTheme(app.root)
-  app.theme = { ...theme, focus: theme.hues === HUES_ON_DARK ? '#F0A04B' : '#C0620B' }
+  app.theme = { ...theme, ...(theme.isDark ? COLORS_ON_DARK : COLORS_ON_LIGHT) }
   app.reached = followDown(app)
   app.curves = levelsOf(app).flatMap((layer) => curvesOf(app, layer))
   const { width, height } = app.layout
@@ -100,7 +103,7 @@ function placed(parts, attributes) {
 }
 
 function colorOf({ data, state, theme }, place) {
-  return place === state.place ? theme.focus : theme.hues[data.segments[place] ? 2 : 0]
+  return place === state.place ? theme.focus : theme.hues[data.segments[place] ? 1 : 0]
 }
 
 function drawRails(app) {

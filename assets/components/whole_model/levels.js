@@ -136,7 +136,7 @@ function fan({ data, state, theme }, weights) {
   const path = d3.linkVertical()
   const lines = data.tokens.map((_, place) => shape('path', {
     d: path({ source: [x(place), height - 6], target: [x(state.place), 8] }),
-    fill: 'none', stroke: theme.hues[data.segments[place] ? 2 : 0],
+    fill: 'none', stroke: theme.hues[data.segments[place] ? 1 : 0],
     'stroke-width': Math.max(0.3, 9 * weights[place + data.first]), opacity: opacityOf(weights[place + data.first]),
   }))
   const dots = data.tokens.map((_, place) => shape('circle', { cx: x(place), cy: height - 6, r: 2, fill: theme.text }))
@@ -147,19 +147,13 @@ function fan({ data, state, theme }, weights) {
 /** Lengths of vectors beside each other. */
 function bars({ data }, rows) {
   const longest = Math.max(...rows.map(([, value]) => value))
-  return element('table', { className: 'bars' }, rows.map(([word, value]) => element('tr', {}, [
-    element('th', { scope: 'row' }, [say(data, word)]),
-    element('td', {}, [value.toFixed(2)]),
-    element('td', {}, [meter(value / longest)]),
-  ])))
+  return element('table', { className: 'bars' }, rows.map(([word, value]) => (
+    rowOf([say(data, word), value.toFixed(2), meter(value / longest)], 'row')
+  )))
 }
 
 function meter(share) {
   return element('span', { className: 'meter', style: `--share:${share}` })
-}
-
-function row(cells, tag = 'td') {
-  return element('tr', {}, cells.map((cell) => element(tag, tag === 'th' ? { scope: 'col' } : {}, [cell])))
 }
 
 /** A vector as a strip of cells, blue below and orange above 0. */
@@ -188,25 +182,25 @@ function insideHead(app, { arrays }) {
   const names = steps.map((step) => say(data, `step_${step}`, { root: Math.sqrt(size).toFixed(2) }))
   const rows = data.tokens.map((token, place) => {
     const at = place + data.first
-    return row([
+    return rowOf([
       token, strip(app, keys.subarray(at * size, (at + 1) * size), ofKeys), products[at].toFixed(2), scores[at].toFixed(2),
       element('span', {}, [meter(weights[at]), ` ${(100 * weights[at]).toFixed(1)}%`]),
       strip(app, values.subarray(at * size, (at + 1) * size), ofValues),
     ])
   })
-  const head = row([say(data, 'piece'), ...names.slice(1)], 'th')
+  const head = rowOf([say(data, 'piece'), ...names.slice(1)], 'col')
   // Numbers of the query stand above those of the keys that they meet, sums below values.
-  const first = row([`${names[0]}: ${data.tokens[state.place]}`, strip(app, query, largestOf(query)), '', '', '', ''])
-  const last = row(['', '', '', '', say(data, 'step_output'), strip(app, output, ofValues)])
+  const first = rowOf([`${names[0]}: ${data.tokens[state.place]}`, strip(app, query, largestOf(query)), '', '', '', ''])
+  const last = rowOf(['', '', '', '', say(data, 'step_output'), strip(app, output, ofValues)])
   return [element('table', {}, [head, first, ...rows, last])]
 }
 
 function insideFeedForward(app, { arrays, attention, feed_forward, words }, layer) {
   const { data } = app
-  const rows = [...arrays.neurons].map((neuron, place) => row([
+  const rows = [...arrays.neurons].map((neuron, place) => rowOf([
     String(neuron + 1), arrays.activations[place].toFixed(2), arrays.contributions[place].toFixed(2), (words[place] ?? []).join(', '),
   ]))
-  const head = row(['neuron', 'activation', 'adds', 'promotes'].map((word) => say(data, word)), 'th')
+  const head = rowOf(['neuron', 'activation', 'adds', 'promotes'].map((word) => say(data, word)), 'col')
   const lengths = bars(app, [['attention', attention], ['feed_forward_adds', feed_forward]])
   lengths.setAttribute('data-name', `layer.${layer}.mlp.output`)
   const neurons = element('table', { 'data-name': `layer.${layer}.mlp.post` }, [head, ...rows])
@@ -217,14 +211,14 @@ function insideFeedForward(app, { arrays, attention, feed_forward, words }, laye
 function insideFoot(app, { arrays }) {
   const rows = ['word', 'position', 'token_type', 'sum', 'norm'].map((name, place) => {
     const length = Math.sqrt(arrays[name].reduce((sum, value) => sum + value * value, 0))
-    const made = row([
+    const made = rowOf([
       `${['', '+ ', '+ ', '= ', '→ '][place]}${say(app.data, `vector_${name}`)}`,
       strip(app, arrays[name], largestOf(arrays[name])), length.toFixed(2),
     ])
     made.setAttribute('data-name', `embeddings.${name}`)
     return made
   })
-  const head = row(['vector', 'numbers', 'length'].map((word) => say(app.data, word)), 'th')
+  const head = rowOf(['vector', 'numbers', 'length'].map((word) => say(app.data, word)), 'col')
   return [element('table', {}, [head, ...rows])]
 }
 
@@ -239,10 +233,10 @@ function insideAnswer(app, { arrays, best, words }) {
     const top = arrays.logits[best[0]] / heat
     const sum = arrays.logits.reduce((total, logit) => total + Math.exp(logit / heat - top), 0)
     shown.textContent = heat.toFixed(1)
-    const head = row(['word', 'logit', 'divided', 'softmax'].map((word) => say(data, word)), 'th')
+    const head = rowOf(['word', 'logit', 'divided', 'softmax'].map((word) => say(data, word)), 'col')
     table.replaceChildren(head, ...best.map((index, place) => {
       const prob = Math.exp(arrays.logits[index] / heat - top) / sum
-      return row([words[place], arrays.logits[index].toFixed(2), (arrays.logits[index] / heat).toFixed(2),
+      return rowOf([words[place], arrays.logits[index].toFixed(2), (arrays.logits[index] / heat).toFixed(2),
         element('span', {}, [meter(prob), ` ${(100 * prob).toFixed(2)}%`])])
     }))
   }

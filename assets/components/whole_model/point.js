@@ -4,14 +4,8 @@ const NEAR = { node: 11, rail: 6, curve: 7 } // pixels
 
 /** Where on a curve of `linkVertical` a height is: 0 to 1 along x, for 0 to 1 along y. */
 function alongCurve(height) {
-  let [low, high] = [0, 1]
-  for (let turn = 0; turn < 12; turn++) {
-    const t = (low + high) / 2
-    const y = 1.5 * t * (1 - t) ** 2 + 1.5 * t * t * (1 - t) + t ** 3
-    if (y < height) low = t
-    else high = t
-  }
-  return low * low * (3 - 2 * low)
+  const t = shareOfCurve(height)
+  return t * t * (3 - 2 * t)
 }
 
 /** The piece, the curve or the nothing at a place of the picture. */
@@ -83,8 +77,8 @@ function listenToPointer(app) {
   const at = (event) => {
     const { name, token } = event.target.dataset
     if (name === 'tokens') return { place: token - app.data.first, level: 0 }
-    const box = paper.getBoundingClientRect()
-    return under(app, event.clientX - box.left, event.clientY - box.top)
+    const { x, y } = pointIn(paper, event)
+    return under(app, x, y)
   }
   paper.onpointermove = (event) => showHover(app, at(event))
   paper.onpointerleave = () => showHover(app, null)

@@ -183,9 +183,9 @@ function fillTable(app) {
   const heights = reached.map((_, level) => level)
   const name = (level) => (level ? say(data, 'layer', { layer: level }) : say(data, 'embeddings'))
   const guess = heights.map((level) => (data.numGuesses ? guessesAt(app, level, state.place)[0] : null))
-  const head = row([say(data, 'piece'), ...heights.map(name)], 'th')
-  const first = row([say(data, 'guess_of', { piece: data.tokens[state.place] }), ...guess.map((one) => (one ? `${one.word} ${percent(one.prob)}` : ''))])
-  const rows = data.tokens.map((token, place) => row([token, ...heights.map((level) => percent(reached[level][place]))]))
+  const head = rowOf([say(data, 'piece'), ...heights.map(name)], 'col')
+  const first = rowOf([say(data, 'guess_of', { piece: data.tokens[state.place] }), ...guess.map((one) => (one ? `${one.word} ${percent(one.prob)}` : ''))])
+  const rows = data.tokens.map((token, place) => rowOf([token, ...heights.map((level) => percent(reached[level][place]))]))
   parts.table.replaceChildren(head, first, ...rows)
 }
 
@@ -308,7 +308,7 @@ function showWaiting({ parts, edit }) {
 /** Takes what the page answers, which comes apart from the picture: it is small. */
 function listenToAnswers(app) {
   window.removeEventListener(TOLD, app.take)
-  app.take = () => window.bertExplorerWhole && takeAnswers(app, readPayload(window.bertExplorerWhole))
+  app.take = () => window[TOLD] && takeAnswers(app, readPayload(window[TOLD]))
   window.addEventListener(TOLD, app.take)
   app.take()
 }
