@@ -9,15 +9,12 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import TrainingError
 from bertviz_core.experiments.after_training import (
-from bertviz_core.experiments.layer_results import Attribution
-from bertviz_core.numbers import number_text
-from bertviz_core.trace import ModelEntry
-from bertviz_core.training.finetune.after_training import (
     LayerComparison,
     NearTrainingRows,
     WeightChange,
 )
 from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.numbers import number_text
 from bertviz_core.trace import ModelEntry
 from bertviz_core.training.finetune.baselines import Baseline
 from bertviz_core.training.finetune.checks import DataRow

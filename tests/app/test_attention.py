@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from tokenizers import BertWordPieceTokenizer
 
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.correlation import spearman
@@ -52,7 +51,7 @@ from pages.shared.markdown import spoken
 from tests.app import real_pages
 from tests.app.chinese_model import write_chinese_model
 from tests.app.real_pages import checked, open_page, said, specs
-from tests.core.checkpoint_copies import HF, hf_copy
+from tests.core.checkpoint_copies import HF
 from tests.payloads import unpacked
 
 MODEL = "bert-mini-en"
@@ -791,47 +790,3 @@ def test_equal_colours_are_equal_numbers_in_all(monkeypatch, top):
     assert f"weight from 0 to {top}, by its square root" in said(app)
     assert [one.shape for one in drawn_maps(app)] == [(40, 40)] * 3
     assert "first 40 tokens" in said(app)
-
-
-# No padding is ever shown.
-
-PADDED_TEXT, LONGER, PADDED = "ab cab", "ab cab [MASK] ab cab ba ab", 24
-
-
-@pytest.fixture(scope="module")
-def padding_model(tmp_path_factory):
-    """A checkpoint whose tokenizer asks for texts of at least `PADDED` tokens."""
-    folder = hf_copy(tmp_path_factory.mktemp("models"))
-    vocabulary = folder / "vocab.txt"
-    tokenizer = BertWordPieceTokenizer(str(vocabulary))
-    tokenizer.enable_padding(length=PADDED)
-    assert tokenizer.encode(PADDED_TEXT).tokens.count("[PAD]") > 3
-    tokenizer.save(str(folder / "tokenizer.json"))
-    vocabulary.unlink()
-    return str(folder)
-
-
-def test_no_picture_has_a_row_of_padding(padding_model, differences, monkeypatch):
-    monkeypatch.setattr(
-        pictures, "attention_canvas", lambda view, *_, **__: differences.append(view)
-    )
-    compare(LONGER, PADDED_TEXT, model=padding_model)
-    text, both = differences
-    rows = rows_of(PADDED_TEXT, model=padding_model)
-    np.testing.assert_array_equal(text.matrix, rows)
-    for view in differences:
-        assert "[PAD]" not in view.tokens
-        assert len(view.tokens) == len(view.matrix) < PADDED
-    assert set(both.tokens) <= {*text.tokens, "ba", "[MASK]"}
-
-
-@pytest.mark.parametrize("panel", ["combine", "arithmetic"])
-def test_no_question_is_answered_about_padding(padding_model, panel):
-    app = ask(panel, model=padding_model, text=LONGER)
-    shown = [*map(json.dumps, traces(app)), *(str(one.value) for one in app.dataframe)]
-    assert shown
-    assert not [one for one in shown if "[PAD]" in one]
-    tokens = client().ask(Explorer.tokenize)(padding_model, LONGER).num_tokens
-    assert tokens < PADDED
-    sizes = {len(one) for one in drawn_maps(app)}
-    assert (tokens in sizes) == (panel != "arithmetic")

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.text_objective import objective_of
+from bertviz_core.experiments.tiny_results import TinyLook, TinyRun
 from bertviz_core.experiments.training_costs import (
     NUM_BLOCKS,
     PASSED_BYTES,
@@ -18,7 +19,7 @@ from bertviz_core.experiments.training_costs import (
 )
 from bertviz_core.sentences import FIRST_QUESTIONS, bundled_text
 from bertviz_core.training.schedule import keep_rate, keep_rates
-from pages.pretraining import costs
+from pages.pretraining import costs, tiny_run
 from pages.shared.engine import client
 from tests.app import real_pages
 from tests.app.real_pages import checked, link_of, run_program, said, specs
@@ -30,19 +31,6 @@ START = "job_pretrain_tiny_start"
 
 def open_page(language: str = "en", **params: str) -> AppTest:
     return real_pages.open_page("pretraining", language, **params)
-
-
-def until_it_ends(app: AppTest) -> list[str]:
-    """Runs the page until the job is over; what was said on the way."""
-    said = []
-    for _ in range(600):
-        said.append("\n".join(bar.text for bar in app.progress))
-        if app.get("plotly_chart") and "job_pretrain_tiny_cancel" not in keys(app):
-            return said
-        time.sleep(0.3)
-        app.run()
-        assert not app.exception
-    raise AssertionError("It did not end.")
 
 
 def keys(app: AppTest) -> list[str]:
@@ -57,19 +45,24 @@ def test_the_page_opens_with_a_text_to_learn_and_a_sentence_to_ask(language):
     assert not app.progress
 
 
-def test_the_network_learns_while_one_looks_and_its_past_can_be_seen_again():
-    app = open_page(pretraining_steps="200", objective_part="anew")
-    app.button(key=START).click().run()
-    said = until_it_ends(app)
-    assert any("Learning" in text for text in said[:-1])
+def test_a_run_is_told_and_each_look_at_it_can_be_seen_again(monkeypatch):
+    """How it learns while one looks is for `tests/browser/test_pretraining.py`."""
+    losses = (None, 3.0, 1.5, 1.0)
+    looks = tuple(
+        TinyLook(20 * step, loss, loss and 0.5, (("on", 0.1 * step), ("off", 0.05)))
+        for step, loss in enumerate(losses)
+    )
+    run = TinyRun(("[CLS]", "[MASK]", "[SEP]"), 8, 900, 6, 60, 1.75, looks)
+    monkeypatch.setattr(tiny_run, "ask_job", lambda *_, **__: run)
+    app = open_page(objective_part="anew")
     (figure,) = specs(app)
-    steps = numbers(figure["data"][0]["x"])
-    assert steps.tolist() == list(range(20, 201, 20))
-    assert any("guessed better" in note.value for note in app.info)
-    at_end = [bar.text for bar in app.progress]
-    app.select_slider(key="pretraining_look").set_value(0).run()
-    assert app.subheader[0].value.endswith("after 0 steps")
-    assert [bar.text for bar in app.progress] != at_end
+    assert numbers(figure["data"][0]["x"]).tolist() == [20, 40, 60]
+    assert numbers(figure["data"][0]["y"]).tolist() == [3.0, 1.5, 1.0]
+    assert "From step 40 on it guessed better" in app.info[0].value
+    for step in (3, 0):
+        app.select_slider(key="pretraining_look").set_value(20 * step).run()
+        assert app.subheader[0].value.endswith(f"after {20 * step} steps")
+        assert [bar.value for bar in app.progress] == [10 * step, 5]
 
 
 def test_a_sentence_without_a_gap_is_refused_in_the_readers_language():

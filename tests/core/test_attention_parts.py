@@ -44,7 +44,7 @@ def test_the_steps_of_a_pair_end_at_the_exposed_probability(case):
         agree(steps.value, value, 1e-6)
         agree(steps.weighted, steps.prob * value, 1e-6)
         agree(steps.output, noted["attention.head_context"][head, query], 1e-6)
-        part = parts_of(case, layer, noted)[head, query, key]
+        part = case.parts(layer)[head, query, key]
         assert steps.norm == pytest.approx(np.linalg.norm(part), abs=1e-6)
 
 
@@ -56,21 +56,16 @@ def test_what_a_pattern_hides_is_seen_in_the_mask_term(case):
     assert (steps.prob == 0) == case.config.is_sparse
 
 
-def parts_of(case, layer, noted):
-    """Each head's and key's contribution to each query, [N, Q, K, H]."""
-    kernel = case.weights["layers"][layer]["attention_output"][0]
-    kernel = kernel.reshape(HEADS, CONFIG.head_size, -1)
-    probs, value = noted["attention.probs"], noted["attention.value"]
-    return np.einsum("nqk,nkd,ndh->nqkh", probs, value, kernel)
-
-
 def test_norms_are_lengths_of_parts_that_add_up_to_the_output_of_attention(case):
     for layer in range(LAYERS):
         result = norm_weighted_attention(case.explorer, case.trace, layer)
         noted = case.steps(layer)
-        parts = parts_of(case, layer, noted)
+        parts = case.parts(layer)
         agree(result.norms, np.linalg.norm(parts, axis=-1), 1e-6)
-        agree(result.combined, np.linalg.norm(parts.sum(axis=0), axis=-1), 1e-6)
+        summed = parts.sum(axis=0)
+        agree(result.combined, np.linalg.norm(summed, axis=-1), 1e-6)
+        summed += np.eye(len(summed))[..., None] * noted["input"]
+        agree(result.with_residual, np.linalg.norm(summed, axis=-1), 1e-6)
         bias = case.weights["layers"][layer]["attention_output"][1]
         agree(parts.sum(axis=(0, 2)) + bias, noted["attention.output"], 1e-6)
 

@@ -411,6 +411,15 @@ def test_added_tokens_that_cannot_be_understood_are_refused(tmp_path, added):
         BertTokenizer.from_folder(tmp_path)
 
 
+def test_the_padding_that_a_tokenizer_json_asks_for_is_not_made(tmp_path):
+    theirs = transformers.BertTokenizer(vocab=VOCAB).backend_tokenizer
+    theirs.enable_padding(length=9, pad_id=VOCAB["[PAD]"])
+    assert "[PAD]" in theirs.encode("ab").tokens
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    tokens = BertTokenizer.from_folder(tmp_path).encode("ab").tokens
+    assert tokens == ("[CLS]", "a", "##b", "[SEP]")
+
+
 def test_keys_that_an_old_tokenizer_json_lacks_have_berts_values(tmp_path):
     content = tokenizer_json() | {"model": {"vocab": VOCAB}}
     del content["normalizer"]["clean_text"]

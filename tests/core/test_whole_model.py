@@ -1,12 +1,14 @@
 """The numbers of the picture of the whole model, held against NumPy on the trace."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from bertviz_core.analysis.aggregation import follow_down
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.experiments.whole_model import (
-    MOST_SHOWN,
+    WholeModel,
     open_all,
     open_answer,
     open_embeddings,
@@ -20,65 +22,37 @@ from bertviz_core.experiments.whole_model import (
 )
 from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
 from bertviz_core.interventions import Interventions
-from bertviz_core.weights import as_numpy
+from tests.core import oracle
 from tests.core.bundled import open_bundled
 from tests.core.random_models import agree
+from tests.core.traced_models import CASES, Traced, traced
 from tests.payloads import unpacked
 
-TEXTS = {
-    "bert-mini-en": "The doctor gave the [MASK] some medicine because he was sick.",
-    "bert-mini-zh": "他是一名[MASK]国足球运动员。",
-}
-LAYER, HEAD = 2, 1
+TEXT, LAYER, HEAD = "the [MASK] sat on a mat", 2, 1
 
 
-class Asked:
-    """A bundled model, its trace and what is told of it."""
+@dataclasses.dataclass(frozen=True)
+class Asked(Traced):
+    """A text, the model that reads it, and what is told of them."""
 
-    def __init__(self, name):
-        self.explorer = open_bundled(name)
-        self.trace = self.explorer.trace(TEXTS[name])
-        self.picture = whole_model(self.explorer, self.trace)
-        self.focus = usual_focus(self.trace.tokenized)
-
-    def by_hand(self, layer):
-        """A layer's state and activations, float64, from the weights alone."""
-        block = self.explorer.loaded.model.blocks[layer]
-        config, x = self.explorer.config, self.trace.hidden_states[layer].astype(float)
-
-        def dense(part, x):
-            return x @ as_numpy(part.kernel).astype(float) + as_numpy(part.bias)
-
-        size = config.head_size
-        query, key, value = (
-            dense(part, x).reshape(len(x), -1, size).transpose(1, 0, 2)
-            for part in (
-                block.attention.query, block.attention.key, block.attention.value
-            )
-        )  # fmt: skip
-        scores = query @ key.transpose(0, 2, 1)
-        probs = np.stack(
-            [[softmax(row) for row in head] for head in scores / size**0.5]
-        )
-        kernel = as_numpy(block.attention_output.kernel).astype(float)
-        kernel = kernel.reshape(-1, size, len(kernel))
-        parts = np.einsum("nqk,nkd,ndh->qkh", probs, value, kernel)
-        return {"x": x, "query": query, "key": key, "value": value, "scores": scores,
-                "probs": probs, "parts": parts}  # fmt: skip
+    picture: WholeModel
+    focus: int
 
 
-@pytest.fixture(scope="module", params=TEXTS)
+@pytest.fixture(scope="module", params=CASES)
 def asked(request):
-    return Asked(request.param)
+    case = traced(request.param, TEXT)
+    picture = whole_model(case.explorer, case.trace)
+    return Asked(**vars(case), picture=picture, focus=usual_focus(picture.tokenized))
 
 
 def test_shares_are_lengths_with_the_residual_and_add_up_to_1(asked):
     picture = asked.picture
-    for layer in range(asked.explorer.config.num_hidden_layers):
-        noted = asked.by_hand(layer)
-        vectors = noted["parts"] + np.eye(len(noted["x"]))[..., None] * noted["x"]
+    for layer in range(asked.config.num_hidden_layers):
+        vectors = asked.parts(layer).sum(axis=0)
+        vectors += np.eye(len(vectors))[..., None] * asked.trace.hidden_states[layer]
         lengths = np.linalg.norm(vectors, axis=-1)
-        agree(picture.shares[layer], lengths / lengths.sum(-1, keepdims=True), 1e-5)
+        agree(picture.shares[layer], lengths / lengths.sum(-1, keepdims=True), 1e-6)
     agree(picture.shares.sum(axis=-1), np.ones(picture.shares.shape[:2]), 1e-12)
     agree(picture.attention, asked.trace.attention_probs.mean(axis=1), 1e-6)
 
@@ -96,12 +70,10 @@ def test_the_focus_is_followed_down_by_products_of_the_shares(asked):
 
 
 def test_guesses_are_the_heads_own_at_every_height(asked):
-    picture, states = asked.picture, asked.trace.hidden_states
-    words = asked.explorer.vocabulary
-    for level in (0, 3, len(states) - 1):
-        logits = asked.explorer.forward.read("mlm", states[level])["output"]
-        for token in range(len(logits)):
-            probs = softmax(logits[token])
+    picture, words = asked.picture, asked.explorer.vocabulary
+    for level, states in enumerate(asked.trace.hidden_states):
+        for token, state in enumerate(asked.last_norm(states.astype(float))):
+            probs = softmax(oracle.mlm(asked.weights, asked.config, state))
             best = np.argsort(-probs, kind="stable")[
                 : len(picture.guesses[level][token])
             ]
@@ -112,7 +84,6 @@ def test_guesses_are_the_heads_own_at_every_height(asked):
 def test_the_payload_brings_these_numbers(asked):
     payload = whole_model_payload(asked.picture, id="x")
     header, arrays = unpacked(payload)
-    assert len(payload) < 150_000
     shape = asked.picture.shares.shape
     agree(arrays["shares"].reshape(shape), asked.picture.shares, 1e-7)
     agree(arrays["attention"].reshape(shape), asked.picture.attention, 1e-7)
@@ -149,20 +120,24 @@ def test_a_removed_token_is_cut_off_from_all_others_in_every_layer(asked):
 
 
 def test_opened_parts_show_what_the_layer_computes(asked):
-    noted, focus = asked.by_hand(LAYER), asked.focus
+    focus, noted = asked.focus, asked.steps(LAYER)
+    query, key, value, scores, probs = (
+        noted[f"attention.{name}"]
+        for name in ("query", "key", "value", "masked_scores", "probs")
+    )
     layer = open_layer(asked.explorer, asked.trace, LAYER, focus)
-    agree(layer.weights, noted["probs"][:, focus], 1e-5)
-    agree(layer.kept, np.linalg.norm(noted["x"][focus]), 1e-4)
-    bias = as_numpy(asked.explorer.loaded.model.blocks[LAYER].attention_output.bias)
-    update = noted["parts"][focus].sum(axis=0) + bias
-    agree(layer.attention, np.linalg.norm(update), 1e-4)
+    agree(layer.weights, probs[:, focus], 1e-6)
+    agree(layer.norms, np.linalg.norm(asked.parts(LAYER)[:, focus], axis=-1), 1e-6)
+    agree(layer.kept, np.linalg.norm(noted["input"][focus]), 1e-5)
+    for found, half in ((layer.attention, "attention"), (layer.feed_forward, "mlp")):
+        agree(found, np.linalg.norm(noted[f"{half}.output"][focus]), 1e-5)
     head = open_head(asked.explorer, asked.trace, LAYER, HEAD, focus)
-    agree(head.query, noted["query"][HEAD, focus], 1e-4)
-    agree(head.products, noted["scores"][HEAD, focus], 1e-3)
-    size = asked.explorer.config.head_size
-    agree(head.scores, noted["scores"][HEAD, focus] / size**0.5, 1e-4)
-    agree(head.weights, noted["probs"][HEAD, focus], 1e-5)
-    agree(head.output, noted["probs"][HEAD, focus] @ noted["value"][HEAD], 1e-4)
+    agree(head.query, query[HEAD, focus], 2e-6)
+    agree(head.products, key[HEAD] @ query[HEAD, focus], 1e-5)
+    # Those that are hidden are near -10,000.
+    np.testing.assert_allclose(head.scores, scores[HEAD, focus], 1e-6, 2e-6)
+    agree(head.weights, probs[HEAD, focus], 1e-6)
+    agree(head.output, probs[HEAD, focus] @ value[HEAD], 2e-6)
     half = open_feed_forward(asked.explorer, asked.trace, LAYER, focus)
     assert (half.attention, half.feed_forward) == (layer.attention, layer.feed_forward)
     assert len(half.words) == len(half.neurons)
@@ -173,8 +148,7 @@ def test_the_foot_adds_up_to_what_enters(asked):
     found = open_embeddings(asked.explorer, asked.trace, asked.focus)
     agree(found["word"] + found["position"] + found["token_type"], found["sum"], 1e-6)
     agree(found["norm"], asked.trace.hidden_states[0][asked.focus], 1e-6)
-    table = as_numpy(asked.explorer.loaded.model.embeddings.position_embeddings)
-    agree(found["position"], table[asked.focus], 0)
+    agree(found["position"], asked.weights["positions"][asked.focus], 1e-6)
 
 
 def test_the_top_is_the_score_of_every_word(asked):
@@ -211,15 +185,28 @@ def test_a_saved_file_holds_what_is_inside_of_every_part(asked):
             open_part(asked.explorer, asked.trace, name, focus)
 
 
-def test_of_a_long_text_a_window_around_the_focus_is_followed_whole(asked):
-    text = TEXTS[asked.explorer.model_id] * 12
-    trace = asked.explorer.trace(text, cut=True)
-    focus, size = 80, trace.tokenized.num_tokens
-    assert size > MOST_SHOWN
-    picture = whole_model(asked.explorer, trace, focus)
-    assert picture.shares.shape[1:] == (MOST_SHOWN, MOST_SHOWN)
-    assert picture.first <= focus < picture.first + MOST_SHOWN
+def test_of_a_long_text_a_window_around_the_focus_is_followed_whole(asked, monkeypatch):
+    monkeypatch.setattr("bertviz_core.experiments.whole_model.MOST_SHOWN", 4)
+    trace, focus = asked.trace, 3
+    size = trace.tokenized.num_tokens
+    whole, picture = asked.picture, whole_model(asked.explorer, trace, focus)
+    assert picture.first == 1
+    seen = slice(1, 5)
+    agree(picture.shares, whole.shares[:, seen, seen], 1e-12)
     # With those outside, all adds up to 1; within, it is less.
     assert (picture.reached.sum(axis=-1)[:-1] < 1).all()
-    last = whole_model(asked.explorer, trace, size - 1)
-    assert last.first == size - MOST_SHOWN
+    assert picture.guesses == tuple(level[seen] for level in whole.guesses)
+    assert whole_model(asked.explorer, trace, size - 1).first == size - 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bert-mini-en", "The doctor gave the [MASK] some medicine, as he was sick."),
+        ("bert-mini-zh", "他是一名[MASK]国足球运动员。"),
+    ],
+)
+def test_of_a_bundled_model_a_page_gets_less_than_150_kb(name, text):
+    explorer = open_bundled(name)
+    picture = whole_model(explorer, explorer.trace(text))
+    assert len(whole_model_payload(picture, id="x")) < 150_000

@@ -53,6 +53,14 @@ class Traced:
         noted["kept"] = noted["mlp.residual"] - noted["mlp.output"]
         return noted | {"output": result[0]}
 
+    def parts(self, layer):
+        """Each head's and key's contribution to each query, `[N, Q, K, H]`."""
+        noted, size = self.steps(layer), self.config.head_size
+        kernel = self.weights["layers"][layer]["attention_output"][0]
+        kernel = kernel.reshape(-1, size, kernel.shape[-1])
+        probs, value = noted["attention.probs"], noted["attention.value"]
+        return np.einsum("nqk,nkd,ndh->nqkh", probs, value, kernel)
+
     def last_norm(self, states):
         """What the heads read of hidden states."""
         if not self.config.pre_norm:
