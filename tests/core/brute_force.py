@@ -34,3 +34,8 @@ def written(input_ids, **changes):
     for place, index in changes.items():
         changed[int(place.removeprefix("p"))] = index
     return changed
+
+
+def cosine(one, other):
+    one, other = one.astype(float), other.astype(float)
+    return float(one @ other / np.sqrt((one @ one) * (other @ other)))

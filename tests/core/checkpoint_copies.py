@@ -5,7 +5,10 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 from safetensors.numpy import load_file, save_file
+
+from bertviz_core.errors import CheckpointError
 
 GOLDEN = Path(__file__).parents[1] / "data" / "checkpoints"
 HF, GOOGLE = GOLDEN / "hf_tiny", GOLDEN / "google_tiny"
@@ -95,3 +98,22 @@ def renamed(weights, *changes):
 
 def without_part(weights, *openings):
     return {k: v for k, v in weights.items() if not k.startswith(openings)}
+
+
+def refusal_of(call, *arguments, kind=CheckpointError, **named):
+    """The sentence that a call ends with: one, short, and not a traceback's."""
+    with pytest.raises(kind) as caught:
+        call(*arguments, **named)
+    sentence = str(caught.value)
+    assert "Traceback" not in sentence
+    assert "\n" not in sentence
+    assert len(sentence) < 900
+    return sentence
+
+
+def encrypted(path):
+    """Sets the flag of a password at the first entry of a zip file, and gives it."""
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    return path

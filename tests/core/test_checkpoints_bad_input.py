@@ -19,6 +19,7 @@ from tests.core.checkpoint_copies import (
     NUM_LABELS,
     google_copy,
     hf_copy,
+    refusal_of,
     weights_of_hf,
     without_part,
 )
@@ -29,14 +30,7 @@ BILLION = 10**9
 
 
 def refusal(folder, kind=CheckpointError):
-    """The sentence, which must be one, and must not be a traceback's."""
-    with pytest.raises(kind) as caught:
-        open_model(str(folder))
-    sentence = str(caught.value)
-    assert "Traceback" not in sentence
-    assert "\n" not in sentence
-    assert len(sentence) < 900
-    return sentence
+    return refusal_of(open_model, str(folder), kind=kind)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from bertviz_core.checkpoints.hub import find_cached
 from bertviz_core.checkpoints.library import download, list_models, open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import CheckpointError, ConfigError
-from tests.core.checkpoint_copies import GOOGLE, HF
+from tests.core.checkpoint_copies import GOOGLE, HF, refusal_of
 
 COMMIT = "89abcdef0123456789abcdef0123456789abcdef"
 CONVERTED = "fedcba9876543210fedcba9876543210fedcba98"
@@ -194,10 +194,7 @@ def downloads():
 
 
 def refusal(name=NAME, **arguments):
-    with pytest.raises(CheckpointError) as caught:
-        download(name, **arguments)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
+    sentence = refusal_of(download, name, **arguments)
     assert "http" not in sentence
     return sentence
 

@@ -1,4 +1,4 @@
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -32,6 +32,7 @@ from bertviz_core.figures.small_networks import (
     path_figure,
 )
 from bertviz_core.figures.small_trainings import fit_figure, leaks_figure, neuron_figure
+from tests.core.sent_figures import in_chinese, say_only
 
 X = np.linspace(-2, 2, 7)
 LABELS = {name: f"f-{name}" for name in ACTIVATIONS}
@@ -79,23 +80,8 @@ def all_figures(curve_words, gelu_words, network_words):
 
 
 def test_words_on_the_figures_are_those_of_the_reader():
-    chinese = [
-        kind(**{f.name: f"字{f.default}" for f in fields(kind)})
-        for kind in (FigureWords, GeluWords, NetworkWords)
-    ]
-    said = []
-    for figure in all_figures(*chinese):
-        go.Figure(figure.to_dict())
-        figure.layout.template = None
-        said.append(figure.to_json().encode().decode("unicode_escape"))
-    joined = "\n".join(said)
-    for words in chinese:
-        for name, word in vars(words).items():
-            begin, _, end = word.partition("{")
-            assert begin in joined, name
-            assert end.partition("}")[2] in joined, name
-            for place in ("name", "text"):
-                assert f'"{place}":"{word[1:]}' not in joined
+    words = [in_chinese(kind) for kind in (FigureWords, GeluWords, NetworkWords)]
+    say_only(words, all_figures(*words))
 
 
 @pytest.mark.parametrize("others", [[], ["sigmoid", "swish"], list(PLACES)])

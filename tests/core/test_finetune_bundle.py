@@ -25,7 +25,6 @@ from huggingface_hub import ModelCard
 from scipy.special import softmax
 
 from bertviz_core import __version__
-from bertviz_core.cells import safe_cell
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.documents import Documents, read_documents
 from bertviz_core.checkpoints.export import save_model
@@ -233,25 +232,6 @@ def test_exact_texts_and_probabilities_lie_beside_the_safe_table(result, tmp_pat
     assert list(safe.fieldnames) == list(rows[0])
     for words in CARDS.values():
         assert "`predictions.jsonl`" in read(bundle, words["file_name"])
-
-
-FORMULAS = ["=1+1", "+a", "-a", "@a", "＝1+1", "＋a", "－a", "＠a"]
-
-
-@pytest.mark.parametrize("unseen", ["", *" \t\r\n\u3000\ufeff\u200b\x00"])
-def test_nothing_unseen_hides_a_formula(unseen):
-    for formula in FORMULAS:
-        for text in (unseen + formula, unseen * 3 + formula):
-            assert safe_cell(text) == f"'{text}"
-
-
-WORDS = ["a=1", " a", "a@b.c", "\u200bword", "", " "]
-NUMBERS = ["-3.5", " +1,5", "\ufeff-1e-3", "－3.5", "＋１"]
-
-
-def test_text_and_numbers_stay_as_they_are():
-    for text in (*WORDS, *NUMBERS):
-        assert safe_cell(text) == text
 
 
 def test_labels_are_those_of_the_table(result):

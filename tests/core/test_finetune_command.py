@@ -16,6 +16,7 @@ from bertviz_core.training.finetune.dataset import DataOrigin
 from bertviz_core.training.finetune.notes import in_english
 from bertviz_core.training.finetune.recipe import options_of, read_recipe
 from bertviz_core.training.finetune.settings import FinetuneSettings
+from tests.core.checkpoint_copies import encrypted
 
 pytestmark = pytest.mark.tensorflow
 
@@ -157,15 +158,8 @@ def packed(path):
     return path
 
 
-def encrypted(path):
-    data = bytearray(packed(path).read_bytes())
-    data[data.index(b"PK\x01\x02") + 8] |= 1  # the flag of an entry with a password
-    path.write_bytes(data)
-    return path
-
-
 def damaged(path):
-    data = bytearray(packed(path).read_bytes())
+    data = bytearray(path.read_bytes())
     start = data.index(b"recipe.json") + len(b"recipe.json")
     data[start : start + 8] = b"\xff" * 8
     path.write_bytes(data)

@@ -21,17 +21,13 @@ from bertviz_core.analysis.position_geometry import (
     robust_scores,
 )
 from bertviz_core.analysis.separation import Separation, group_separation
+from tests.core.brute_force import cosine
 
 
 def cloud(rows=23, size=7, seed=4):
     """Wider along some numbers than along others, and not around the origin."""
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(rows, size)) * np.arange(1, size + 1) + 2).astype("f4")
-
-
-def cosine(x, y):
-    x, y = x.astype("f8"), y.astype("f8")
-    return float(sum(x * y) / (np.sqrt(sum(x * x)) * np.sqrt(sum(y * y))))
 
 
 def rotation(size, seed):
@@ -300,23 +296,17 @@ def ring(num_positions=37, size=9, seed=4):
     return table
 
 
-def cosine_of(one, other):
-    return one @ other / np.sqrt((one @ one) * (other @ other))
-
-
 def test_every_number_is_that_of_a_hand_computation():
     table = ring()
     found = position_geometry(table)
-    assert found.cosines[3, 29] == pytest.approx(
-        cosine_of(table[3], table[29]), abs=1e-6
-    )
+    assert found.cosines[3, 29] == pytest.approx(cosine(table[3], table[29]), abs=1e-6)
     assert found.norms[11] == pytest.approx(np.sqrt((table[11] ** 2).sum()))
-    apart = [cosine_of(table[i], table[i + 8]) for i in range(37 - 8)]
+    apart = [cosine(table[i], table[i + 8]) for i in range(37 - 8)]
     assert found.by_distance[8] == pytest.approx(np.mean(apart))
-    beside = (cosine_of(table[5], table[4]) + cosine_of(table[5], table[6])) / 2
+    beside = (cosine(table[5], table[4]) + cosine(table[5], table[6])) / 2
     assert found.near_cosines[5] == pytest.approx(beside)
-    assert found.near_cosines[0] == pytest.approx(cosine_of(table[0], table[1]))
-    assert found.near_cosines[36] == pytest.approx(cosine_of(table[36], table[35]))
+    assert found.near_cosines[0] == pytest.approx(cosine(table[0], table[1]))
+    assert found.near_cosines[36] == pytest.approx(cosine(table[36], table[35]))
 
 
 def test_a_position_unlike_its_neighbours_stands_apart():

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, softmax
 
 from bertviz_core.analysis.padding import in_batches, mask_arithmetic, padding_cost
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
@@ -129,11 +130,6 @@ def read(monkeypatch, weights, config, tokenized, position, name=""):
         found = oracle._forward_one(weights, config, tokenized.inputs, 0, slip)
         vector = found["sequence_output"][position]
         return found | {"mlm_logits": oracle.mlm(weights, config, vector)}
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max())
-    return powers / powers.sum()
 
 
 @pytest.fixture(scope="module")
@@ -367,10 +363,6 @@ def chinese():
     return open_bundled("bert-mini-zh")
 
 
-def log_probs(logits):
-    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-
-
 def test_the_losses_and_their_sum_are_the_oracles(chinese):
     """Of the row as it is said to stand there, in NumPy from its first product on."""
     weights, config = weights_in(chinese.loaded.model), chinese.config
@@ -389,10 +381,10 @@ def test_the_losses_and_their_sum_are_the_oracles(chinese):
                 "mlm_positions": places,
             },
         )
-        words = log_probs(read_by_hand["mlm_logits"])
+        words = log_softmax(read_by_hand["mlm_logits"], axis=-1)
         losses = -words[np.arange(len(places)), read.input_ids[places]]
         np.testing.assert_allclose(found.losses, losses, atol=1e-4)
-        nsp = -log_probs(read_by_hand["nsp_logits"][0])[0 if is_next else 1]
+        nsp = -log_softmax(read_by_hand["nsp_logits"][0])[0 if is_next else 1]
         assert found.nsp_loss == pytest.approx(nsp, abs=1e-4)
         room = round((read.num_tokens - 2) * rate)
         assert found.num_places == room
