@@ -26,14 +26,6 @@ def test_the_browser_decides_the_language_unless_the_address_does(
     assert open_app(locale=locale, **link).header[0].value == said
 
 
-def test_the_language_can_be_switched_and_stays_on_the_next_page(open_app):
-    app = open_app()
-    app.get_by_key("lang").set_value("中文").run()
-    assert app.header[0].value == "可以探索什么"
-    app.switch_page("pages/models/models.py").run()
-    assert app.title[0].value == "模型"
-
-
 def test_one_visitors_language_does_not_reach_another(open_app):
     english, chinese = open_app(), open_app(locale="zh-CN")
     english.run()

@@ -102,11 +102,6 @@ def test_every_page_has_a_door(open_app):
     assert {*links, "home"} == set(ICONS)
 
 
-def test_a_chinese_model_gets_a_chinese_example(open_app):
-    app = open_app(model="small-zh")
-    assert "足球" in app.text_area(key="text").value
-
-
 def test_a_model_without_a_masked_word_head_is_drawn_without_guesses(open_app, client):
     client.heads = ("pooler",)
     app = open_app()

@@ -181,36 +181,28 @@ def test_the_differences_from_the_reference_are_told(open_app, client, shown):
     assert "[CLS] *a*" in text
 
 
-def test_an_upload_keeps_its_name_in_the_shared_cache_for_a_moment(
-    open_app, client, monkeypatch, tmp_path
+@pytest.mark.parametrize("kind", ["", "listed"])
+def test_an_upload_goes_by_its_name_until_it_is_removed(
+    open_app, client, monkeypatch, shown, tmp_path, kind
 ):
+    monkeypatch.setenv("BERTVIZ_MODELS", kind)
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
-    app = open_app("models")
-    app.file_uploader[0].upload("my cased*bert.zip", b"PK").run()
+    app, name = open_app("models"), "my cased*bert.zip"
+    app.file_uploader[0].upload(name, b"PK-not-really").run()
     app.button(key="add_upload").click().run()
+    assert client.uploaded == b"PK-not-really"
     assert tmp_path in client.uploaded_from.parents
     assert client.uploaded_from.name == "my_cased_bert.zip"
     assert list((tmp_path / "incoming").iterdir()) == []
-
-
-@pytest.mark.parametrize("kind", ["", "listed"])
-def test_an_upload_goes_by_its_name_until_it_is_removed(
-    open_app, client, monkeypatch, shown, kind
-):
-    monkeypatch.setenv("BERTVIZ_MODELS", kind)
-    app = open_app("models")
-    app.file_uploader[0].upload("mine.zip", b"PK-not-really").run()
-    app.button(key="add_upload").click().run()
-    assert client.uploaded == b"PK-not-really"
     model = f"upload:{'0' * 16}"
     assert app.selectbox(key="model").value == model
-    assert flat(app.header[0].value).endswith(": mine.zip")
-    assert "mine.zip" in app.selectbox(key="model").options
+    assert flat(app.header[0].value).endswith(f": {name}")
+    assert name in app.selectbox(key="model").options
     assert "512 kB" in app.sidebar.caption[0].value
     app.button(key=f"remove_{model}").click().run()
     assert ("remove_upload", model) in client.calls
     assert app.selectbox(key="model").value == DEFAULT_MODEL
-    assert "mine.zip" not in flat(shown(app))
+    assert name not in flat(shown(app))
     assert not app.error
     assert not app.exception
 

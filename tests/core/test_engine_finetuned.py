@@ -5,6 +5,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from bertviz_core.training.finetune.after_training import nearest_rows, row_vectors
 
 from bertviz_core.engine import finetuned_tasks as tasks
 from bertviz_core.engine import memory, run_store, table_store
@@ -20,6 +21,7 @@ from bertviz_core.training.finetune.request import (
     TableSource,
     TrainingRequest,
 )
+from bertviz_core.training.finetune.row_prediction import read_text
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.training.settings import build
 from tests.core.finetune_samples import NAMES, number_data, random_data
@@ -52,14 +54,14 @@ def test_nearest_rows_are_training_rows_with_their_labels(run, models):
     part = random_data(pairs=True).train
     trained = models[f"run:{RUN}"]
     known = row_vectors(trained, part.texts, part.pairs, 8)
-    own = trained.trace(TEXT, PAIR).pooled_output
-    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(own)
-    order = np.argsort(-(known @ own) / lengths, kind="stable")[:4]
-    assert [row.row for row in found.rows] == part.rows[order].tolist()
-    assert [(row.text, row.pair) for row in found.rows] == [
-        (part.texts[i], part.pairs[i]) for i in order
-    ]
-    assert [row.label for row in found.rows] == [NAMES[part.targets[i]] for i in order]
+    read = read_text(trained, TEXT, PAIR)
+    expected = nearest_rows(trained, read, known, random_data(pairs=True), 4)
+    assert found.rows == expected.rows
+    np.testing.assert_array_equal(found.cosines, expected.cosines)
+    for row in found.rows:
+        place = part.rows.tolist().index(row.row)
+        assert (row.text, row.pair) == (part.texts[place], part.pairs[place])
+        assert row.label == NAMES[part.targets[place]]
     assert found.num_searched == 23
 
 
@@ -75,6 +77,7 @@ def test_vectors_of_the_training_rows_are_computed_once(run, models):
 def test_labels_of_a_regression_are_numbers(run, monkeypatch):
     monkeypatch.setattr(run_store, "run_data", lambda run_id: number_data())
     found = tasks.nearest_training_rows(run, TEXT, count=3)
+    assert len(found.rows) == 3
     assert {row.label for row in found.rows} <= {"500", "530", "560"}
 
 
