@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from urllib.parse import parse_qsl
 
@@ -26,13 +24,11 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import split_words
 from bertviz_core.trace import TokenizedText
 from pages.masked_word import chains
-from pages.masked_word import scores as word_scores
 from pages.masked_word.fill_masks import filled_sentence
 from pages.masked_word.panels import PANELS
 from pages.shared import player
 from pages.shared.attribution import METHODS
 from pages.shared.engine import client
-from pages.shared.export import table_csv
 from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
 from tests.app.chinese_model import CHARACTERS
@@ -230,34 +226,6 @@ def test_a_chain_of_masks_outlives_another_text_and_one_of_the_text_does_not():
     run_chain(app)
     type_text(app, "One more [MASK].")
     assert chain_of(app).run is None
-
-
-def test_the_file_of_word_scores_has_a_row_of_numbers_for_each_piece(monkeypatch):
-    taken: dict[str, list[object]] = {}
-    monkeypatch.setattr(
-        word_scores, "show_figure", lambda _, **told: taken.update(told["columns"])
-    )
-    words = ("unbelievable", "france")
-    open_page(masked_panel="score", masked_score_words=", ".join(words))
-    text = DEFAULT
-    scores = client().ask(score_known_words)(DEFAULT_MODEL, text, words)
-    scores = sorted(scores, key=lambda score: -score.log_prob)
-    pieces = [(score, index) for score in scores for index in range(len(score.tokens))]
-    assert len(pieces) > 2
-    rows = csv.DictReader(io.StringIO(table_csv(taken).decode("utf-8-sig")))
-    for row, (score, index) in zip(rows, pieces, strict=True):
-        word, piece, rank, piece_log_prob, log_prob, probability = (
-            row[f"masked_panels.{name}"]
-            for name in (
-                "word", "pieces", "piece_ranks", "piece_log_probs", "log_prob",
-                "probability",
-            )
-        )  # fmt: skip
-        assert (word, piece) == (score.word, score.tokens[index])
-        assert int(rank) == score.ranks[index]
-        assert float(piece_log_prob) == score.log_probs[index]
-        assert float(log_prob) == pytest.approx(score.log_prob)
-        assert float(probability) == pytest.approx(np.exp(score.log_prob))
 
 
 @pytest.mark.parametrize(

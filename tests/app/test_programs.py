@@ -19,6 +19,7 @@ from bertviz_core.analysis.activations import activate, differentiate
 from bertviz_core.analysis.anisotropy import outlier_dimensions
 from bertviz_core.analysis.dying_neurons import train
 from bertviz_core.analysis.gelu_approximation import best_constant, sampled_gate
+from bertviz_core.analysis.labelled_lines import read_lines
 from bertviz_core.analysis.small_networks import (
     gradient_through_layers,
     learn_two_weights,
@@ -32,10 +33,11 @@ from bertviz_core.experiments.embedding_tables import (
 )
 from bertviz_core.experiments.neurons import words_of_neuron, words_of_neuron_here
 from bertviz_core.experiments.residual_stream import residual_stream
-from bertviz_core.experiments.sentence_states import vectors_at
+from bertviz_core.experiments.sentence_states import vectors_at, word_senses
 from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
-from bertviz_core.experiments.word_vectors import nearest_words
+from bertviz_core.experiments.word_axis import project_words
+from bertviz_core.experiments.word_vectors import nearest_words, solve_analogy
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
@@ -49,7 +51,16 @@ from pages.layers.by_hand import SMALL
 from pages.shared.engine import client
 from pages.shared.own_text import EXAMPLES
 from tests.app import test_attention as attention
-from tests.app.real_pages import finished, open_page, run_program, said, specs, table
+from tests.app.real_pages import (
+    answer,
+    finished,
+    open_page,
+    run_program,
+    said,
+    specs,
+    table,
+)
+from tests.app.test_embeddings import listed, sent
 from tests.core import checkpoint_copies
 from tests.core.sent_figures import numbers
 
@@ -111,10 +122,12 @@ SHOWN = [
 ] + [
     ("masked_word_scores",
      {"masked_panel": "score", "masked_score_words": "rome, unbelievable"},
-     {"table Log-probability of each piece": lambda n: [
-          value for one in sorted_scores(n) for value in one.log_probs],
-      "table Pieces": lambda n: [
-          token for one in sorted_scores(n) for token in one.tokens]}),
+     {"table Pieces": lambda n: each_piece(n, "tokens"),
+      "table Rank of each piece": lambda n: each_piece(n, "ranks"),
+      "table Log-probability of each piece": lambda n: each_piece(n, "log_probs"),
+      "table Word": lambda n: of_each_word(n, "word"),
+      "table Log-probability": lambda n: of_each_word(n, "log_prob"),
+      "table Probability": lambda n: np.exp(of_each_word(n, "log_prob"))}),
     ("masked_sentence_score",
      {"masked_panel": "score", "masked_score_kind": "sentence",
       "masked_score_variant": "naive",
@@ -140,6 +153,16 @@ SHOWN = [
 
 def sorted_scores(names: dict):
     return sorted(names["scores"], key=lambda one: -one.log_prob)
+
+
+def each_piece(names: dict, kind: str) -> list:
+    return [value for one in sorted_scores(names) for value in getattr(one, kind)]
+
+
+def of_each_word(names: dict, kind: str) -> list:
+    """A row for each of its pieces."""
+    scores = sorted_scores(names)
+    return [getattr(one, kind) for one in scores for _ in one.tokens]
 
 
 def winner(pair) -> str:
@@ -565,7 +588,8 @@ def test_the_input_sum():
 def test_positions():
     output = embeddings_printed("embeddings_position_row", "positions")
     apart = client().ask(measure_positions)(DEFAULT_MODEL).standing_apart
-    lines = output.splitlines()[-len(apart) :] if len(apart) else []
+    assert len(apart), "nothing to see"
+    lines = output.splitlines()[-len(apart) :]
     assert [int(line.split()[0]) for line in lines] == (apart + 1).tolist()
 
 
@@ -576,12 +600,23 @@ def test_neighbours_analogy_and_axis():
     words = [line.split()[0] for line in output.splitlines()]
     assert words == list(found.neighbours.words)
     view = {"embeddings_words_view": "analogy"}
-    output = embeddings_printed("embeddings_analogy_all", "words", **view)
-    assert output.splitlines()[0].split()[1].isdecimal()
-    assert len(output.splitlines()) == 11
-    view = {"embeddings_words_view": "axis"}
+    first, *lines = embeddings_printed(
+        "embeddings_analogy_all", "words", **view
+    ).splitlines()
+    three = ("king", "man", "woman")
+    asked = three, "queen", 10, "cosine", left_out
+    found = client().ask(solve_analogy)(DEFAULT_MODEL, *asked)
+    assert floats(first) == [found.answer.rank, found.answer.rank_without_inputs]
+    assert [line.split()[0] for line in lines] == list(found.nearest.words)
+    view = {"embeddings_words_view": "axis", "embeddings_axis_words": "summer, fire"}
+    view |= {"embeddings_axis_first": "cold", "embeddings_axis_second": "hot"}
     output = embeddings_printed("embeddings_axis", "words", **view)
-    assert output.splitlines()[0].startswith("nurse ")
+    words, cosines, _ = zip(
+        *(line.split() for line in output.splitlines()), strict=True
+    )
+    found = client().ask(project_words)(DEFAULT_MODEL, "cold", "hot", words)
+    assert set(words) == {"summer", "fire"}
+    np.testing.assert_allclose(np.array(cosines, float), found.cosines, atol=1e-6)
 
 
 def test_the_vocabulary_map():
@@ -592,7 +627,12 @@ def test_the_vocabulary_map():
 
 def test_sentences():
     topics = {"embeddings_topics": TOPICS}
-    output = embeddings_printed("embeddings_points", "sentences", **topics)
+    app = opened_page(
+        "embeddings", "embeddings_points", embeddings_panel="sentences", **topics
+    )
+    found = run_program(app)[0]["found"]
+    for quality, note in zip(found.qualities, sent(app)["notes"], strict=True):
+        assert f"Trustworthiness {quality.trustworthiness:.3f}" in note
     # That of a map that is drawn as a job runs without the map.
     program = write_snippet(
         programs.SENTENCES_NEIGHBOURS, model=DEFAULT_MODEL,
@@ -602,8 +642,7 @@ def test_sentences():
     job = io.StringIO()
     with contextlib.redirect_stdout(job):
         exec(compile(program, "program", "exec"), {"__name__": "__main__"})
-    for text in (output, job.getvalue()):
-        assert text.count("MapQuality(") == num_states()
+    assert job.getvalue().count("MapQuality(") == num_states()
 
 
 def test_senses_and_geometry():
@@ -611,7 +650,12 @@ def test_senses_and_geometry():
     output = embeddings_printed(
         "embeddings_sense_cosines", "senses", embeddings_senses=senses
     )
-    assert len(output.splitlines()) == num_states()
+    lines = read_lines(senses)
+    asked = (lines.sentences, "bank", lines.labels)
+    found = answer(client().ask(word_senses).about(DEFAULT_MODEL, *asked))
+    for one, line in zip(found.separations, output.splitlines(), strict=True):
+        expected = [one.score, one.within_cosine, one.between_cosine]
+        assert floats(line)[1:] == pytest.approx(expected, abs=1e-6)
     topics = {"embeddings_topics": TOPICS}
     output = embeddings_printed("embeddings_dimensions", "geometry", **topics)
     lines = output.splitlines()
@@ -625,7 +669,9 @@ def test_senses_and_geometry():
 
 def test_similar_contexts():
     text = "She turned off the light and went to bed."
-    output = embeddings_printed("embeddings_contexts", "contexts", text=text, token="6")
-    first, *others = output.splitlines()
-    assert "'light', ' stayed dark.'" in first
-    assert len(others) == 19
+    link = {"embeddings_panel": "contexts", "text": text, "token": "6"}
+    app = opened_page("embeddings", "embeddings_contexts", **link)
+    found = run_program(app)[0]["found"]
+    shown = [f"{one.before}[{one.token}]{one.after}" for one in found.contexts]
+    assert listed(app) == shown
+    assert len(shown) == 20

@@ -52,8 +52,14 @@ def test_what_cannot_be_made_is_refused(explorer, trace, monkeypatch):
 
 
 def test_heads_are_compared_with_those_of_another_text(explorer, trace):
-    found = module.compare_heads(trace, explorer.trace("the cats [MASK] a mat"))
-    assert found.shape == trace.attention_probs.shape[:2]
+    other = explorer.trace("the cats [MASK] a mat")
+    found = module.compare_heads(trace, other)
+    alignment = align_tokens(trace.tokenized.tokens, other.tokenized.tokens)
+    sides = trace.attention_probs, other.attention_probs
+    assert found.shape == sides[0].shape[:2]
+    for place in np.ndindex(found.shape):
+        alone = attention_difference(*(side[place] for side in sides), alignment)
+        assert found[place] == pytest.approx(alone.distances, rel=1e-6)
     assert ((found > 0) & (found < 1)).all()
     assert not module.compare_heads(trace, trace).any()
 
