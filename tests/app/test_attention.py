@@ -414,45 +414,29 @@ def test_the_piece_in_focus_once_chosen_is_the_locked_row_of_who_comes(drawn):
     assert (drawn.last.from_token, drawn.last.to_token) == (None, 2)
 
 
-@pytest.mark.parametrize(("looks", "seen"), [("first", "second"), ("second", "both")])
-def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
-    first, second = "She took the book to the library.", "It was old."
-    ask(
-        text=first,
-        pair=second,
-        attention_from_segment=looks,
-        attention_to_segment=seen,
-    )
-    segments = client().ask(Explorer.tokenize)(MODEL, first, second).token_type_ids
-    of = {"first": segments == 0, "second": segments == 1, "both": segments >= 0}
-    whole = client().ask(attention_matrix)(MODEL, Texts(first, second), "head", 0, 0)
-    expected = np.where(np.outer(of[looks], of[seen]), whole, 0)
-    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
-    assert expected.any()
-    assert (expected == 0).any()
-    who, whom, *_ = drawn.last.measured.filters
-    assert who == f"only the {looks} text looks"
-    assert (whom == "only the second text is looked at") == (seen == "second")
-
-
-def test_small_weights_are_left_out(drawn):
-    whole = attention()[0, 0]
-    app = ask(attention_cut_off="weight")
-    app.slider(key="attention_least_weight").set_value(0.1).run()
-    expected = np.where(whole >= 0.1, whole, 0)
-    assert 0 < np.count_nonzero(expected) < whole.size
-    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
-    # The largest of a row, until they reach a share.
-    app.selectbox(key="attention_cut_off").set_value("mass").run()
-    app.slider(key="attention_mass").set_value(0.6).run()
-    expected = np.zeros_like(whole)
-    for row, kept in zip(whole, expected, strict=True):
-        for column in np.argsort(-row):
-            kept[column] = row[column]
-            if kept.sum() >= 0.6:
-                break
-    assert np.count_nonzero(expected) < whole.size
-    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
+def test_what_is_chosen_to_be_left_out_is_left_out(drawn):
+    text, pair = "She took the book to the library.", "It was old."
+    app = ask(text=text, pair=pair)
+    whole = rows_of(text, pair)
+    tokenized = client().ask(Explorer.tokenize)(MODEL, text, pair)
+    least, mass = {"least_weight": 0.1}, {"mass": 0.6}
+    for chosen, options, told in (
+        ({"from_segment": "first", "to_segment": "second"},
+         {"from_segment": 0, "to_segment": 1},
+         ("only the first text looks", "only the second text is looked at")),
+        ({"from_segment": "second", "to_segment": "both"},
+         {"from_segment": 1}, ("only the second text looks",)),
+        ({"from_segment": "both", "cut_off": "weight", **least},
+         least, ("nothing below 0.10",)),
+        ({"cut_off": "mass", **mass},
+         mass, ("largest numbers of each row, up to 60% of it",)),
+    ):  # fmt: skip
+        for name, value in chosen.items():
+            app.get_by_key(f"attention_{name}").set_value(value).run()
+        shown = show_attention(whole, tokenized, AttentionOptions(**options)).values
+        assert 0 < np.count_nonzero(shown) < whole.size
+        np.testing.assert_allclose(drawn.last.matrix, shown, atol=1e-7)
+        assert drawn.last.measured.filters[: len(told)] == told
 
 
 def test_added_heads_stay_with_the_head_that_they_were_added_to(drawn):

@@ -17,7 +17,7 @@ from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, LEAST_ROWS, Nam
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.experiments.ablation import ablate_heads
+from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
 from bertviz_core.experiments.attention_matrix import (
     attention_mass,
     attention_matrix,
@@ -304,7 +304,7 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(spearmanr(first.ravel(), second.ravel()).statistic)
 
 
-def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
+def test_the_exact_map_and_its_agreement_are_the_engines(
     monkeypatch,
 ):
     drawn = {}
@@ -316,11 +316,6 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
     exact = result_of(ablate_heads, MODEL, TEXT, target)
     found = drawn["attention_map_exact"]
     np.testing.assert_array_equal(found, exact.deltas)
-    for layer, head in ((0, 3), (4, 1)):
-        off = Switches(heads=((layer, head),))
-        alone = client().ask(switch_off)(MODEL, TEXT, target, off)
-        change = alone.after.probability - alone.before.probability
-        assert found[layer, head] == pytest.approx(change, abs=5e-6)
     mass = client().ask(attention_mass)(MODEL, Texts(TEXT), target.position)
     np.testing.assert_array_equal(drawn["attention_map_mass"], mass)
     estimate = result_of(estimate_heads, MODEL, TEXT, target)
@@ -399,9 +394,8 @@ def test_a_number_changes_in_its_own_unit(number_model):
     app = ask_number("maps", attention_map_kind="parts")
     (values,) = drawn_maps(app)
     assert np.abs(values).max() > 1e-3
-    for layer, number in enumerate(values[:, 1]):
-        off = switched(feed_forward=(layer,)).delta_logit
-        assert number == pytest.approx(off, abs=1e-5)
+    parts = result_of(ablate_parts, number_model, NUMBER_TEXT, NUMBER)
+    np.testing.assert_allclose(values, parts.deltas, atol=1e-5)
     assert "Change of the number price" in said(app)
     app = ask_number("patch", attention_other="ba cab ab")
     assert "attention_contrast" not in [box.key for box in app.selectbox]
