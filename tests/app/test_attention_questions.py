@@ -46,6 +46,7 @@ from pages.attention.pictures import key_of
 from pages.shared import export
 from pages.shared.engine import client
 from pages.shared.export import cell_columns
+from tests.app.real_pages import answer
 from tests.app.test_attention import (
     MODEL,
     TEXT,
@@ -64,7 +65,6 @@ from tests.core.checkpoint_copies import (
     weights_of_hf,
     without_part,
 )
-from tests.core.engine_waiting import ended
 from tests.core.sent_figures import numbers
 
 NUMBER = Target("classifier", 0)
@@ -76,8 +76,7 @@ LAYERS, HEADS = 6, 8  # of the bundled model
 
 def result_of(task, *asked: Any, **more: Any) -> Any:
     """What a task answers that pages ask as a job."""
-    job = client().start(client().ask(task).about(*asked, **more))
-    return ended(client(), job).result
+    return answer(client().ask(task).about(*asked, **more))
 
 
 def likeliest(text: str = TEXT) -> Target:

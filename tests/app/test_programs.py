@@ -38,7 +38,6 @@ from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.experiments.word_axis import project_words
 from bertviz_core.experiments.word_vectors import nearest_words, solve_analogy
-from bertviz_core.explorer import Explorer
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import embeddings as programs
@@ -60,7 +59,7 @@ from tests.app.real_pages import (
     specs,
     table,
 )
-from tests.app.test_embeddings import listed, sent
+from tests.app.test_embeddings import listed, num_states, sent
 from tests.core import checkpoint_copies
 from tests.core.sent_figures import numbers
 
@@ -567,10 +566,6 @@ def test_patching():
 # Embeddings.
 
 TOPICS = "a | one small lamp\nb | two large lamps\na | a bank\nb | the bank"
-
-
-def num_states() -> int:
-    return 1 + client().ask(Explorer.info)(DEFAULT_MODEL).config.num_hidden_layers
 
 
 def embeddings_printed(code: str, panel: str = "", **params: str) -> str:
