@@ -721,7 +721,7 @@ def test_every_panel_stays_usable_at_512_tokens(long_model):
         layers_factor_layer="1",
         layers_by_hand="real",
     )
-    assert any("752 tokens" in one.value for one in app.warning)
+    assert any("1,502 tokens" in one.value for one in app.warning)
     for panel in PANELS:
         app.get_by_key("layers_panel").set_value(panel).run()
         ended(app)
