@@ -18,6 +18,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.activations import ACTIVATIONS
+from bertviz_core.figures.labels import Words
 
 HEIGHT = 420  # pixels
 # The theme has ten colours, of which the last four are the first again.
@@ -61,22 +62,12 @@ class Curve:
     slope: float
 
 
-@dataclass(frozen=True)
-class FigureWords:
-    """What these figures say, in the reader's language."""
-
-    derivative: str = "slope of {name}"
-
-
-ENGLISH = FigureWords()
-
-
 def curves_figure(
     x: np.ndarray,
     curves: Sequence[Curve],
     read_at: float,
+    words: Words,
     with_slopes: bool = True,
-    words: FigureWords = ENGLISH,
 ) -> go.Figure:
     """Draws functions and their derivatives on one axis, read out at one x.
 
@@ -84,8 +75,8 @@ def curves_figure(
         x: float `[P]`.
         curves: each function once.
         read_at: where the functions are read out.
-        with_slopes: whether to draw the derivatives, too.
         words: the texts on the figure.
+        with_slopes: whether to draw the derivatives, too.
     """
     by_name = {curve.name: curve for curve in curves}
     traces = []
@@ -227,7 +218,7 @@ def _curve(
     index: int,
     read_at: float,
     is_slope: bool,
-    words: FigureWords,
+    words: Words,
 ) -> dict[str, Any]:
     dashes = _DERIVATIVE_DASHES if is_slope else _DASHES
     return {
@@ -238,7 +229,9 @@ def _curve(
             _SYMBOLS[index % _NUM_DIFFERENT],
             dashes[index >= _NUM_DIFFERENT],
         ),
-        "name": words.derivative.format(name=curve.label) if is_slope else curve.label,
+        "name": words("derivative").format(name=curve.label)
+        if is_slope
+        else curve.label,
         "legendrank": _rank(curve.name) + is_slope * len(ACTIVATIONS),
     }
 

@@ -6,13 +6,12 @@ C is the number of classes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.labels import label
+from bertviz_core.figures.labels import Words, label
 from bertviz_core.figures.masked_word import percent
 
 # Lightness alone tells the number, and black letters stay legible on all of it.
@@ -26,23 +25,11 @@ _FRAME_HEIGHT = 110  # pixels; labels and titles
 MAX_WRITTEN = 12
 
 
-@dataclass(frozen=True)
-class MatrixWords:
-    """What the figure says, in the reader's language."""
-
-    true: str = "true class"
-    predicted: str = "predicted class"
-    rows: str = "rows"
-
-
-ENGLISH = MatrixWords()
-
-
 def confusion_figure(
     confusion: np.ndarray,
     labels: Sequence[str],
+    words: Words,
     as_shares: bool = False,
-    words: MatrixWords = ENGLISH,
 ) -> go.Figure:
     """Draws how often each class was taken for each.
 
@@ -52,8 +39,8 @@ def confusion_figure(
     Args:
         confusion: int `[C, C]`, the true class in the row.
         labels: C names.
-        as_shares: writes and shades shares of the true class instead of counts.
         words: the texts on the figure.
+        as_shares: writes and shades shares of the true class instead of counts.
 
     Raises:
         ValueError: labels and matrix do not fit each other.
@@ -94,7 +81,7 @@ def _marks(
     shares: np.ndarray,
     names: list[str],
     as_shares: bool,
-    words: MatrixWords,
+    words: Words,
 ) -> dict[str, Any]:
     places = [(i, j) for i in range(len(names)) for j in range(len(names))]
     written = [
@@ -103,9 +90,10 @@ def _marks(
         else str(int(confusion[place]))
         for place in places
     ]
+    true, said_class, rows = map(words, ("true_class", "said_class", "rows"))
     said = [
-        f"{words.true}: {names[i]}<br>{words.predicted}: {names[j]}<br>"
-        f"{words.rows}: {int(confusion[i, j])}"
+        f"{true}: {names[i]}<br>{said_class}: {names[j]}<br>"
+        f"{rows}: {int(confusion[i, j])}"
         for i, j in places
     ]
     fits = len(names) <= MAX_WRITTEN
@@ -126,7 +114,7 @@ def _marks(
     }
 
 
-def _layout(names: list[str], words: MatrixWords) -> dict[str, Any]:
+def _layout(names: list[str], words: Words) -> dict[str, Any]:
     size = len(names)
     row = _ROW_HEIGHT if size <= MAX_WRITTEN else _SMALL_ROW
     axis = {
@@ -146,8 +134,9 @@ def _layout(names: list[str], words: MatrixWords) -> dict[str, Any]:
         "clickmode": "event+select",
         "dragmode": False,
         "xaxis": axis
-        | {"title": {"text": words.predicted}, "range": [-0.5, size - 0.5]},
-        "yaxis": axis | {"title": {"text": words.true}, "range": [size - 0.5, -0.5]},
+        | {"title": {"text": words("said_class")}, "range": [-0.5, size - 0.5]},
+        "yaxis": axis
+        | {"title": {"text": words("true_class")}, "range": [size - 0.5, -0.5]},
         "shapes": [
             {
                 "type": "rect",

@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, layout, upright
-from bertviz_core.figures.labels import escaped, label, shortened
+from bertviz_core.figures.labels import Words, escaped, label, shortened
 from bertviz_core.figures.masked_word import percent
 
 _ROW_HEIGHT = 34  # pixels
@@ -40,23 +40,6 @@ class Dots:
     values: np.ndarray
     intervals: np.ndarray
     counts: Sequence[str]
-
-
-@dataclass(frozen=True)
-class ScoreWords:
-    """What these figures say, in the reader's language."""
-
-    sure: str = "how sure the model was"
-    right: str = "share that was right"
-    exact: str = "as sure as right"
-    rows: str = "rows"
-    threshold: str = "minimum confidence"
-    share: str = "share"
-    answered: str = "answered"
-    right_of_answered: str = "right among the answered"
-
-
-ENGLISH = ScoreWords()
 
 
 def intervals_figure(rows: Sequence[str], dots: Sequence[Dots]) -> go.Figure:
@@ -101,7 +84,7 @@ def calibration_figure(
     counts: np.ndarray,
     confidence: np.ndarray,
     accuracy: np.ndarray,
-    words: ScoreWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws how often rows were right against how sure the model was.
 
@@ -119,7 +102,7 @@ def calibration_figure(
     line = {
         "type": "scatter",
         "mode": "lines",
-        "name": words.exact,
+        "name": words("exact"),
         "x": [0, 1],
         "y": [0, 1],
         "line": {"dash": "dash", "color": GREY},
@@ -128,20 +111,20 @@ def calibration_figure(
     bins = {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": words.right,
+        "name": words("right"),
         "x": confidence[kept],
         "y": accuracy[kept],
         "marker": {"size": np.maximum(sizes, 7)},
         "line": {"dash": "dot", "width": 1},
         "cliponaxis": False,
         "hovertext": [
-            f"{words.sure}: {percent(confidence[k])}<br>{words.right}: "
-            f"{percent(accuracy[k])}<br>{words.rows}: {int(counts[k])}"
+            f"{words('sure')}: {percent(confidence[k])}<br>{words('right')}: "
+            f"{percent(accuracy[k])}<br>{words('rows')}: {int(counts[k])}"
             for k in kept
         ],
         "hoverinfo": "text",
     }
-    layout = _square(words.sure, words.right)
+    layout = _square(words("sure"), words("right"))
     return go.Figure([line, bins], layout, _validate=False)
 
 
@@ -150,7 +133,7 @@ def coverage_figure(
     coverage: np.ndarray,
     accuracy: np.ndarray,
     chosen: float,
-    words: ScoreWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws what a threshold leaves unanswered, and what it makes more reliable.
 
@@ -173,11 +156,11 @@ def coverage_figure(
             "hovertemplate": "%{y:.1%}",
         }
         for name, values, dash in (
-            (words.answered, coverage, "dash"),
-            (words.right_of_answered, accuracy, "solid"),
+            (words("answered"), coverage, "dash"),
+            (words("right_of_answered"), accuracy, "solid"),
         )
     ]
-    layout = _square(words.threshold, words.share) | {
+    layout = _square(words("threshold"), words("share")) | {
         "hovermode": "x unified",
         "shapes": [upright(chosen)],
     }

@@ -18,7 +18,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, figure, layout, upright
-from bertviz_core.figures.labels import label
+from bertviz_core.figures.labels import Words, label
 
 MAX_BARS = 40
 _ROW_HEIGHT = 28  # pixels; a line of text fits
@@ -26,24 +26,6 @@ _FRAME_HEIGHT = 90  # pixels
 _HATCHED = {"shape": "/", "fillmode": "replace", "size": 6}
 _DOTTED = {"shape": ".", "fillmode": "replace", "size": 6}
 _PATTERNS: tuple[dict[str, Any], ...] = ({"shape": ""}, _HATCHED, _DOTTED)
-
-
-@dataclass(frozen=True)
-class DataWords:
-    """What these figures say, in the reader's language."""
-
-    rows: str = "rows"
-    train: str = "training"
-    check: str = "validation"
-    test: str = "test"
-    tokens: str = "tokens"
-    whole: str = "texts that stay whole"
-    cut: str = "texts that lose their end"
-    maximum: str = "maximum length"
-    more: str = "{count} or more"
-
-
-ENGLISH = DataWords()
 
 
 @dataclass(frozen=True)
@@ -67,7 +49,7 @@ class LengthBars:
 def balance_figure(
     names: Sequence[str],
     parts: Sequence[np.ndarray],
-    words: DataWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws how many rows each class has in each part of the split.
 
@@ -105,7 +87,7 @@ def balance_figure(
         for name, counts, pattern in _sides(parts, words)
     ]
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
-    made = layout(words.rows, "", height=height, hovermode="closest")
+    made = layout(words("rows"), "", height=height, hovermode="closest")
     made["barmode"] = "stack"
     longest = float(np.sum(parts, axis=0).max(initial=1))
     made["xaxis"] |= {"range": [0, 1.08 * longest]}
@@ -151,9 +133,7 @@ def bars_of_lengths(
     )
 
 
-def lengths_figure(
-    bars: LengthBars, max_tokens: int, words: DataWords = ENGLISH
-) -> go.Figure:
+def lengths_figure(bars: LengthBars, max_tokens: int, words: Words) -> go.Figure:
     """Draws how many texts have which length, and where they are cut.
 
     Args:
@@ -171,17 +151,17 @@ def lengths_figure(
             "width": bars.width * 0.94,
             "marker": {"pattern": pattern},
             "customdata": names,
-            "hovertemplate": f"%{{customdata}} {label(words.tokens)}<br>"
+            "hovertemplate": f"%{{customdata}} {label(words('tokens'))}<br>"
             f"{label(name)} %{{y}}<extra></extra>",
         }
         for name, counts, pattern in (
-            (words.whole, bars.whole, {"shape": ""}),
-            (words.cut, bars.cut, _HATCHED),
+            (words("whole"), bars.whole, {"shape": ""}),
+            (words("cut"), bars.cut, _HATCHED),
         )
     ]
     most = upright(max_tokens + 0.5)
     made = layout(
-        words.tokens, words.rows, lines=(most,), height=320, hovermode="closest"
+        words("tokens"), words("rows"), lines=(most,), height=320, hovermode="closest"
     )
     made["barmode"] = "stack"
     end = int(bars.starts[-1]) + bars.width
@@ -200,7 +180,7 @@ def numbers_figure(
     edges: np.ndarray,
     parts: Sequence[np.ndarray],
     name: str,
-    words: DataWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws how often numbers to predict occur in each part of the split.
 
@@ -224,28 +204,28 @@ def numbers_figure(
         }
         for side, counts, pattern in _sides(parts, words)
     ]
-    made = layout(label(name), words.rows, height=320, hovermode="closest")
+    made = layout(label(name), words("rows"), height=320, hovermode="closest")
     return figure(bars, made | {"barmode": "stack"})
 
 
 def _sides(
-    parts: Sequence[np.ndarray], words: DataWords
+    parts: Sequence[np.ndarray], words: Words
 ) -> Iterator[tuple[str, np.ndarray, dict[str, Any]]]:
     """The parts that have rows, each with its name and its pattern."""
-    names = (words.train, words.check, words.test)
+    names = (words("train"), words("check"), words("test"))
     for name, counts, pattern in zip(names, parts, _PATTERNS, strict=True):
         if counts.any():
             yield name, counts, pattern
 
 
-def _span(bars: LengthBars, index: int, words: DataWords) -> str:
+def _span(bars: LengthBars, index: int, words: Words) -> str:
     start = int(bars.starts[index])
     if bars.has_rest and index == len(bars.starts) - 1:
-        return words.more.format(count=start)
+        return words("more").format(count=start)
     return str(start) if bars.width == 1 else f"{start}–{start + bars.width - 1}"
 
 
-def _written(max_tokens: int, words: DataWords) -> dict[str, Any]:
+def _written(max_tokens: int, words: Words) -> dict[str, Any]:
     """The name of the line, beside its top."""
     return {
         "x": max_tokens + 0.5,
@@ -253,7 +233,7 @@ def _written(max_tokens: int, words: DataWords) -> dict[str, Any]:
         "yref": "paper",
         "yanchor": "top",
         "xanchor": "right",
-        "text": f"{label(words.maximum)} {max_tokens} ",
+        "text": f"{label(words('maximum'))} {max_tokens} ",
         "showarrow": False,
         "font": {"color": GREY},
     }

@@ -8,7 +8,6 @@ S optimiser steps, E epochs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.smoothing import running_mean, spread_out
 from bertviz_core.figures.activations import GREY, figure, layout, line, upright
+from bertviz_core.figures.labels import Words
 
 # A line of more points looks the same and is slower to send and to draw.
 MAX_POINTS = 600
@@ -25,29 +25,11 @@ _MAX_MARKERS = 60
 _HEIGHT = 320  # pixels
 
 
-@dataclass(frozen=True)
-class ProgressWords:
-    """What these figures say, in the reader's language."""
-
-    step: str = "step"
-    epoch: str = "epoch"
-    learning_rate: str = "learning rate"
-    now: str = "now"
-    loss: str = "loss"
-    raw: str = "loss of each step"
-    smooth: str = "running mean"
-    validation: str = "loss on rows to check by"
-    best: str = "best epoch"
-
-
-ENGLISH = ProgressWords()
-
-
 def schedule_figure(
     rates: np.ndarray,
     steps_per_epoch: int,
+    words: Words,
     step: int | None = None,
-    words: ProgressWords = ENGLISH,
     steps: np.ndarray | None = None,
 ) -> go.Figure:
     """Draws the learning rate of all steps, known before the first one.
@@ -55,8 +37,8 @@ def schedule_figure(
     Args:
         rates: float `[S]`.
         steps_per_epoch: where an epoch ends.
-        step: steps that are done, marked on the curve; `None` marks nothing.
         words: the texts on the figure.
+        step: steps that are done, marked on the curve; `None` marks nothing.
         steps: int `[S]`, from 1, increasing, the last one included; `None` means
             that there is a rate of every step.
     """
@@ -65,17 +47,17 @@ def schedule_figure(
     traces = [
         {
             **line(steps[shown], rates[shown]),
-            "name": words.learning_rate,
+            "name": words("learning_rate"),
             "hovertemplate": "%{y:.3g}",
         }
     ]
     if step:
         place = min(int(np.searchsorted(steps, step)), len(steps) - 1)
         rate = float(rates[place])
-        traces.append(_mark(int(steps[place]), rate, words.now, "diamond"))
+        traces.append(_mark(int(steps[place]), rate, words("now"), "diamond"))
     borders = np.arange(steps_per_epoch, int(steps[-1]), steps_per_epoch)
     lines = [upright(x + 0.5) for x in borders] if len(borders) < _MAX_BORDERS else []
-    made = layout(words.step, words.learning_rate, lines=lines, height=_HEIGHT)
+    made = layout(words("step"), words("learning_rate"), lines=lines, height=_HEIGHT)
     made["showlegend"] = len(traces) > 1
     made["yaxis"] |= {"rangemode": "tozero", "exponentformat": "e"}
     return figure(traces, made)
@@ -86,7 +68,7 @@ def loss_figure(
     losses: np.ndarray,
     epoch_steps: np.ndarray,
     validation_losses: np.ndarray,
-    words: ProgressWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws the loss of the steps, its running mean, and that of rows to check by.
 
@@ -105,23 +87,23 @@ def loss_figure(
     shown = spread_out(len(steps), MAX_POINTS)
     smooth = running_mean(losses)
     traces = [
-        {**line(steps[shown], losses[shown]), "name": words.raw, "opacity": 0.35},
-        {**line(steps[shown], smooth[shown]), "name": words.smooth},
+        {**line(steps[shown], losses[shown]), "name": words("raw"), "opacity": 0.35},
+        {**line(steps[shown], smooth[shown]), "name": words("smooth")},
         {
             **line(epoch_steps, validation_losses, "dash"),
-            "name": words.validation,
+            "name": words("validation"),
             "mode": _mode(len(epoch_steps)),
             "marker": {"size": 8, "symbol": "square"},
         },
     ]
     traces[0]["line"] = {"width": 1, "simplify": False}
-    made = layout(words.step, words.loss, height=_HEIGHT)
+    made = layout(words("step"), words("loss"), height=_HEIGHT)
     made["yaxis"] |= {"rangemode": "tozero"}
     return figure(traces, made)
 
 
 def metric_figure(
-    values: np.ndarray, best_epoch: int, name: str, words: ProgressWords = ENGLISH
+    values: np.ndarray, best_epoch: int, name: str, words: Words
 ) -> go.Figure:
     """Draws the metric after each epoch, the best one marked.
 
@@ -138,8 +120,8 @@ def metric_figure(
         "mode": _mode(len(values)),
         "marker": {"size": 7},
     }
-    best = _mark(best_epoch, float(values[best_epoch - 1]), words.best, "star")
-    made = layout(words.epoch, name, height=_HEIGHT)
+    best = _mark(best_epoch, float(values[best_epoch - 1]), words("best"), "star")
+    made = layout(words("epoch"), name, height=_HEIGHT)
     made["xaxis"] |= {"tickformat": "d", "range": [0.5, len(values) + 0.5]}
     # A line of one point has no slope to choose an axis by.
     low, high = float(values.min()), float(values.max())

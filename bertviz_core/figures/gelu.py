@@ -6,43 +6,21 @@ P is the number of points of a curve.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import figure, layout, line, marked_line, upright
+from bertviz_core.figures.labels import Words
 
 _SYMBOLS = ("circle", "square", "diamond", "star")
-
-
-@dataclass(frozen=True)
-class GeluWords:
-    """What these figures say, in the reader's language."""
-
-    density: str = "density φ"
-    cumulative: str = "share below, Φ"
-    error_function: str = "error function erf"
-    gelu: str = "GELU, x·Φ(x)"
-    area: str = "area below x"
-    sampled: str = "mean of the draws"
-    error: str = "tanh form minus exact form"
-    constant: str = "constant c"
-    largest_error: str = "largest error"
-    chosen: str = "yours"
-    taylor: str = "Taylor"
-    paper: str = "paper"
-    best: str = "smallest"
-
-
-ENGLISH = GeluWords()
 
 
 def normal_figure(
     x: np.ndarray,
     values: Mapping[str, np.ndarray],
     read_at: float,
-    words: GeluWords = ENGLISH,
+    words: Words,
     sampled: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> go.Figure:
     """Draws the normal density, the share below x, erf and GELU on one axis.
@@ -58,7 +36,7 @@ def normal_figure(
     edge = np.interp(read_at, x, values["density"])
     area = {
         **line(np.append(x[below], read_at), np.append(values["density"][below], edge)),
-        "name": words.area,
+        "name": words("area"),
         "fill": "tozeroy",
         "line": {"width": 0},
         "hoverinfo": "skip",
@@ -70,11 +48,11 @@ def normal_figure(
         "gelu": "longdash",
     }
     curves = [
-        {**line(x, values[name], dash), "name": getattr(words, name)}
+        {**line(x, values[name], dash), "name": words(name)}
         for name, dash in dashes.items()
     ]
     if sampled is not None:
-        dots = {**line(*sampled), "mode": "markers", "name": words.sampled}
+        dots = {**line(*sampled), "mode": "markers", "name": words("sampled")}
         curves.append({**dots, "marker": {"symbol": "circle-open", "size": 9}})
     made = layout("x", "", lines=(upright(read_at),))
     # GELU runs out at the top, where it is x; all else stays between -1 and 1.
@@ -87,7 +65,7 @@ def error_figure(
     x: np.ndarray,
     errors: Mapping[str, np.ndarray],
     peaks: Mapping[str, tuple[float, float]],
-    words: GeluWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws how far tanh forms are from the exact one, each with its worst place.
 
@@ -101,11 +79,11 @@ def error_figure(
     traces = [
         {
             **marked_line(x, error, peaks[name], symbol, dashes[name]),
-            "name": getattr(words, name),
+            "name": words(name),
         }
         for (name, error), symbol in zip(errors.items(), _SYMBOLS, strict=False)
     ]
-    made = layout("x", words.error)
+    made = layout("x", words("error"))
     made["yaxis"] |= {"exponentformat": "power"}
     return figure(traces, made)
 
@@ -114,7 +92,7 @@ def largest_error_figure(
     constants: np.ndarray,
     largest: np.ndarray,
     marked: Mapping[str, tuple[float, float]],
-    words: GeluWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws the largest error over the constant.
 
@@ -132,7 +110,7 @@ def largest_error_figure(
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": f"{getattr(words, name)}: {constant:.6f}",
+                "name": f"{words(name)}: {constant:.6f}",
                 "x": [constant],
                 "y": [error],
                 "marker": {"size": 12, "symbol": symbol},
@@ -140,7 +118,7 @@ def largest_error_figure(
                 "hovertemplate": "%{x:.6f}, %{y:.4g}",
             }
         )
-    made = layout(words.constant, words.largest_error)
+    made = layout(words("constant"), words("largest_error"))
     made["xaxis"] |= {"tickformat": ".3f"}
     made["yaxis"] |= {"exponentformat": "power", "rangemode": "tozero"}
     return figure(traces, made)

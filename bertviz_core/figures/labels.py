@@ -1,8 +1,12 @@
-"""Tokens as labels of a figure, letter for letter."""
+"""Tokens as labels of a figure, letter for letter; and where its words come from."""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
+
+# What a figure says, by name, in the reader's language.
+Words = Callable[[str], str]
 
 LONGEST_LABEL = 24  # characters
 _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"

@@ -12,6 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from bertviz_core.experiments.step_table import describe, layer_operations
+from bertviz_core.figures.labels import Words
 
 _GREY = "#7F8894"  # neither light nor dark: legible on either page
 _ROW_HEIGHT = 52  # pixels
@@ -31,17 +32,6 @@ _BOXES = {
     **dict.fromkeys(("attention_norm", "output_norm"), "norm"),
     **dict.fromkeys(("attention_residual", "output_residual"), "sum"),
 }
-
-
-@dataclass(frozen=True)
-class DiagramWords:
-    """What the drawing says, in the reader's language."""
-
-    attention: str = "Attention"
-    feed_forward: str = "Feed-forward network"
-    norm: str = "Norm"
-    enters: str = "x enters"
-    leaves: str = "x′ leaves"
 
 
 @dataclass(frozen=True)
@@ -78,28 +68,27 @@ def layer_boxes(pre_norm: bool) -> tuple[Box, ...]:
     return tuple(boxes)
 
 
-def layer_diagram(pre_norm: bool, words: DiagramWords | None = None) -> go.Figure:
+def layer_diagram(pre_norm: bool, words: Words) -> go.Figure:
     """Draws one layer from top to bottom.
 
     Args:
         pre_norm: norms in front of each half, or after it as in BERT.
-        words: texts of the drawing; `None` for English.
+        words: the texts of the drawing.
 
     Source:
         Xiong et al. 2020 (arXiv:2002.04745), figure 1.
     """
-    said = words or DiagramWords()
     boxes = layer_boxes(pre_norm)
     shapes: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     bottom = -(len(boxes) + 1)
-    notes.append(_text(_STREAM, 0.0, said.enters))
+    notes.append(_text(_STREAM, 0.0, words("enters")))
     previous: Box | None = None
     for row, box in enumerate(boxes, start=1):
-        _draw_box(box, previous, -row, said, shapes, notes)
+        _draw_box(box, previous, -row, words, shapes, notes)
         previous = box
     notes += _stream(boxes)
-    notes.append(_text(_STREAM, bottom, said.leaves))
+    notes.append(_text(_STREAM, bottom, words("leaves")))
     axis = {"visible": False, "fixedrange": True}
     layout: dict[str, Any] = {
         "height": _ROW_HEIGHT * (len(boxes) + 2),
@@ -134,7 +123,7 @@ def _draw_box(
     box: Box,
     previous: Box | None,
     y: float,
-    said: DiagramWords,
+    words: Words,
     shapes: list[dict[str, Any]],
     notes: list[dict[str, Any]],
 ) -> None:
@@ -154,7 +143,7 @@ def _draw_box(
             notes.append(_arrow(start, (_BESIDE, y + _HALF_HEIGHT)))
     corner = (x - _HALF_WIDTH, y - _HALF_HEIGHT)
     shapes.append(_shape("rect", corner, 2 * _HALF_WIDTH, 2 * _HALF_HEIGHT))
-    notes.append(_text(x, y, getattr(said, box.kind)))
+    notes.append(_text(x, y, words(box.kind)))
 
 
 def _shape(

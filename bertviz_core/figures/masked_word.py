@@ -10,14 +10,13 @@ M is the number of words shown, most likely first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.sampling import count_interval
-from bertviz_core.figures.labels import escaped, label
+from bertviz_core.figures.labels import Words, escaped, label
 
 _ROW_HEIGHT = 20  # pixels; a line of text fits
 # Bars and whiskers stand one above the other: over a bar a whisker would drown.
@@ -27,28 +26,11 @@ _FRAME_HEIGHT = 64  # pixels; the axis and its title
 _LEGEND_HEIGHT = 32  # pixels
 
 
-@dataclass(frozen=True)
-class FigureWords:
-    """What the figures say, in the reader's language."""
-
-    probability: str = "probability"
-    logit: str = "logit"
-    before: str = "before"
-    after: str = "after"
-    left_out: str = "left out"
-    drawn: str = "drawn"
-    expected: str = "expected, with 95% range"
-    others: str = "all other words"
-
-
-ENGLISH = FigureWords()
-
-
 def candidates_figure(
     tokens: Sequence[str],
     probs: np.ndarray,
     logits: np.ndarray,
-    words: FigureWords = ENGLISH,
+    words: Words,
     ranks: Sequence[int] | None = None,
     after: np.ndarray | None = None,
     counts: np.ndarray | None = None,
@@ -75,7 +57,7 @@ def candidates_figure(
     """
     labels = _ranked_labels(tokens, ranks)
     if len(probs) == len(tokens) + 1:
-        labels.append(escaped(words.others))
+        labels.append(escaped(words("others")))
     lengths = [len(row) for row in (probs, after, counts) if row is not None]
     if not tokens or len(logits) != len(tokens) or {*lengths} != {len(labels)}:
         raise ValueError(
@@ -83,12 +65,12 @@ def candidates_figure(
             f"of which there must be one. "
             f"Received: lengths={lengths}, {len(logits)}."
         )
-    bars = {words.probability: probs}
+    bars = {words("probability"): probs}
     if after is not None:
-        bars = {words.before: probs, words.after: after}
+        bars = {words("before"): probs, words("after"): after}
     num_lanes = len(bars) + (counts is not None)
     lanes = (np.arange(num_lanes) - (num_lanes - 1) / 2) * (_FILLED / num_lanes)
-    said = [f"{escaped(words.logit)} {logit:.3f}" for logit in logits]
+    said = [f"{escaped(words('logit'))} {logit:.3f}" for logit in logits]
     said += [""] * (len(labels) - len(tokens))
     traces = [
         {
@@ -99,7 +81,7 @@ def candidates_figure(
             "y": np.arange(len(labels)) + lane,
             "width": _FILLED / num_lanes,
             "text": [
-                percent(value) if value or name != words.after else words.left_out
+                percent(value) if value or name != words("after") else words("left_out")
                 for value in values
             ],
             "textposition": "outside",
@@ -119,7 +101,7 @@ def candidates_figure(
         top = max(top, *(float(np.nanmax(mark["x"])) for mark in traces[-2:]))
     legend = _LEGEND_HEIGHT if len(traces) > 1 else 8
     height = _ROW_HEIGHT + _LANE_HEIGHT * (num_lanes - 1)
-    layout = _layout(labels, top, words.probability, height, legend)
+    layout = _layout(labels, top, words("probability"), height, legend)
     return go.Figure(traces, layout, _validate=False)
 
 
@@ -128,7 +110,7 @@ def _draws(
     probs: np.ndarray,
     counts: np.ndarray,
     lane: float,
-    words: FigureWords,
+    words: Words,
 ) -> list[dict[str, Any]]:
     """Whiskers of what is to be expected, and diamonds of what was drawn."""
     num_draws = int(counts.sum())
@@ -139,7 +121,7 @@ def _draws(
     return [
         {
             "type": "scatter",
-            "name": words.expected,
+            "name": words("expected"),
             "x": ends,
             "y": np.repeat(rows, 3),
             "mode": "lines+markers",
@@ -149,15 +131,15 @@ def _draws(
         },
         {
             "type": "scatter",
-            "name": words.drawn,
+            "name": words("drawn"),
             "x": counts / num_draws,
             "y": rows,
             "mode": "markers",
             "marker": {"symbol": "diamond", "size": 9},
             "cliponaxis": False,
             "customdata": _columns(labels, counts),
-            "hovertemplate": "%{customdata[0]}<br>"
-            f"{escaped(words.drawn)} %{{customdata[1]}} / {num_draws}<extra></extra>",
+            "hovertemplate": f"%{{customdata[0]}}<br>{escaped(words('drawn'))} "
+            f"%{{customdata[1]}} / {num_draws}<extra></extra>",
         },
     ]
 

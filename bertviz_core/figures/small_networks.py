@@ -6,7 +6,6 @@ n layers, S steps, P examples.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,38 +21,13 @@ from bertviz_core.figures.activations import (
     nothing,
     upright,
 )
-
-
-@dataclass(frozen=True)
-class NetworkWords:
-    """What these figures say, in the reader's language."""
-
-    layers_back: str = "layers on the way back"
-    gradient: str = "size of the gradient"
-    mean: str = "mean of the outputs, with their spread"
-    first_weight: str = "first weight"
-    second_weight: str = "second weight"
-    start: str = "start"
-    goal: str = "goal"
-    step: str = "step"
-    activity: str = "share of examples with input > 0"
-    neuron_gradient: str = "size of the neuron's gradient"
-    examples: str = "examples"
-    input: str = "input x"
-    output: str = "output"
-    leak: str = "slope left of 0"
-    stack: str = "{count} linear layers"
-    collapsed: str = "the one layer"
-    with_function: str = "with {name} in between"
-
-
-ENGLISH = NetworkWords()
+from bertviz_core.figures.labels import Words
 
 
 def gradients_figure(
     gradients: Mapping[str, np.ndarray],
     labels: Mapping[str, str],
-    words: NetworkWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws the gradient's size over the layers that it has come back through.
 
@@ -72,7 +46,7 @@ def gradients_figure(
         trace = function_line(name, np.arange(len(sizes)), sizes)
         # 32-bit floats end at 1e-38, gradients do not.
         traces.append({**trace, "y": sizes, "name": labels[name]})
-    made = layout(words.layers_back, words.gradient)
+    made = layout(words("layers_back"), words("gradient"))
     made["yaxis"] |= {"type": "log", "exponentformat": "power", "nticks": 8}
     return figure(traces, made)
 
@@ -80,7 +54,7 @@ def gradients_figure(
 def means_figure(
     signs: Mapping[str, OutputSigns],
     labels: Mapping[str, str],
-    words: NetworkWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws where each function's outputs lie: their mean, and their spread.
 
@@ -103,7 +77,7 @@ def means_figure(
     }
     zero = {**upright(0.0), "line": {"color": GREY, "width": 2}}
     height = 90 + 42 * len(measured)
-    made = layout(words.mean, "", lines=(zero,), height=height, hovermode="closest")
+    made = layout(words("mean"), "", lines=(zero,), height=height, hovermode="closest")
     made["showlegend"] = False
     made["yaxis"] |= {
         "tickvals": list(range(len(measured))),
@@ -117,7 +91,7 @@ def means_figure(
 def path_figure(
     paths: Mapping[str, LearningPath],
     labels: Mapping[str, str],
-    words: NetworkWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws the ways of two weights to their goal, in the plane of both.
 
@@ -140,14 +114,14 @@ def path_figure(
             "mode": "markers+text",
             "x": [0.0, goal[0]],
             "y": [0.0, goal[1]],
-            "text": [words.start, words.goal],
+            "text": [words("start"), words("goal")],
             "textposition": ["top right", "bottom left"],
             "marker": {"size": 14, "symbol": ["circle-open", "x"], "color": GREY},
             "showlegend": False,
             "hoverinfo": "skip",
         }
     )
-    made = layout(words.first_weight, words.second_weight, hovermode="closest")
+    made = layout(words("first_weight"), words("second_weight"), hovermode="closest")
     # One unit is as long to the right as upwards, or a zigzag would be flattened.
     made["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}
     made["xaxis"] |= {"constrain": "domain"}
@@ -161,7 +135,7 @@ def collapse_figure(
     with_function: np.ndarray,
     count: int,
     label: str,
-    words: NetworkWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws one output of a stack of layers along one input.
 
@@ -176,16 +150,16 @@ def collapse_figure(
     """
     every = slice(None, None, max(len(x) // 16, 1))
     traces = [
-        {**line(x, stack), "name": words.stack.format(count=count)},
+        {**line(x, stack), "name": words("stack").format(count=count)},
         {
             **line(x[every], collapsed[every]),
             "mode": "markers",
-            "name": words.collapsed,
+            "name": words("collapsed"),
             "marker": {"size": 10, "symbol": "circle-open", "line": {"width": 2}},
         },
         {
             **line(x, with_function, "dash"),
-            "name": words.with_function.format(name=label),
+            "name": words("with_function").format(name=label),
         },
     ]
-    return figure(traces, layout(words.input, words.output, height=360))
+    return figure(traces, layout(words("input"), words("output"), height=360))

@@ -21,7 +21,7 @@ from bertviz_core.figures.activations import (
     nothing,
     upright,
 )
-from bertviz_core.figures.small_networks import ENGLISH, NetworkWords
+from bertviz_core.figures.labels import Words
 
 _TALL = 520  # pixels
 # Of two networks; the second one is drawn over the first.
@@ -35,7 +35,7 @@ def neuron_figure(
     labels: Mapping[str, str],
     neuron: int,
     step: int,
-    words: NetworkWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws how active one neuron is over the steps, and what gradient it gets.
 
@@ -72,7 +72,7 @@ def fit_figure(
     trainings: Mapping[str, Training],
     labels: Mapping[str, str],
     step: int,
-    words: NetworkWords = ENGLISH,
+    words: Words,
 ) -> go.Figure:
     """Draws what networks say at one step beside what they should say.
 
@@ -91,20 +91,18 @@ def fit_figure(
         {
             **line(first.inputs, first.targets),
             "mode": "markers",
-            "name": words.examples,
+            "name": words("examples"),
             "marker": {"size": 6, "color": GREY},
         }
     )
     low, high = float(first.targets.min()), float(first.targets.max())
-    made = layout(words.input, words.output, height=_TALL)
+    made = layout(words("input"), words("output"), height=_TALL)
     # The same at every step, so that the curves move and not the axis.
     made["yaxis"] |= {"range": [low - 1.5, high + 1.5]}
     return figure(traces, made)
 
 
-def leaks_figure(
-    leaks: np.ndarray, names: Sequence[str], words: NetworkWords = ENGLISH
-) -> go.Figure:
+def leaks_figure(leaks: np.ndarray, names: Sequence[str], words: Words) -> go.Figure:
     """Draws what a training makes of each neuron's slope left of 0.
 
     Args:
@@ -125,16 +123,18 @@ def leaks_figure(
         {**line(steps, leaks[:, index], dash), "name": name}
         for index, (name, dash) in enumerate(zip(names, _MANY_DASHES, strict=False))
     ]
-    return figure(traces, layout(words.step, words.leak, height=360))
+    return figure(traces, layout(words("step"), words("leak"), height=360))
 
 
-def _two_storeys(step: int, decades: float, words: NetworkWords) -> dict[str, Any]:
-    made = layout(words.step, words.activity, lines=(upright(step),), height=_TALL)
+def _two_storeys(step: int, decades: float, words: Words) -> dict[str, Any]:
+    made = layout(
+        words("step"), words("activity"), lines=(upright(step),), height=_TALL
+    )
     made["xaxis"] |= {"anchor": "y2"}
     made["yaxis"] |= {"domain": [0.56, 1], "range": [-0.05, 1.05], "tickformat": ".0%"}
     made["yaxis2"] = {
         **made["yaxis"],
-        "title": {"text": words.neuron_gradient},
+        "title": {"text": words("neuron_gradient")},
         "domain": [0, 0.44],
         "type": "log",
         "range": None,

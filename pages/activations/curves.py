@@ -7,7 +7,7 @@ import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
 from bertviz_core.experiments.activation_times import NUM_NUMBERS, time_activations
-from bertviz_core.figures.activations import Curve, FigureWords, curves_figure
+from bertviz_core.figures.activations import Curve, curves_figure
 from bertviz_core.snippets import activations as snippets
 from pages.activations.formulas import FORMULAS
 from pages.activations.widgets import (
@@ -55,9 +55,7 @@ def explore_curves() -> None:
         slope = plain("activations.column_slope", name=curve.label)
         columns |= {curve.label: curve.values.tolist(), slope: curve.slopes.tolist()}
     show_figure(
-        curves_figure(
-            _POINTS, curves, read_at, with_slopes, words_of(FigureWords, "activations")
-        ),
+        curves_figure(_POINTS, curves, read_at, words_of("activations"), with_slopes),
         name="activations_curves",
         description=t("activations.curves_described", x=read_at),
         columns=columns,

@@ -20,7 +20,6 @@ from bertviz_core.analysis.gelu_approximation import (
     sampled_gate,
 )
 from bertviz_core.figures.gelu import (
-    GeluWords,
     error_figure,
     largest_error_figure,
     normal_figure,
@@ -78,7 +77,7 @@ def explore_normal() -> None:
         seed = choose_seed("act_gate_seed", 0)
     means = sampled_gate(_GATES, num_draws, seed, *normal)
     sampled = _GATES, means[-1]
-    words = words_of(GeluWords, "activations")
+    words = words_of("activations")
     show_figure(
         normal_figure(_POINTS, values, read_at, words, sampled),
         name="activations_normal",
@@ -133,7 +132,7 @@ def explore_approximation() -> None:
         errors[name] = approximation_error(_ERROR_POINTS, constant, measure)
         x = worst[name].x
         peaks[name] = x, float(approximation_error(np.array(x), constant, measure))
-    words = words_of(GeluWords, "activations")
+    words = words_of("activations")
     show_figure(
         error_figure(_ERROR_POINTS, errors, peaks, words),
         name="activations_error",

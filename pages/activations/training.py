@@ -17,7 +17,6 @@ from bertviz_core.analysis.dying_neurons import (
     Training,
     train,
 )
-from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import fit_figure, leaks_figure, neuron_figure
 from bertviz_core.snippets import activations as snippets
 from pages.activations.widgets import (
@@ -65,9 +64,7 @@ def _show_neuron(
             column = plain(f"activations.column_{measure}", name=LABELS[name])
             columns[column] = getattr(training, measure)[:, neuron].tolist()
     show_figure(
-        neuron_figure(
-            trainings, LABELS, neuron, step, words_of(NetworkWords, "activations")
-        ),
+        neuron_figure(trainings, LABELS, neuron, step, words_of("activations")),
         name="activations_neuron",
         description=t("activations.neuron_described", neuron=neuron + 1),
         columns=columns,
@@ -84,7 +81,7 @@ def _show_fit(trainings: Mapping[str, Training], step: int) -> None:
     for name, training in trainings.items():
         columns[LABELS[name]] = training.outputs[step].tolist()
     show_figure(
-        fit_figure(trainings, LABELS, step, words_of(NetworkWords, "activations")),
+        fit_figure(trainings, LABELS, step, words_of("activations")),
         name="activations_fit",
         description=t("activations.fit_described", step=step),
         columns=columns,
@@ -261,7 +258,7 @@ def _show_leaks(training: Training) -> None:
         for index in range(NUM_NEURONS)
     ]
     show_figure(
-        leaks_figure(leaks, names, words_of(NetworkWords, "activations")),
+        leaks_figure(leaks, names, words_of("activations")),
         name="activations_leaks",
         description=t(
             "activations.leaks_described",

@@ -19,7 +19,6 @@ from bertviz_core.analysis.small_networks import (
     run_layers,
 )
 from bertviz_core.figures.small_networks import (
-    NetworkWords,
     collapse_figure,
     gradients_figure,
     means_figure,
@@ -131,18 +130,16 @@ def _show_collapse(
     collapsed = run_layers((one,), points)[-1][:, 0]
     bent = run_layers(layers, points, name)[-1][:, 0]
     label = LABELS[name]
-    words = words_of(NetworkWords, "activations")
+    words = words_of("activations")
     show_figure(
-        collapse_figure(
-            _ALONG, stack, collapsed, bent, len(layers), label, words=words
-        ),
+        collapse_figure(_ALONG, stack, collapsed, bent, len(layers), label, words),
         name="activations_collapse",
         description=t("activations.collapse_described", name=label),
         columns={
             "activations.figure_input": _ALONG,
-            words.stack.format(count=len(layers)): stack.tolist(),
-            words.collapsed: collapsed.tolist(),
-            words.with_function.format(name=label): bent.tolist(),
+            words("stack").format(count=len(layers)): stack.tolist(),
+            words("collapsed"): collapsed.tolist(),
+            words("with_function").format(name=label): bent.tolist(),
         },
         code=code,
     )
@@ -191,7 +188,7 @@ def explore_vanishing() -> None:
     back = plain("activations.column_layers_back")
     gradients = {name: path.gradients for name, path in paths.items()}
     show_figure(
-        gradients_figure(gradients, LABELS, words_of(NetworkWords, "activations")),
+        gradients_figure(gradients, LABELS, words_of("activations")),
         name="activations_gradients",
         description=t("activations.gradients_described", depth=depth),
         columns={back: list(range(depth + 1))}
@@ -251,7 +248,7 @@ def explore_centre() -> None:
     signs = {name: output_signs(name) for name in ACTIVATIONS}
     one_sided = {name: s.one_sided(_NUM_INPUTS) for name, s in signs.items()}
     show_figure(
-        means_figure(signs, LABELS, words_of(NetworkWords, "activations")),
+        means_figure(signs, LABELS, words_of("activations")),
         name="activations_means",
         description=t("activations.means_described"),
         columns={
@@ -299,7 +296,7 @@ def _explore_zigzag() -> None:
             )
         )
     show_figure(
-        path_figure(paths, LABELS, words_of(NetworkWords, "activations")),
+        path_figure(paths, LABELS, words_of("activations")),
         name="activations_path",
         description=t("activations.path_described", name=LABELS[name]),
         columns={

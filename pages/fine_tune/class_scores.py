@@ -8,10 +8,9 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetuned_tasks import fit_temperature, keep_temperature
-from bertviz_core.figures.evaluation_matrix import MatrixWords, confusion_figure
+from bertviz_core.figures.evaluation_matrix import confusion_figure
 from bertviz_core.figures.evaluation_scores import (
     Dots,
-    ScoreWords,
     calibration_figure,
     coverage_figure,
     intervals_figure,
@@ -108,11 +107,6 @@ def _edges(intervals: np.ndarray) -> list[str]:
 def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws the matrix; a click on a cell, or two lists, choose whose rows to show."""
     unit = choose_named("fine_tune_results.unit", _UNITS, "unit", key="ft_eval_unit")
-    words = MatrixWords(
-        plain("fine_tune_results.true_class"),
-        plain("fine_tune_results.said_class"),
-        plain("fine_tune_results.rows"),
-    )
     labels, worst = report.labels, _worst(report)
     described = t("fine_tune_results.matrix_no_mistakes")
     if worst is not None:
@@ -123,7 +117,12 @@ def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
             count=int(report.confusion[worst]),
         )
     show_figure(
-        confusion_figure(report.confusion, labels, unit == "shares", words),
+        confusion_figure(
+            report.confusion,
+            labels,
+            lambda name: plain(f"fine_tune_results.{name}"),
+            as_shares=unit == "shares",
+        ),
         name=_CLICKED,
         description=described,
         columns=_matrix(report),
@@ -207,7 +206,7 @@ def _draw_calibration(report: ClassificationReport, name: str) -> str:
     show_numbers(texts, bins=NUM_BINS)
     verdict = _verdict(sure - right, found.error)
     edges = np.linspace(0, 1, NUM_BINS + 1)
-    words = words_of(ScoreWords, "fine_tune_results")
+    words = words_of("fine_tune_results")
     show_figure(
         calibration_figure(found.counts, found.confidence, found.accuracy, words),
         name=name,
@@ -293,7 +292,7 @@ def show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     shares = curve.thresholds, curve.coverage, curve.accuracy
     places = {"least": least, "answered": answered, "all": report.accuracy}
     show_figure(
-        coverage_figure(*shares, least, words_of(ScoreWords, "fine_tune_results")),
+        coverage_figure(*shares, least, words_of("fine_tune_results")),
         name="ft_eval_coverage",
         description=t("fine_tune_results.threshold_described", **places),
         columns={

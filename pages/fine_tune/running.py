@@ -10,7 +10,6 @@ import streamlit as st
 from bertviz_core.analysis.smoothing import running_mean, spread_out
 from bertviz_core.figures.finetune_progress import (
     MAX_POINTS,
-    ProgressWords,
     loss_figure,
     metric_figure,
     schedule_figure,
@@ -242,7 +241,7 @@ def _show_loss(status: TrainingStatus) -> None:
     numbers, losses, rates = status.curve.T
     steps, smooth = numbers.astype(int), running_mean(losses)
     judged = status.judged[:, 0].astype(int), status.judged[:, 2]
-    words = words_of(ProgressWords, "fine_tune")
+    words = words_of("fine_tune")
     places = {"step": int(steps[-1]), "first": float(losses[0])}
     show_figure(
         loss_figure(steps, losses, *judged, words),
@@ -262,7 +261,7 @@ def _show_metric(status: TrainingStatus) -> None:
     _, losses, validation_losses, metrics = status.judged.T
     best = max(status.best_epoch, 1)
     value = float(metrics[best - 1])
-    words = words_of(ProgressWords, "fine_tune")
+    words = words_of("fine_tune")
     show_figure(
         metric_figure(metrics, best, name, words),
         name="fine_tune_metric",
@@ -300,9 +299,9 @@ def show_schedule(
         said += f" {t('fine_tune.schedule_now', step=step, rate=f'{now:.3g}')}"
     rates = learning_rates(settings, num_rows, drawn)
     in_epoch = steps_per_epoch(num_rows, settings.batch_size)
-    words = words_of(ProgressWords, "fine_tune")
+    words = words_of("fine_tune")
     show_figure(
-        schedule_figure(rates, in_epoch, step, words, drawn + 1),
+        schedule_figure(rates, in_epoch, words, step, drawn + 1),
         name="fine_tune_schedule",
         description=said,
         columns={

@@ -10,7 +10,6 @@ import streamlit as st
 from bertviz_core.engine.finetune_tasks import rows_to_mend
 from bertviz_core.figures.finetune_data import (
     MAX_BARS,
-    DataWords,
     balance_figure,
     bars_of_lengths,
     lengths_figure,
@@ -173,7 +172,7 @@ def _show_classes(check: DataCheck) -> None:
         shown = np.sort(by_size[:MAX_BARS])
         st.caption(t("fine_tune.largest_classes", shown=MAX_BARS, count=len(names)))
     most, least = int(by_size[0]), int(by_size[-1])
-    words = words_of(DataWords, "fine_tune")
+    words = words_of("fine_tune")
     show_figure(
         balance_figure(
             [names[i] for i in shown], [part[shown] for part in counts], words
@@ -219,7 +218,7 @@ def _show_target_numbers(check: DataCheck) -> None:
     counts = (check.train_counts, check.validation_counts, check.test_counts)
     low, high = float(edges[0]), float(edges[-1])
     show_figure(
-        numbers_figure(edges, counts, name, words_of(DataWords, "fine_tune")),
+        numbers_figure(edges, counts, name, words_of("fine_tune")),
         name="fine_tune_numbers",
         description=t("fine_tune.numbers_described", name=name, low=low, high=high),
         columns={
@@ -274,7 +273,7 @@ def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
         st.warning(said, icon=":material/content_cut:")
     bars = bars_of_lengths(lengths.num_tokens, lengths.num_rows, max_tokens, top)
     show_figure(
-        lengths_figure(bars, max_tokens, words_of(DataWords, "fine_tune")),
+        lengths_figure(bars, max_tokens, words_of("fine_tune")),
         name="fine_tune_lengths",
         description=t(
             "fine_tune.lengths_described",

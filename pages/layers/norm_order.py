@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import streamlit as st
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.layer_diagram import DiagramWords, layer_boxes, layer_diagram
+from bertviz_core.figures.layer_diagram import layer_boxes, layer_diagram
 from pages.shared.answers import ask
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
@@ -19,8 +17,6 @@ def compare_orders(model: str) -> None:
     """Draws a layer of BERT and one of its successors, and says which one this is."""
     st.markdown(t("layers.orders_intro"))
     is_pre = ask(Explorer.info)(model).config.pre_norm
-    fields = dataclasses.fields(DiagramWords)
-    words = DiagramWords(*(plain(f"layers.box_{field.name}") for field in fields))
     for column, order in zip(st.columns(2, gap="large"), ("post", "pre"), strict=True):
         is_this = (order == "pre") == is_pre
         boxes = layer_boxes(order == "pre")
@@ -28,7 +24,7 @@ def compare_orders(model: str) -> None:
             st.subheader(t(f"layers.order_{order}"), anchor=False)
             st.caption(t("layers.order_this" if is_this else "layers.order_other"))
             show_figure(
-                layer_diagram(order == "pre", words),
+                layer_diagram(order == "pre", lambda name: plain(f"layers.box_{name}")),
                 name=f"layers_order_{order}",
                 description=t(f"layers.order_{order}_described"),
                 columns={

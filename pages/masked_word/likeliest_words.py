@@ -21,7 +21,7 @@ from bertviz_core.analysis.sampling import (
     sampling_distribution,
 )
 from bertviz_core.analysis.wordlists import is_sign
-from bertviz_core.figures.masked_word import FigureWords, candidates_figure, percent
+from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MaskedText
 from bertviz_core.snippets import masked_words
 from pages.masked_word import state
@@ -114,7 +114,7 @@ def _show_words(
             tokens,
             _with_others(mask.probs, ids),
             mask.logits[ids],
-            words_of(FigureWords, "masked_word"),
+            words_of("masked_word"),
             ranks,
             after=_with_others(after, ids) if is_changed else None,
             counts=_with_others(counts, ids) if len(draws) else None,

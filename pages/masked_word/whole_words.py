@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import streamlit as st
 
@@ -11,7 +9,7 @@ from bertviz_core.chinese_words import as_one_mask, neighbouring_masks
 from bertviz_core.experiments.scoring import score_known_words
 from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.experiments.word_results import WholeWords
-from bertviz_core.figures.masked_word import FigureWords, candidates_figure, percent
+from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from pages.masked_word import state
@@ -87,15 +85,7 @@ def _show(found: WholeWords, code: Program) -> None:
     probs = np.exp(found.log_prob)
     words = list(found.words)
     show_figure(
-        candidates_figure(
-            words,
-            probs,
-            found.log_prob,
-            dataclasses.replace(
-                words_of(FigureWords, "masked_word"),
-                logit=plain("masked_panels.log_prob"),
-            ),
-        ),
+        candidates_figure(words, probs, found.log_prob, _words),
         name="masked_whole_words",
         description=t(
             "masked_panels.whole_described",
@@ -110,6 +100,13 @@ def _show(found: WholeWords, code: Program) -> None:
         },
         code=code,
     )
+
+
+def _words(name: str) -> str:
+    """What the figure says: of a whole word there is no logit."""
+    if name == "logit":
+        return plain("masked_panels.log_prob")
+    return words_of("masked_word")(name)
 
 
 def _offer(found: WholeWords, masks: range) -> None:

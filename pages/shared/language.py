@@ -6,13 +6,12 @@ A text has a key, "<page>.<name>", and stands in `assets/locales/<language>/
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -26,7 +25,6 @@ _KEY = "lang"
 # A run asks for its language two hundred times, and the session takes its time. What
 # runs in a thread is of one session, and another language runs all of the page.
 _RUN = threading.local()
-W = TypeVar("W")
 
 
 def choose_language() -> str:
@@ -106,10 +104,9 @@ def labelled(label: str, arguments: dict[str, Any]) -> str:
     return t(label)
 
 
-def words_of(kind: type[W], page: str) -> W:
-    """What figures say, a dataclass of strings: the texts with "figure_" of a page."""
-    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: plain(f"{page}.figure_{name}") for name in names})
+def words_of(page: str) -> Callable[[str], str]:
+    """What the figures of a page say, by name: its texts with "figure_" before them."""
+    return lambda name: plain(f"{page}.figure_{name}")
 
 
 def listed(items: Iterable[str]) -> str:

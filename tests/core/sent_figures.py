@@ -2,10 +2,22 @@
 
 import base64
 import json
-from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
+
+ENGLISH = Path(__file__).parents[2] / "assets" / "locales" / "en"
+
+
+def figure_texts(page):
+    """The texts of a page's figures, by name."""
+    texts = json.loads((ENGLISH / f"{page}.json").read_text("utf-8"))
+    return {
+        name.removeprefix("figure_"): text
+        for name, text in texts.items()
+        if name.startswith("figure_")
+    }
 
 
 def as_sent(figure):
@@ -22,22 +34,24 @@ def numbers(values):
     return np.array(values, float)
 
 
-def in_chinese(kind):
-    """Words of a figure, each behind a sign that English has not."""
-    return kind(**{field.name: f"字{field.default}" for field in fields(kind)})
+def say_only(page, draw):
+    """Requires each text that figures ask for on one of them, and no English on any.
 
-
-def say_only(words, figures):
-    """Requires each of the words on one of the figures, and no English one on any."""
-    said = []
-    for figure in figures:
+    `draw` makes figures with what gives a text of the page by its name. Returns the
+    names that were asked for.
+    """
+    # Behind a sign that English has not.
+    texts = {name: f"字{text}" for name, text in figure_texts(page).items()}
+    asked, said = set(), []
+    for figure in draw(lambda name: asked.add(name) or texts[name]):
         go.Figure(figure.to_dict())  # refuses an attribute that it does not know
         figure.layout.template = None
         said.append(figure.to_json().encode().decode("unicode_escape"))
     joined = "\n".join(said)
-    for name, word in (pair for one in words for pair in vars(one).items()):
-        begin, _, end = word.partition("{")
+    for name in asked:
+        begin, _, end = texts[name].partition("{")
         assert begin in joined, name
         assert end.partition("}")[2] in joined, name
         for place in ("name", "text"):
-            assert f'"{place}":"{word[1:]}' not in joined, name
+            assert f'"{place}":"{texts[name][1:]}' not in joined, name
+    return asked

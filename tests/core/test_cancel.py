@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from bertviz_core.training.finetune.after_training import compare_layers
 
 from bertviz_core.analysis.nmf import factorise
 from bertviz_core.experiments.ablation import ablate_heads
@@ -18,7 +19,6 @@ from bertviz_core.experiments.scoring import score_sentence
 from bertviz_core.experiments.sentence_states import sentence_states
 from bertviz_core.experiments.whole_model import remove_tokens
 from bertviz_core.experiments.whole_word import find_whole_words
-from bertviz_core.training.finetune.after_training import compare_layers
 from bertviz_core.training.finetune.row_prediction import predict_rows
 from tests.core.finetune_samples import random_data
 

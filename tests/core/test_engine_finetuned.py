@@ -5,11 +5,10 @@ import hashlib
 
 import numpy as np
 import pytest
-from bertviz_core.training.finetune.after_training import nearest_rows, row_vectors
 
 from bertviz_core.engine import finetuned_tasks as tasks
 from bertviz_core.engine import memory, run_store, table_store
-from bertviz_core.experiments.after_training import row_vectors
+from bertviz_core.experiments.after_training import nearest_rows, row_vectors
 from bertviz_core.training.finetune import visitor_tables
 from bertviz_core.training.finetune.columns import ColumnChoice
 from bertviz_core.training.finetune.command_data import training_rows

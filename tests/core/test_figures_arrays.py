@@ -23,7 +23,7 @@ from bertviz_core.figures.embedding_positions import (
 )
 from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.figures.labels import label
-from bertviz_core.figures.layer_diagram import DiagramWords, layer_boxes, layer_diagram
+from bertviz_core.figures.layer_diagram import layer_boxes, layer_diagram
 from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import (
     color_limit,
@@ -36,7 +36,6 @@ from bertviz_core.figures.number_pictures import (
     TitledPicture,
     pictures_payload,
 )
-from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import neuron_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.figures.value_map import value_map_figure
@@ -171,8 +170,11 @@ def test_what_does_not_fit_is_refused(lines):
     ("pre_norm", "parts"), [(False, "A + N F + N"), (True, "N A + N F +")]
 )
 def test_a_drawing_names_its_parts_from_top_to_bottom(pre_norm, parts):
-    words = DiagramWords("A", "F", "N", "in", "out")
-    notes = checked(layer_diagram(pre_norm, words)).layout.annotations
+    words = {"attention": "A", "feed_forward": "F", "norm": "N"} | {
+        "enters": "in",
+        "leaves": "out",
+    }
+    notes = checked(layer_diagram(pre_norm, words.__getitem__)).layout.annotations
     said = sorted((note for note in notes if note.text), key=lambda note: -note.y)
     assert [note.text for note in said] == ["in", *parts.split(), "out"]
     # An arrow of the stream leads from each part on it to the next.
@@ -472,8 +474,8 @@ def test_another_title_stays_beside_its_axis(title):
 
 def test_each_of_two_storeys_has_its_title_above():
     training = train("relu", learning_rate=0.1, num_steps=3, seed=1)
-    words = NetworkWords(activity="为正的样本比例", neuron_gradient="它的梯度")
-    figure = neuron_figure({"relu": training}, {"relu": "ReLU"}, 0, 1, words)
+    words = {"activity": "为正的样本比例", "neuron_gradient": "它的梯度", "step": ""}
+    figure = neuron_figure({"relu": training}, {"relu": "ReLU"}, 0, 1, words.get)
     upright(figure)
     places = {note.text: note.y for note in figure.layout.annotations}
     assert places == {

@@ -11,12 +11,12 @@ from bertviz_core.figures.evaluation_scores import (
     Dots,
     calibration_figure,
     coverage_figure,
+    hover_text,
     intervals_figure,
     predicted_figure,
 )
 from bertviz_core.figures.finetune_data import (
     MAX_BARS,
-    DataWords,
     balance_figure,
     bars_of_lengths,
     lengths_figure,
@@ -24,13 +24,11 @@ from bertviz_core.figures.finetune_data import (
 )
 from bertviz_core.figures.finetune_progress import (
     MAX_POINTS,
-    ProgressWords,
     loss_figure,
     metric_figure,
     schedule_figure,
 )
-from bertviz_core.figures.labels import escaped, shortened
-from tests.core.sent_figures import as_sent, in_chinese, numbers, say_only
+from tests.core.sent_figures import as_sent, figure_texts, numbers, say_only
 
 TEXT_LENGTHS = np.random.default_rng(3).integers(4, 300, size=211)
 EDGES = np.array([0.0, 2.0, 4.0])
@@ -42,41 +40,40 @@ def counted(lengths):
     return np.unique(lengths, return_counts=True)
 
 
-def all_figures(data, progress):
+def all_figures(words):
     bars = bars_of_lengths(*counted(TEXT_LENGTHS), 37, 128)
     rates = np.linspace(0.0, 3e-5, 41)
     epochs = np.array([0.5, 0.75, 0.625])
     return [
-        balance_figure(["a", "b"], PARTS, data),
-        lengths_figure(bars, 37, data),
-        numbers_figure(EDGES, PARTS, "stars", data),
-        schedule_figure(rates, 11, 7, progress),
-        loss_figure(np.arange(1, 5), LOSSES[:4], np.array([4]), epochs[:1], progress),
-        metric_figure(epochs, 2, "zzmetric", progress),
+        balance_figure(["a", "b"], PARTS, words),
+        lengths_figure(bars, 37, words),
+        numbers_figure(EDGES, PARTS, "stars", words),
+        schedule_figure(rates, 11, words, 7),
+        loss_figure(np.arange(1, 5), LOSSES[:4], np.array([4]), epochs[:1], words),
+        metric_figure(epochs, 2, "zzmetric", words),
     ]
 
 
 def test_words_on_the_figures_are_those_of_the_reader():
-    words = [in_chinese(kind) for kind in (DataWords, ProgressWords)]
-    say_only(words, all_figures(*words))
+    assert say_only("fine_tune", all_figures)
 
 
 def test_a_class_has_its_rows_of_all_parts_in_one_bar():
     names = ["<b>x</b>", "y", "z"]
     parts = [np.array([7, 5, 0]), np.array([2, 1, 4]), np.array([3, 0, 2])]
-    drawn = balance_figure(names, parts)
+    drawn = balance_figure(names, parts, str)
     assert [list(bar.x) for bar in drawn.data] == [part.tolist() for part in parts]
     assert drawn.layout.barmode == "stack"
     assert drawn.layout.xaxis.range[1] >= 12
     assert len({bar.marker.pattern.shape for bar in drawn.data}) == 3
     # A small table has no validation rows, and no word about them.
-    two = balance_figure(names, [parts[0], np.zeros(3, int), parts[2]])
-    assert [bar.name for bar in two.data] == ["training", "test"]
+    two = balance_figure(names, [parts[0], np.zeros(3, int), parts[2]], str)
+    assert [bar.name for bar in two.data] == ["train", "test"]
     assert "<b>" not in drawn.to_json().replace("\\u003c", "<")
     with pytest.raises(ValueError, match="one length"):
-        balance_figure(["x"], [np.array([7]), np.array([2, 5]), np.array([1])])
+        balance_figure(["x"], [np.array([7]), np.array([2, 5]), np.array([1])], str)
     with pytest.raises(ValueError, match="belongs to a step"):
-        loss_figure(np.arange(3), np.ones(2), np.array([]), np.array([]))
+        loss_figure(np.arange(3), np.ones(2), np.array([]), np.array([]), str)
 
 
 @pytest.mark.parametrize("max_tokens", [3, 37, 512])
@@ -97,17 +94,21 @@ def test_longer_texts_share_the_last_bar_and_it_says_so(longest_shown, has_rest)
     lengths = np.array([5, 7, 64, 299])
     bars = bars_of_lengths(*counted(lengths), 8, longest_shown)
     assert bars.has_rest == has_rest
-    last = lengths_figure(bars, 8).data[0].customdata[-1]
+    last = (
+        lengths_figure(bars, 8, figure_texts("fine_tune").__getitem__)
+        .data[0]
+        .customdata[-1]
+    )
     assert last.endswith("or more") == has_rest
     one = bars_of_lengths(*counted(np.full(6, 9)), 16, longest_shown)
     assert (one.starts.tolist(), one.whole.tolist()) == ([9], [6])
     # The cut is a line between the last whole length and the next.
-    (cut,) = lengths_figure(bars, 8).layout.shapes
+    (cut,) = lengths_figure(bars, 8, str).layout.shapes
     assert cut.x0 == cut.x1 == 8.5
 
 
 def test_numbers_to_predict_stand_between_their_bounds():
-    drawn = numbers_figure(EDGES, PARTS, "s").data
+    drawn = numbers_figure(EDGES, PARTS, "s", str).data
     assert [list(bar.x) for bar in drawn] == [[1.0, 3.0]] * 3
     assert [list(bar.y) for bar in drawn] == [part.tolist() for part in PARTS]
     assert drawn[0].customdata[1] == "2 – 4"
@@ -115,18 +116,18 @@ def test_numbers_to_predict_stand_between_their_bounds():
 
 def test_the_schedule_is_drawn_as_it_is_used_with_the_step_that_is_done():
     rates = np.random.default_rng(6).random(29)
-    curve, mark = schedule_figure(rates, 10, 7).data
+    curve, mark = schedule_figure(rates, 10, str, 7).data
     np.testing.assert_allclose(curve.y, rates, rtol=1e-6)
     assert curve.x[0] == 1
     assert (mark.x[0], mark.y[0]) == (7, rates[6])
-    assert len(schedule_figure(rates, 10).data) == 1
-    borders = [shape.x0 for shape in schedule_figure(rates, 10).layout.shapes]
+    assert len(schedule_figure(rates, 10, str).data) == 1
+    borders = [shape.x0 for shape in schedule_figure(rates, 10, str).layout.shapes]
     assert borders == [10.5, 20.5]
 
 
 def test_long_curves_are_thinned_but_keep_their_ends_and_their_mean():
     steps = np.arange(1, len(LOSSES) + 1)
-    raw, smooth, _ = loss_figure(steps, LOSSES, np.array([]), np.array([])).data
+    raw, smooth, _ = loss_figure(steps, LOSSES, np.array([]), np.array([]), str).data
     assert len(raw.x) == len(smooth.x) == MAX_POINTS
     assert (raw.x[0], raw.x[-1]) == (1, len(LOSSES))
     # The mean is of all steps, not of those that are drawn.
@@ -135,11 +136,14 @@ def test_long_curves_are_thinned_but_keep_their_ends_and_their_mean():
 
 def test_a_running_mean_is_the_weighted_mean_of_what_came_before():
     values = LOSSES[:7]
-    expected = [
-        np.average(values[: i + 1], weights=0.9 ** np.arange(i, -1, -1.0))
-        for i in range(7)
-    ]
-    np.testing.assert_allclose(running_mean(values), expected)
+    for weight in (0.0, 0.5, 0.9):
+        expected = [
+            np.average(values[: i + 1], weights=weight ** np.arange(i, -1, -1.0))
+            for i in range(7)
+        ]
+        np.testing.assert_allclose(running_mean(values, weight), expected)
+    with pytest.raises(ValueError, match="Received: 1"):
+        running_mean(values, 1.0)
 
 
 @pytest.mark.parametrize("num_values", [1, 2, 13, 600, 601, 5000])
@@ -154,11 +158,11 @@ def test_points_are_spread_without_repeats_from_the_first_to_the_last(num_values
 @pytest.mark.parametrize(("num_epochs", "mode"), [(3, "lines+markers"), (99, "lines")])
 def test_many_epochs_are_a_line_that_their_points_do_not_hide(num_epochs, mode):
     values = np.linspace(0.5, 0.75, num_epochs)
-    line, best = metric_figure(values, num_epochs, "accuracy").data
+    line, best = metric_figure(values, num_epochs, "accuracy", str).data
     assert line.mode == mode
     assert (best.x[0], best.y[0], best.marker.symbol) == (num_epochs, 0.75, "star")
     steps = np.arange(num_epochs)
-    assert loss_figure(steps, values, steps, values).data[2].mode == mode
+    assert loss_figure(steps, values, steps, values, str).data[2].mode == mode
 
 
 LABELS = ("<b>ham</b>", "spam", "a name that is far too long for any axis")
@@ -166,7 +170,7 @@ CONFUSION = np.array([[5, 2, 0], [0, 7, 1], [0, 0, 0]])
 
 
 def test_each_cell_has_its_count_and_says_which_it_is():
-    spec = as_sent(confusion_figure(CONFUSION, LABELS))
+    spec = as_sent(confusion_figure(CONFUSION, LABELS, str))
     heat, marks = spec["data"]
     np.testing.assert_allclose(heat["z"], CONFUSION)
     assert marks["text"] == [str(count) for count in CONFUSION.ravel()]
@@ -178,21 +182,21 @@ def test_each_cell_has_its_count_and_says_which_it_is():
     assert "&lt;b&gt;ham" in spec["layout"]["xaxis"]["ticktext"][0]
     assert "<b>" not in json.dumps(spec)
     with pytest.raises(ValueError, match="3 x 3"):
-        confusion_figure(CONFUSION[:2], LABELS)
+        confusion_figure(CONFUSION[:2], LABELS, str)
     # Text under the pointer is short and fills no place.
-    assert escaped("<a>") == "&lt;a&gt;"
-    assert "%{" not in escaped("%{x}")
-    assert shortened("x" * 500, 90) == "x" * 89 + "…"
+    assert hover_text("<a>") == "&lt;a&gt;"
+    assert "%{" not in hover_text("%{x}")
+    assert len(hover_text("x" * 500)) < 100
     # Many classes have a scale in the place of numbers.
     names = list(map(str, range(MAX_WRITTEN + 1)))
-    many = confusion_figure(np.eye(len(names), dtype=int), names)
+    many = confusion_figure(np.eye(len(names), dtype=int), names, str)
     heat, marks = as_sent(many)["data"]
     assert heat["showscale"]
     assert (marks["mode"], len(marks["customdata"])) == ("markers", len(names) ** 2)
 
 
 def test_shares_are_of_the_true_class_and_empty_where_it_has_no_row():
-    spec = as_sent(confusion_figure(CONFUSION, LABELS, as_shares=True))
+    spec = as_sent(confusion_figure(CONFUSION, LABELS, str, as_shares=True))
     heat, marks = spec["data"]
     np.testing.assert_allclose(heat["z"][0], [5 / 7, 2 / 7, 0])
     assert heat["z"][2] == [None] * 3
@@ -221,7 +225,7 @@ def test_whiskers_reach_the_ends_of_the_intervals():
 def test_an_empty_bin_has_no_point_and_a_full_one_is_larger():
     counts = np.array([0, 2, 50])
     sure, right = np.array([np.nan, 0.4, 0.9]), np.array([np.nan, 0.5, 0.7])
-    line, bins = as_sent(calibration_figure(counts, sure, right))["data"]
+    line, bins = as_sent(calibration_figure(counts, sure, right, str))["data"]
     np.testing.assert_allclose(numbers(bins["x"]), [0.4, 0.9])
     np.testing.assert_allclose(numbers(bins["y"]), [0.5, 0.7])
     sizes = numbers(bins["marker"]["size"])
@@ -233,7 +237,7 @@ def test_coverage_and_accuracy_are_two_lines_with_the_choice_marked():
     limits = np.array([0.0, 0.5, 1.0])
     shares = np.array([1.0, 0.4, 0.0])
     right = np.array([0.7, 0.9, np.nan])
-    spec = as_sent(coverage_figure(limits, shares, right, 0.35))
+    spec = as_sent(coverage_figure(limits, shares, right, 0.35, str))
     first, second = spec["data"]
     assert first["y"] == [1.0, 0.4, 0.0]
     assert second["y"] == [0.7, 0.9, None]

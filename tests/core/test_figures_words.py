@@ -12,18 +12,13 @@ from bertviz_core.figures.masked_panels import (
     ranks_figure,
     words_map_figure,
 )
-from bertviz_core.figures.masked_word import (
-    ENGLISH,
-    FigureWords,
-    candidates_figure,
-    percent,
-)
+from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.figures.sentence_pairs import (
     next_sentences_figure,
     two_sentences_figure,
 )
 from bertviz_core.figures.token_grid import COLUMNS, token_grid_figure
-from tests.core.sent_figures import numbers
+from tests.core.sent_figures import figure_texts, numbers
 
 TOKENS = ["paris", "首都", "the", "the", "##ing"]
 PROBS = np.array([0.4, 0.25, 0.15, 0.1, 0.02])
@@ -34,12 +29,19 @@ LOGITS = np.array([9.5, 9.0, 8.4, 8.1, 6.5])
 ALL, ALL_AFTER = np.append(PROBS, 0.08), np.append(AFTER, 0.0)
 COUNTS = np.array([21, 9, 6, 0, 1, 0])
 
-CHINESE = FigureWords(
-    "概率", "logit", "之前", "之后", "已去掉", "抽到", "预期", "其他词"
-)
+CHINESE = {
+    "probability": "概率",
+    "logit": "logit",
+    "before": "之前",
+    "after": "之后",
+    "left_out": "已去掉",
+    "drawn": "抽到",
+    "expected": "预期",
+    "others": "其他词",
+}.__getitem__
 
 
-def both(words=ENGLISH, **more):
+def both(words=str, **more):
     """The probabilities before and after."""
     return candidates_figure(TOKENS, ALL, LOGITS, words, after=ALL_AFTER, **more)
 
@@ -49,7 +51,7 @@ def visible(text):
 
 
 def test_bars_carry_rank_probability_and_logit():
-    figure = candidates_figure(TOKENS, PROBS, LOGITS)
+    figure = candidates_figure(TOKENS, PROBS, LOGITS, str)
     [bar] = figure.data
     np.testing.assert_array_equal(bar.x, PROBS)
     assert list(bar.y) == [0, 1, 2, 3, 4]
@@ -58,7 +60,7 @@ def test_bars_carry_rank_probability_and_logit():
     assert [row[1] for row in bar.customdata] == [f"logit {x:.3f}" for x in LOGITS]
     ticks = [visible(tick) for tick in figure.layout.yaxis.ticktext]
     assert ticks == ["paris  1", "首都  2", "the  3", "the  4", "##ing  5"]
-    many = candidates_figure(["w"] * 100, *[np.full(100, 0.01)] * 2).layout
+    many = candidates_figure(["w"] * 100, *[np.full(100, 0.01)] * 2, str).layout
     assert many.height > 100 * 20 > figure.layout.height
     bottom, top = figure.layout.yaxis.range
     assert top < 0 < len(TOKENS) - 1 < bottom
@@ -80,9 +82,9 @@ def test_a_word_that_was_left_out_says_so_in_words_and_a_rare_one_does_not():
     _, after = both(CHINESE).data
     assert list(after.text) == ["60.0%", "30.0%", "10.0%", "已去掉", "已去掉", "已去掉"]
     rare = np.append(AFTER, 1e-12)
-    _, after = candidates_figure(TOKENS, ALL, LOGITS, after=rare).data
+    _, after = candidates_figure(TOKENS, ALL, LOGITS, str, after=rare).data
     assert after.text[5] == "<0.01%"
-    (bar,) = candidates_figure(TOKENS, ALL_AFTER, LOGITS).data
+    (bar,) = candidates_figure(TOKENS, ALL_AFTER, LOGITS, str).data
     assert list(bar.text[3:]) == ["0%"] * 3
 
 
@@ -90,7 +92,7 @@ def test_a_word_that_was_left_out_says_so_in_words_and_a_rare_one_does_not():
     ("probs", "more"), [(ALL_AFTER, {"after": ALL_AFTER}), (ALL, {})]
 )
 def test_draws_stand_against_their_binomial_range_below_the_bars(probs, more):
-    figure = candidates_figure(TOKENS, ALL, LOGITS, counts=COUNTS, **more)
+    figure = candidates_figure(TOKENS, ALL, LOGITS, str, counts=COUNTS, **more)
     *bars, expected, drawn = figure.data
     np.testing.assert_allclose(drawn.x, COUNTS / 37)
     low, high = count_interval(probs, 37)
@@ -100,7 +102,9 @@ def test_draws_stand_against_their_binomial_range_below_the_bars(probs, more):
     lowest = np.max([np.array(bar.y) + bar.width / 2 for bar in bars], axis=0)
     assert (np.array(drawn.y) > lowest).all()
     # Every mark fits on the axis.
-    certain = candidates_figure(TOKENS, ALL, LOGITS, counts=np.eye(6, dtype=int)[0])
+    certain = candidates_figure(
+        TOKENS, ALL, LOGITS, str, counts=np.eye(6, dtype=int)[0]
+    )
     for shown in (figure, certain):
         *_, expected, drawn = shown.data
         assert shown.layout.xaxis.range[1] > max(*drawn.x, np.nanmax(expected.x))
@@ -111,7 +115,7 @@ def test_words_on_the_figures_are_those_of_the_reader():
     go.Figure(figure.to_dict())
     figure.layout.template = None
     said = figure.to_json()
-    for name, english in vars(FigureWords()).items():
+    for name, english in figure_texts("masked_word").items():
         assert name == "logit" or english not in said
     assert [trace.name for trace in figure.data] == ["之前", "之后", "预期", "抽到"]
     assert figure.layout.yaxis.ticktext[-1] == "其他词"
@@ -157,9 +161,9 @@ def test_a_probability_is_never_rounded_to_certainty(probability, said):
 )
 def test_rows_of_unequal_length_are_refused(probs, more):
     with pytest.raises(ValueError, match="one value for each of the 5"):
-        candidates_figure(TOKENS, probs, LOGITS, **more)
+        candidates_figure(TOKENS, probs, LOGITS, str, **more)
     with pytest.raises(ValueError, match="one"):
-        candidates_figure([], np.zeros(0), np.zeros(0))
+        candidates_figure([], np.zeros(0), np.zeros(0), str)
 
 
 RNG = np.random.default_rng(11)
