@@ -5,19 +5,14 @@ P is the number of positions, k the number of axes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import GREY, figure, layout, line
+from bertviz_core.figures.activations import GREY, figure, layout
 from bertviz_core.figures.color_scales import DIVERGING
-from bertviz_core.figures.labels import escaped
 
 _MATRIX_HEIGHT = 520  # pixels
 _CHAIN_HEIGHT = 460
-_MOST_COUNTED = 12  # places with a tick each
 # viridis: lightness rises all the way. Source: Smith and van der Walt 2015.
 _ORDER = "Viridis"
 
@@ -109,36 +104,3 @@ def chain_figure(
     # One unit is as long both ways: a chain that is a circle looks like one.
     made["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}
     return figure([trace], made)
-
-
-def curves_by_place_figure(
-    curves: Sequence[tuple[str, np.ndarray, np.ndarray]],
-    *,
-    x_title: str,
-    y_title: str,
-    bounds: tuple[float, float] | None = (-1.05, 1.05),
-) -> go.Figure:
-    """Draws named curves; dashes tell them apart without colour.
-
-    Args:
-        curves: name, float `[M]` places and float `[M]` values of each.
-        x_title: of the horizontal axis.
-        y_title: of the other one.
-        bounds: of the vertical axis; `None` leaves them to the values.
-    """
-    dashes = ("solid", "dash", "dot", "dashdot", "longdash")
-    traces: list[dict[str, Any]] = [
-        {
-            **line(x, y, dashes[index % len(dashes)]),
-            "name": escaped(name),
-            "mode": "lines+markers" if len(x) <= 32 else "lines",
-        }
-        for index, (name, x, y) in enumerate(curves)
-    ]
-    made = layout(x_title, y_title)
-    made["showlegend"] = len(curves) > 1
-    if all(np.ptp(x) <= _MOST_COUNTED for _, x, _ in curves if len(x)):
-        made["xaxis"] |= {"dtick": 1}
-    if bounds is not None:
-        made["yaxis"] |= {"range": list(bounds)}
-    return figure(traces, made)

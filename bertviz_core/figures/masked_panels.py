@@ -5,7 +5,7 @@ Colours tell nothing that a number, a word or a dash does not say as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from bertviz_core.figures.labels import label
 _LONGEST_IN_CELL = 8  # characters; the whole word is under the pointer
 _ROW_HEIGHT = 26  # pixels; a line of text fits
 _FRAME_HEIGHT = 110  # pixels
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 # Light enough at both ends for black letters, and lightness alone tells it.
 _PAPER = [[0.0, "#ffffff"], [1.0, "#7fb3d5"]]
 
@@ -75,39 +74,6 @@ def words_map_figure(
     made["xaxis"] |= _named(columns)
     made["yaxis"] |= _named(rows) | {"range": [len(rows) - 0.5, -0.5]}
     return go.Figure([trace], made, _validate=False)
-
-
-def ranks_figure(
-    ranks: Mapping[str, np.ndarray], rows: Sequence[str], *, x_title: str, y_title: str
-) -> go.Figure:
-    """Draws the rank of words through the layers; rank 1 is on top.
-
-    Args:
-        ranks: name of each line, and int `[R]`, from 1.
-        rows: R labels of the places on the way.
-        x_title: what a place is.
-        y_title: the word for rank.
-    """
-    places = np.arange(len(rows))
-    traces = [
-        {
-            **line(places, values, _DASHES[index % len(_DASHES)]),
-            "name": label(name),
-            "mode": "lines+markers",
-            "hovertemplate": "%{y:.0f}",
-        }
-        for index, (name, values) in enumerate(ranks.items())
-    ]
-    made = layout(x_title, y_title)
-    made["xaxis"] |= {"tickvals": places.tolist(), "ticktext": list(rows)}
-    largest = max(float(values.max()) for values in ranks.values())
-    made["yaxis"] |= {
-        "type": "log",
-        "range": [np.log10(max(largest, 2.0)) + 0.1, -0.1],
-        "dtick": 1,
-        "zeroline": False,
-    }
-    return figure(traces, made)
 
 
 def chain_figure(

@@ -5,7 +5,7 @@ H neurons, S steps, P examples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,6 @@ from bertviz_core.figures.labels import Words
 _TALL = 520  # pixels
 # Of two networks; the second one is drawn over the first.
 _DASHES = ("solid", "dash")
-# Of several neurons, which colours alone would not tell apart.
-_MANY_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def neuron_figure(
@@ -100,30 +98,6 @@ def fit_figure(
     # The same at every step, so that the curves move and not the axis.
     made["yaxis"] |= {"range": [low - 1.5, high + 1.5]}
     return figure(traces, made)
-
-
-def leaks_figure(leaks: np.ndarray, names: Sequence[str], words: Words) -> go.Figure:
-    """Draws what a training makes of each neuron's slope left of 0.
-
-    Args:
-        leaks: float `[S + 1, H]`, see `Training.leaks`.
-        names: of the H neurons, six at most.
-        words: the texts on the figure.
-
-    Raises:
-        ValueError: not one name for each neuron, or too many of them.
-    """
-    if leaks.shape[1] != len(names) or len(names) > len(_MANY_DASHES):
-        raise ValueError(
-            f"There must be a name for each of at most {len(_MANY_DASHES)} neurons. "
-            f"Received: {len(names)} names, shape={leaks.shape}."
-        )
-    steps = np.arange(len(leaks))
-    traces = [
-        {**line(steps, leaks[:, index], dash), "name": name}
-        for index, (name, dash) in enumerate(zip(names, _MANY_DASHES, strict=False))
-    ]
-    return figure(traces, layout(words("step"), words("leak"), height=360))
 
 
 def _two_storeys(step: int, decades: float, words: Words) -> dict[str, Any]:

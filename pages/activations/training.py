@@ -17,7 +17,7 @@ from bertviz_core.analysis.dying_neurons import (
     Training,
     train,
 )
-from bertviz_core.figures.small_trainings import fit_figure, leaks_figure, neuron_figure
+from bertviz_core.figures.small_trainings import fit_figure, neuron_figure
 from bertviz_core.snippets import activations as snippets
 from pages.activations.widgets import (
     LABELS,
@@ -27,7 +27,7 @@ from pages.activations.widgets import (
     slide,
 )
 from pages.shared.choices import choose_linked_or_none
-from pages.shared.export import show_figure
+from pages.shared.export import show_curves, show_figure
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown
 from pages.shared.player import play_steps
@@ -253,12 +253,13 @@ def _show_leaks(training: Training) -> None:
     """What PReLU's neurons made of their slopes left of 0."""
     st.subheader(t("activations.leaks_title"), anchor=False)
     leaks = training.leaks
-    names = [
-        plain("activations.neuron_number", number=index + 1)
-        for index in range(NUM_NEURONS)
-    ]
-    show_figure(
-        leaks_figure(leaks, names, words_of("activations")),
+    show_curves(
+        {
+            plain("activations.neuron_number", number=index + 1): leaks[:, index]
+            for index in range(NUM_NEURONS)
+        },
+        "activations.figure_step",
+        title="activations.figure_leak",
         name="activations_leaks",
         description=t(
             "activations.leaks_described",
@@ -266,6 +267,4 @@ def _show_leaks(training: Training) -> None:
             low=float(leaks[-1].min()),
             high=float(leaks[-1].max()),
         ),
-        columns={"activations.figure_step": list(range(len(leaks)))}
-        | {name: leaks[:, index].tolist() for index, name in enumerate(names)},
     )

@@ -18,10 +18,9 @@ from bertviz_core.experiments.map_results import (
 )
 from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
 from bertviz_core.figures.bars import signed_bars_figure
-from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
-from pages.shared.export import download_csv, show_figure, show_map, titled
+from pages.shared.export import download_csv, show_curves, show_figure, show_map
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
 from pages.shared.panel import download
@@ -197,6 +196,7 @@ def show_layer_quality(found: SentenceMap) -> None:
         told.append(t("embeddings.quality_of_one", layers=listed(ones)))
     show_curves(
         known,
+        "embeddings.layer_axis",
         name="embeddings_quality",
         description=in_a_row(told),
         bounds=(-0.02, 1.05),
@@ -205,35 +205,6 @@ def show_layer_quality(found: SentenceMap) -> None:
 
 MOST_SHOWN = 40  # points in a map of cosines
 MOST_IN_FILE = 500
-
-
-def show_curves(
-    curves: Mapping[str, np.ndarray],
-    *,
-    name: str,
-    description: str,
-    over: str = "layer_axis",
-    first: int = 0,
-    bounds: tuple[float, float] | None = (-1.05, 1.05),
-    code: Program | None = None,
-) -> None:
-    """Draws named curves, float `[M]` each, `over` layers or places from `first` on."""
-    x_title = plain(f"embeddings.{over}")
-    named = titled(curves)
-    titles = list(named)
-    places = np.arange(first, first + len(named[titles[0]]))
-    show_figure(
-        curves_by_place_figure(
-            [(title, places, values) for title, values in named.items()],
-            x_title=x_title,
-            y_title="" if len(titles) > 1 else titles[0],
-            bounds=bounds,
-        ),
-        name=name,
-        description=description,
-        columns={x_title: places, **named},
-        code=code,
-    )
 
 
 def show_cosines(

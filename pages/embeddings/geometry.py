@@ -11,12 +11,12 @@ from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.experiments.sentence_maps import layer_facts
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.figures import layer_name, show_curves
+from pages.embeddings.figures import layer_name
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import choose_seed
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_number
-from pages.shared.export import show_figure, show_table
+from pages.shared.export import show_curves, show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.panel import panel
@@ -64,6 +64,7 @@ def _show_anisotropy(found: LayerFacts) -> None:
             "embeddings.lower_quartile": found.pair_quartiles[:, 0],
             "embeddings.upper_quartile": found.pair_quartiles[:, 2],
         },
+        "embeddings.layer_axis",
         name="embeddings_anisotropy",
         description=t(
             "embeddings.anisotropy_described",
@@ -89,9 +90,9 @@ def _show_lengths(found: LayerFacts) -> None:
             "embeddings.length_95": found.norm_ranges[:, 1],
             "embeddings.mean_length_without": found.mean_norms_without,
         },
+        "embeddings.layer_axis",
         name="embeddings_lengths",
         description=t("embeddings.lengths_described", **places),
-        bounds=None,
     )
 
 

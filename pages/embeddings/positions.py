@@ -12,16 +12,17 @@ from bertviz_core.experiments.embedding_tables import measure_positions
 from bertviz_core.experiments.map_results import DrawnMap
 from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.figures import quality_sentence, show_curves
+from pages.embeddings.figures import quality_sentence
 from pages.embeddings.widgets import choose_place
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
-from pages.shared.export import show_figure, show_table
+from pages.shared.export import show_curves, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import escape
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
+_COSINES = (-1.05, 1.05)
 _AXES = {"1-2": (0, 1), "1-3": (0, 2), "2-3": (1, 2)}
 
 
@@ -56,10 +57,11 @@ def _show_matrix(found: PositionGeometry, code: Program) -> None:
     )
     show_curves(
         {"embeddings.cosine": found.cosines[row].astype(np.float64)},
+        position,
+        range(1, size + 1),
         name="embeddings_position_row",
         description=t("embeddings.row_described", number=row + 1),
-        over="position",
-        first=1,
+        bounds=_COSINES,
         code=code,
     )
 
@@ -104,11 +106,12 @@ def _show_chain(found: PositionGeometry, code: Program) -> None:
 
 def _show_curve(found: PositionGeometry, code: Program) -> None:
     distance = choose_place("distance", len(found.norms) - 1)
-    cosine = plain("embeddings.cosine")
     apart = found.cosines.diagonal(distance).astype(np.float64)
     place = int(apart.argmin()) + 1
     show_curves(
-        {cosine: apart},
+        {"embeddings.cosine": apart},
+        "embeddings.position",
+        range(1, len(apart) + 1),
         name="embeddings_neighbour_curve",
         description=t(
             "embeddings.curve_described",
@@ -118,14 +121,14 @@ def _show_curve(found: PositionGeometry, code: Program) -> None:
             place=place,
             other=place + distance,
         ),
-        over="position",
-        first=1,
+        bounds=_COSINES,
     )
     show_curves(
-        {cosine: found.by_distance},
+        {"embeddings.cosine": found.by_distance},
+        "embeddings.distance",
         name="embeddings_by_distance",
         description=t("embeddings.by_distance_described"),
-        over="distance",
+        bounds=_COSINES,
         code=code,
     )
 

@@ -19,13 +19,13 @@ from pages.embeddings.figures import (
     layer_notes,
     map_title,
     show_cosines,
-    show_curves,
     show_files,
     show_nearest_points,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import type_word
 from pages.shared.answers import ask
+from pages.shared.export import show_curves
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import language_of
@@ -84,6 +84,7 @@ def _show_curves(found: WordSenses) -> None:
         lowest = min(-0.05, *(values.min() for values in curves.values()))
         show_curves(
             curves,
+            "embeddings.layer_axis",
             name="embeddings_sense_curves",
             description=in_a_row(told),
             bounds=(lowest, 1.05),

@@ -6,7 +6,6 @@ from itertools import starmap
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions
@@ -19,7 +18,6 @@ from bertviz_core.experiments.after_training import LayerComparison, WeightChang
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure
-from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
@@ -33,7 +31,7 @@ from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
-from pages.shared.export import download_csv, show_figure
+from pages.shared.export import download_csv, show_curves, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
@@ -193,64 +191,54 @@ def _ask_layers(outcome: RunOutcome) -> LayerComparison | None:
 
 def _show_probes(found: LayerComparison) -> None:
     before, after = found.scores[:, -1].tolist()
-    name = "probe_r2" if found.is_regression else "probe_accuracy"
-    show_figure(
-        _scores_figure(found, found.scores, name, found.score_intervals),
+    measure = "probe_r2" if found.is_regression else "probe_accuracy"
+    places = {"fitted": found.num_fitted, "judged": len(found.rows)}
+    _show_scores(
+        found,
+        found.scores,
+        measure,
         name="ft_compare_probes",
         description=t(
-            "fine_tune_results.probes_described",
-            before=before,
-            after=after,
-            fitted=found.num_fitted,
-            judged=len(found.rows),
+            "fine_tune_results.probes_described", before=before, after=after, **places
         ),
-        columns=_probe_columns(found),
+        intervals=_by_turn(found.score_intervals),
     )
     if np.isnan(found.separations).all():
         return
     st.markdown(t("fine_tune_results.separation_intro"))
     before, after = np.nan_to_num(found.separations[:, -1]).tolist()
-    show_figure(
-        _scores_figure(found, found.separations, "separation"),
+    _show_scores(
+        found,
+        found.separations,
+        "separation",
         name="ft_compare_separations",
         description=t(
             "fine_tune_results.separation_described", before=before, after=after
         ),
-        columns=_probe_columns(found),
     )
 
 
-def _scores_figure(
-    found: LayerComparison,
-    scores: np.ndarray,
-    name: str,
-    intervals: np.ndarray | None = None,
-) -> go.Figure:
+def _show_scores(
+    found: LayerComparison, scores: np.ndarray, measure: str, **figure: Any
+) -> None:
     """A score of every layer before and after; of classes, what the commonest gets."""
     states = [_state_name(state) for state in range(scores.shape[1])]
-    whens = [plain(f"fine_tune_results.figure_{turn}") for turn in _TURNS]
-    lines = dict(zip(whens, scores, strict=True))
+    lines = _by_turn(scores)
     if not found.is_regression:
-        commonest = np.full(len(states), found.least)
-        lines[plain("fine_tune_results.least")] = commonest
-    return lines_figure(
+        lines[plain("fine_tune_results.least")] = np.full(len(states), found.least)
+    show_curves(
         lines,
+        "fine_tune_results.figure_layer",
         states,
-        x_title="",
-        y_title=plain(f"fine_tune_results.{name}"),
-        intervals={} if intervals is None else dict(zip(whens, intervals, strict=True)),
+        f"fine_tune_results.{measure}",
+        **figure,
     )
 
 
-def _probe_columns(found: LayerComparison) -> dict[str, Any]:
-    states = [_state_name(state) for state in range(found.scores.shape[1])]
-    columns: dict[str, Any] = {"fine_tune_results.figure_layer": states}
-    for turn, name in enumerate(_TURNS):
-        when = plain(f"fine_tune_results.figure_{name}")
-        probe = plain("fine_tune_results.probe_when", when=when)
-        separation = plain("fine_tune_results.separation_when", when=when)
-        columns |= {probe: found.scores[turn], separation: found.separations[turn]}
-    return columns
+def _by_turn(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Before and after, by what these are called."""
+    names = (plain(f"fine_tune_results.figure_{turn}") for turn in _TURNS)
+    return dict(zip(names, values, strict=True))
 
 
 def _show_points(found: LayerComparison, run: str) -> None:

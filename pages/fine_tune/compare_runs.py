@@ -10,7 +10,6 @@ import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import training_outcome
 from bertviz_core.errors import BertVizError
-from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.training.finetune.evaluation import (
     ClassificationReport,
@@ -25,7 +24,7 @@ from pages.fine_tune.widgets import interval_text, share_text
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import show_figure, show_table
+from pages.shared.export import show_curves, show_table
 from pages.shared.language import plain, t
 from pages.shared.panel import button
 from pages.shared.visitor import hold, owner
@@ -171,21 +170,17 @@ def _draw_curves(runs: list[_Run]) -> None:
         return
     name = plain(f"fine_tune.metric_{metric}")
     longest = max(map(len, curves.values()))
-    padded = {
-        run: [*values.tolist(), *[None] * (longest - len(values))]
-        for run, values in curves.items()
-    }
     best = max(curves, key=lambda run: float(np.nanmax(curves[run])))
-    show_figure(
-        curves_by_place_figure(
-            [(run, np.arange(len(y)) + 1, y) for run, y in curves.items()],
-            x_title=plain("fine_tune.figure_epoch"),
-            y_title=name,
-            bounds=None,
-        ),
+    show_curves(
+        {
+            run: np.pad(values, (0, longest - len(values)), constant_values=np.nan)
+            for run, values in curves.items()
+        },
+        "fine_tune.figure_epoch",
+        range(1, longest + 1),
+        name,
         name="ft_eval_curves",
         description=t("fine_tune_results.runs_curves", name=name, run=best),
-        columns={"fine_tune.figure_epoch": range(1, longest + 1), **padded},
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import streamlit as st
 
@@ -11,13 +9,12 @@ from bertviz_core.analysis.layer_similarity import FORMULA
 from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
 from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts
 from pages.layers.wording import numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
-from pages.shared.export import show_figure, show_map
+from pages.shared.export import show_curves, show_map
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
@@ -123,18 +120,15 @@ def _length_of_sum(
 
 
 def _show_token(stream: ResidualStream, token: int) -> None:
-    numbers = _layers(stream)
-    measured = {
-        plain(f"layers.measure_{key}"): getattr(stream, key)[:, token]
-        for key in (*LENGTHS, "output_norms", *COSINES)
-    }
-    show_figure(
-        lines_figure(
-            dict(itertools.islice(measured.items(), len(LENGTHS))),
-            numbers,
-            x_title=plain("layers.layer"),
-            y_title=plain("layers.length"),
-        ),
+    lengths, others = (
+        {f"layers.measure_{key}": getattr(stream, key)[:, token] for key in keys}
+        for keys in (LENGTHS, ("output_norms", *COSINES))
+    )
+    show_curves(
+        lengths,
+        "layers.layer",
+        _layers(stream),
+        "layers.length",
         name="layers_residual",
         description=t(
             "layers.residual_described",
@@ -144,8 +138,7 @@ def _show_token(stream: ResidualStream, token: int) -> None:
             attention=int(np.argmax(stream.attention_norms[:, token])) + 1,
             feed_forward=int(np.argmax(stream.feed_forward_norms[:, token])) + 1,
         ),
-        columns={"layers.layer": numbers}
-        | {name: values.tolist() for name, values in measured.items()},
+        more=others,
     )
 
 

@@ -8,7 +8,8 @@ import streamlit as st
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.layer_results import LogitLens
 from bertviz_core.experiments.lens import read_layers
-from bertviz_core.figures.masked_panels import ranks_figure, words_map_figure
+from bertviz_core.figures.lines import lines_figure
+from bertviz_core.figures.masked_panels import words_map_figure
 from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question, choose_words, likely_ids
 from pages.shared.answers import ask
@@ -114,11 +115,12 @@ def _show_ranks(lens: LogitLens, question: Question, words: tuple[int, ...]) -> 
         columns[rank] = lens.word_ranks[row, :, place].tolist()
         columns[probability] = np.exp(lens.word_log_probs[row, :, place]).tolist()
     show_figure(
-        ranks_figure(
+        lines_figure(
             ranks,
             names,
             x_title=plain("masked_panels.after_layer"),
             y_title=plain("masked_panels.rank"),
+            are_ranks=True,
         ),
         name="masked_lens_rank",
         description=arrives,

@@ -14,7 +14,7 @@ from bertviz_core.experiments.tiny_results import (
     TinyLook,
     TinyRun,
 )
-from bertviz_core.figures.embedding_positions import curves_by_place_figure
+from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.sentences import FIRST_QUESTIONS, bundled_text
 from pages.shared.answers import ask
@@ -145,20 +145,20 @@ def _show_look(run: TinyRun, look: TinyLook) -> None:
 
 def _loss(run: TinyRun) -> tuple[go.Figure, str]:
     """The curve, and what it shows."""
-    known = [look for look in run.looks if look.loss is not None]
-    steps = np.array([look.num_steps for look in known])
-    losses = np.array([look.loss for look in known], float)
-    ends, highest = np.array([0, run.num_steps]), max(run.chance_loss, *losses, 0.0)
+    known = {look.num_steps: look.loss for look in run.looks if look.loss is not None}
+    steps = sorted({0, *known, run.num_steps})
     curves = {
-        "network": (steps, losses),
-        "chance": (ends, np.full(2, run.chance_loss)),
-        "frequency": (ends, np.full(2, run.frequency_loss)),
+        "network": [known.get(step, np.nan) for step in steps],
+        "chance": [run.chance_loss] * len(steps),
+        "frequency": [run.frequency_loss] * len(steps),
     }
-    figure = curves_by_place_figure(
-        [
-            (plain(f"pretraining.figure_{name}"), *curve)
+    highest = max(run.chance_loss, *known.values(), 0.0)
+    figure = lines_figure(
+        {
+            plain(f"pretraining.figure_{name}"): np.array(curve)
             for name, curve in curves.items()
-        ],
+        },
+        steps,
         x_title=plain("pretraining.figure_step"),
         y_title=plain("pretraining.figure_loss"),
         bounds=(0.0, 1.05 * highest),

@@ -8,12 +8,11 @@ from bertviz_core.experiments.norm_orders import spread_in_both_orders
 from bertviz_core.experiments.primer import both_orders_of_a_block
 from bertviz_core.experiments.step_table import describe, layer_operations
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.trace import Texts
 from pages.layers.norm_order import compare_orders
 from pages.layers.walk import show_lines
 from pages.shared.answers import ask
-from pages.shared.export import show_figure
+from pages.shared.export import show_curves
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
@@ -52,11 +51,11 @@ def _show_run(model: str, texts: Texts) -> None:
     st.markdown(t("read_model.orders_run_intro"))
     spreads = ask(spread_in_both_orders)(model, texts.text, texts.pair)
     *levels, _ = map(str, range(len(spreads["pre"])))
-    places = [*levels, plain("read_model.to_heads")]
-    lines = {plain(f"layers.order_{order}"): row for order, row in spreads.items()}
-    title = plain("read_model.orders_spread")
-    show_figure(
-        lines_figure(lines, places, x_title=plain("read_model.level"), y_title=title),
+    show_curves(
+        {f"layers.order_{order}": row for order, row in spreads.items()},
+        "read_model.level",
+        [*levels, plain("read_model.to_heads")],
+        "read_model.orders_spread",
         name="read_orders",
         description=t(
             "read_model.orders_described",
@@ -64,6 +63,4 @@ def _show_run(model: str, texts: Texts) -> None:
             pre=float(spreads["pre"][-2]),
             normed=float(spreads["pre"][-1]),
         ),
-        columns={plain("read_model.level"): places}
-        | {name: row.tolist() for name, row in lines.items()},
     )

@@ -12,13 +12,12 @@ from bertviz_core.experiments.padding import (
     padding_costs,
 )
 from bertviz_core.experiments.read_model_results import PaddedPair
-from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.sentences import bundled_sentences
 from bertviz_core.snippets import read_model as snippets
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
 from pages.shared.choices import type_linked
-from pages.shared.export import show_figure, show_table
+from pages.shared.export import show_curves, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.models import language_of
@@ -61,19 +60,13 @@ def _show_rows(pair: PaddedPair) -> None:
 
 def _show_leak(model: str, text: str, other: str, pair: PaddedPair) -> None:
     st.subheader(t("padding.leak"), anchor=False)
-    levels = [str(level) for level in range(len(pair.masked_differences))]
-    rows = {
-        plain("padding.without"): pair.unmasked_differences,
-        plain("padding.with"): pair.masked_differences,
-    }
-    shares = np.append(np.nan, pair.unmasked_shares)
-    show_figure(
-        lines_figure(
-            rows,
-            levels,
-            x_title=plain("read_model.level"),
-            y_title=plain("padding.difference"),
-        ),
+    show_curves(
+        {
+            "padding.without": pair.unmasked_differences,
+            "padding.with": pair.masked_differences,
+        },
+        "read_model.level",
+        title="padding.difference",
         name="read_padding",
         description=t(
             "padding.described",
@@ -82,9 +75,7 @@ def _show_leak(model: str, text: str, other: str, pair: PaddedPair) -> None:
             share=float(pair.unmasked_shares.mean()),
             left=float(pair.masked_shares.max()),
         ),
-        columns={"read_model.level": levels}
-        | {name: row.tolist() for name, row in rows.items()}
-        | {"padding.share": shares.tolist()},
+        more={"padding.share": np.append(np.nan, pair.unmasked_shares)},
         code=program(snippets.PADDING, model, text=text, other=other),
     )
 

@@ -13,7 +13,6 @@ from bertviz_core.experiments.wrong_formulas import (
     wrong_in,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import read_model as snippets
 from bertviz_core.trace import Texts, TokenizedText
@@ -21,7 +20,7 @@ from pages.layers.walk import show_lines
 from pages.layers.wording import numbered
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
-from pages.shared.export import show_figure
+from pages.shared.export import show_curves
 from pages.shared.jobs import ask_soon
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
@@ -67,19 +66,14 @@ def try_wrong_formulas(
 
 def _show_states(model: str, texts: Texts, effect: FormulaEffect, token: int) -> None:
     st.subheader(t("read_model.wrong_states"), anchor=False)
-    levels = [str(level) for level in range(len(effect.differences))]
     worst = int(effect.differences.argmax())
-    rows = {
-        plain("read_model.largest_difference"): effect.differences,
-        plain("read_model.largest_number"): effect.sizes,
-    }
-    show_figure(
-        lines_figure(
-            rows,
-            levels,
-            x_title=plain("read_model.level"),
-            y_title=plain("layers.value"),
-        ),
+    show_curves(
+        {
+            "read_model.largest_difference": effect.differences,
+            "read_model.largest_number": effect.sizes,
+        },
+        "read_model.level",
+        title="layers.value",
         name="read_wrong_states",
         description=t(
             "read_model.states_described",
@@ -87,8 +81,6 @@ def _show_states(model: str, texts: Texts, effect: FormulaEffect, token: int) ->
             level=worst,
             size=float(effect.sizes[worst]),
         ),
-        columns={"read_model.level": levels}
-        | {title: row.tolist() for title, row in rows.items()},
         code=program(snippets.WRONG, model, texts, name=effect.name, token=token),
     )
 

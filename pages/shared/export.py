@@ -16,6 +16,7 @@ import pandas  # noqa: F401
 import streamlit as st
 
 from bertviz_core.cells import safe_cell
+from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.figures.value_map import value_map_figure
 from pages.shared.language import current_language, plain, t, title_of
@@ -118,6 +119,38 @@ def show_figure(
         html=lambda: figure_html(figure, name),
         code=code,
         also=functools.partial(_choose_image_format, f"{name}_image"),
+    )
+
+
+def show_curves(
+    curves: Columns,
+    over: str,
+    places: Sequence[str] | Sequence[int] = (),
+    title: str = "",
+    *,
+    name: str,
+    description: str,
+    more: Columns | None = None,
+    code: Program | None = None,
+    **how: Any,
+) -> None:
+    """Draws curves, float `[M]` by what each is called, `over` places.
+
+    Names are texts or keys. Without `places` these are the numbers from 0. `title` is
+    what the numbers are; a single curve says that itself. The table has `more` columns,
+    `how` goes to `lines_figure`; for all else see `show_figure`.
+    """
+    named, over = titled(curves), title_of(over)
+    places = places or range(len(next(iter(named.values()))))
+    alone = next(iter(named)) if len(named) == 1 else ""
+    show_figure(
+        lines_figure(
+            named, places, x_title=over, y_title=title_of(title) or alone, **how
+        ),
+        name=name,
+        description=description,
+        columns={over: places, **named, **(more or {})},
+        code=code,
     )
 
 

@@ -15,7 +15,8 @@ import pytest
 from streamlit.config import get_config_options
 from streamlit.testing.v1 import AppTest
 
-from pages.shared.export import figure_html, table_csv
+from pages.shared import export
+from pages.shared.export import figure_html, show_curves, table_csv
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,6 +96,29 @@ def test_the_numbers_of_a_figure_are_a_table_that_is_made_when_opened(num_rows, 
     (table,) = app.dataframe
     assert list(table.value["token"]) == [f"w{i}" for i in range(min(num_rows, 1000))]
     assert any("first 1,000 of 1,200" in c.value for c in app.caption) == is_cut
+
+
+def test_curves_are_drawn_and_listed_by_the_texts_of_their_keys(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        export, "show_figure", lambda *a, **more: asked.append((a, more))
+    )
+    curve, share = np.array([0.5, 0.25]), np.array([1.0, 0.0])
+    alone, both = {"embeddings.cosine": curve}, {"run 1": curve, "run 2": share}
+    given = {"name": "x", "description": "y"}
+    show_curves(alone, "embeddings.layer_axis", **given, more={"padding.share": share})
+    show_curves(both, "epoch", [1, 2], "loss", **given, bounds=(0, 2))
+    ((first,), more), ((second,), others) = asked
+    assert list(first.data[0].x) == [0, 1]
+    assert (first.layout.xaxis.title.text, first.layout.yaxis.title.text) == (
+        "layer",
+        "cosine",
+    )
+    assert list(more["columns"]) == ["layer", "cosine", "padding.share"]
+    assert [line.name for line in second.data] == ["run 1", "run 2"]
+    assert second.layout.yaxis.title.text == "loss"
+    assert second.layout.yaxis.range == (0, 2)
+    assert others["columns"] == {"epoch": [1, 2], **both}
 
 
 def test_a_link_to_a_view_holds_every_value_of_a_choice():

@@ -16,20 +16,17 @@ from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.bars import histogram_figure, named_bars_figure
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.embedding_input import strips_figure
-from bertviz_core.figures.embedding_positions import (
-    chain_figure,
-    curves_by_place_figure,
-    matrix_figure,
-)
+from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
 from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.layer_diagram import layer_boxes, layer_diagram
-from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import (
     color_limit,
     fold,
     strip_figure,
 )
+from bertviz_core.figures.lines import lines_figure
+from bertviz_core.figures.norm_formulas import norm_formulas
 from bertviz_core.figures.number_pictures import (
     NamedBars,
     NumberStrips,
@@ -120,12 +117,44 @@ def test_bars_carry_their_numbers_in_the_given_order():
 
 
 def test_lines_differ_by_dash_and_symbol_and_not_by_colour_alone():
-    lines = {str(index): RNG.random(4) for index in range(5)}
-    figure = lines_figure(lines, list("abcd"), x_title="layer", y_title="length")
-    drawn = checked(figure).data
-    assert len({(t.line.dash, t.marker.symbol) for t in drawn}) == 5
-    for trace, values in zip(drawn, lines.values(), strict=True):
+    lines = {f"<{index}": RNG.random(4) for index in range(6)}
+    titles = {"x_title": "layer", "y_title": "length"}
+    figure = checked(lines_figure(lines, list("abcd"), **titles, bounds=(0, 1)))
+    assert len({trace.line.dash for trace in figure.data}) == 6
+    assert len({trace.marker.symbol for trace in figure.data[:5]}) == 5
+    assert figure.layout.yaxis.range == (0, 1)
+    for trace, (name, values) in zip(figure.data, lines.items(), strict=True):
         np.testing.assert_allclose(trace.y, values, rtol=1e-6)
+        assert trace.name == name.replace("<", "&lt;")
+    names = [label(name) for name in "abcd"]
+    assert list(figure.layout.xaxis.ticktext) == names
+
+
+@pytest.mark.parametrize(
+    ("count", "mode", "step"),
+    [(5, "lines+markers", 1), (32, "lines+markers", None), (33, "lines", None)],
+)
+def test_a_line_over_numbers_stands_where_they_are(count, mode, step):
+    lines = {"cosine": RNG.random(count)}
+    places = range(3, 3 + count)
+    figure = checked(lines_figure(lines, places, x_title="", y_title="cosine"))
+    [trace] = figure.data
+    assert list(trace.x) == list(places)
+    assert (trace.mode, figure.layout.xaxis.dtick) == (mode, step)
+    level = {"chance": np.full(count, 0.5)}
+    (drawn,) = lines_figure(level, places, x_title="", y_title="").data
+    assert drawn.mode == "lines"
+    # What the one line is says the axis; else the legend does.
+    assert not figure.layout.showlegend
+    assert lines_figure(lines, places, x_title="", y_title="").layout.showlegend
+
+
+def test_rank_one_is_on_top():
+    given = {"x_title": "", "y_title": "", "are_ranks": True}
+    figure = lines_figure({"cat": np.array([700, 3, 1])}, ["in", "1", "2"], **given)
+    low, high = checked(figure).layout.yaxis.range
+    assert low > np.log10(700) > 0 > high
+    np.testing.assert_allclose(numbers(figure.data[0].y), [700, 3, 1])
 
 
 def test_a_histogram_counts_every_number_once_and_marks_zero():
@@ -153,12 +182,9 @@ def test_lines_have_whiskers_where_their_ends_are_known():
     assert np.isnan(before.y[2])
 
 
-@pytest.mark.parametrize(
-    "lines", [{}, {"a": np.ones(3)}, dict.fromkeys("abcdef", np.ones(2))]
-)
-def test_what_does_not_fit_is_refused(lines):
+def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="line"):
-        lines_figure(lines, ["a", "b"], x_title="", y_title="")
+        lines_figure({"a": np.ones(3)}, ["a", "b"], x_title="", y_title="")
     with pytest.raises(ValueError, match="2 x 3"):
         strip_figure(np.ones((2, 4)), ["a", "b"], ["x"] * 3, is_signed=True, **WORDS)
     for names, values in ((["a"], np.ones(2)), ([], np.ones(0))):
@@ -406,20 +432,6 @@ def test_the_chain_goes_in_order_and_names_some_of_its_places():
     assert written[-1] == "33"
     assert len(written) < 12
     assert spec["layout"]["yaxis"]["scaleanchor"] == "x"
-
-
-def test_curves_differ_by_their_dash():
-    x = np.arange(5)
-    curves = [(str(i), x, x * 0.1 * i) for i in range(3)]
-    spec = as_sent(
-        curves_by_place_figure(curves, x_title="layer", y_title="", bounds=(0, 1))
-    )
-    assert [trace["name"] for trace in spec["data"]] == ["0", "1", "2"]
-    assert len({trace["line"]["dash"] for trace in spec["data"]}) == 3
-    np.testing.assert_allclose(numbers(spec["data"][2]["y"]), x * 0.2, rtol=1e-6)
-    assert spec["layout"]["yaxis"]["range"] == [0, 1]
-    alone = as_sent(curves_by_place_figure(curves[:1], x_title="", y_title=""))
-    assert not alone["layout"]["showlegend"]
 
 
 def likeness(size):

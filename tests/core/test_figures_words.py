@@ -9,7 +9,6 @@ from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.labels import LONGEST_LABEL, label
 from bertviz_core.figures.masked_panels import (
     chain_figure,
-    ranks_figure,
     words_map_figure,
 )
 from bertviz_core.figures.masked_word import candidates_figure, percent
@@ -195,14 +194,6 @@ def test_a_map_of_words_writes_each_word_and_cuts_long_ones():
     assert "considerable" in trace.customdata[0][1]
     with pytest.raises(ValueError, match="2 x 3"):
         words_map(RNG.random((3, 2)))
-
-
-def test_rank_one_is_on_top():
-    ranks = {"cat": np.array([700, 3, 1])}
-    figure = checked(ranks_figure(ranks, ["in", "1", "2"], x_title="", y_title=""))
-    low, high = figure.layout.yaxis.range
-    assert low > np.log10(700) > 0 > high
-    np.testing.assert_allclose(numbers(figure.data[0].y), [700, 3, 1])
 
 
 @pytest.mark.parametrize(("burn_in", "end"), [(3, 3.5), (90, 7.5)])
