@@ -5,75 +5,12 @@ Colours tell nothing that a number, a word or a dash does not say as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import figure, layout, line
-from bertviz_core.figures.labels import label
-
-_LONGEST_IN_CELL = 8  # characters; the whole word is under the pointer
-_ROW_HEIGHT = 26  # pixels; a line of text fits
-_FRAME_HEIGHT = 110  # pixels
-# Light enough at both ends for black letters, and lightness alone tells it.
-_PAPER = [[0.0, "#ffffff"], [1.0, "#7fb3d5"]]
-
-
-def words_map_figure(
-    words: Sequence[Sequence[str]],
-    probs: np.ndarray,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    row_title: str,
-    column_title: str,
-    probability: str,
-) -> go.Figure:
-    """Draws a word in every cell, darker where the model is more certain.
-
-    Args:
-        words: R rows of C words.
-        probs: float `[R, C]`, of those words.
-        rows: R labels, the first one on top.
-        columns: C labels.
-        row_title: what a row is.
-        column_title: what a column is.
-        probability: the word for what the shade means.
-
-    Raises:
-        ValueError: labels, words and probabilities do not fit each other.
-    """
-    if probs.shape != (len(rows), len(columns)) or len(words) != len(rows):
-        raise ValueError(
-            f"`probs` must be {len(rows)} x {len(columns)}. "
-            f"Received: {probs.shape}, {len(words)} rows of words."
-        )
-    shown = [[label(_cut(word)) for word in row] for row in words]
-    trace = {
-        "type": "heatmap",
-        "z": probs.tolist(),
-        "x": list(range(len(columns))),
-        "y": list(range(len(rows))),
-        "text": shown,
-        "texttemplate": "%{text}",
-        "textfont": {"color": "#111111", "size": 12},
-        "colorscale": _PAPER,
-        "zmin": 0.0,
-        "zmax": 1.0,
-        "xgap": 1,
-        "ygap": 1,
-        "colorbar": {"thickness": 12, "title": {"text": probability}},
-        "customdata": [[label(word) for word in row] for row in words],
-        "hovertemplate": "%{customdata} %{z:.4f}<extra></extra>",
-    }
-    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
-    made = layout(column_title, row_title, height=height, hovermode="closest")
-    made["showlegend"] = False
-    made["xaxis"] |= _named(columns)
-    made["yaxis"] |= _named(rows) | {"range": [len(rows) - 0.5, -0.5]}
-    return go.Figure([trace], made, _validate=False)
 
 
 def chain_figure(
@@ -119,22 +56,6 @@ def chain_figure(
         burn_in, int(steps[-1]), burn_in_name
     )
     return figure(traces, made)
-
-
-def _named(names: Sequence[str]) -> dict[str, Any]:
-    """An axis of cells with names instead of numbers."""
-    return {
-        "tickvals": list(range(len(names))),
-        "ticktext": [label(name) for name in names],
-        "showgrid": False,
-        "zeroline": False,
-    }
-
-
-def _cut(word: str) -> str:
-    if len(word) <= _LONGEST_IN_CELL:
-        return word
-    return word[: _LONGEST_IN_CELL - 1] + "…"
 
 
 def _burn_in(

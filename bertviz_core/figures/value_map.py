@@ -16,12 +16,15 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL, SHARES
-from bertviz_core.figures.labels import LONGEST_LABEL, label
+from bertviz_core.figures.labels import LONGEST_LABEL, escaped, label
 
 _ROW_HEIGHT = 26  # pixels
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
 _MOST_WRITTEN = 5  # cells that carry their number
 _MOST_PAIRED = 12  # of the same things on both sides: so many have room for all numbers
+_LONGEST_WORD = 8  # letters in a cell
+# Light enough at both ends for black letters, and lightness alone tells it.
+_PAPER = [[0.0, "#ffffff"], [1.0, "#7fb3d5"]]
 _WIDEST = 24  # columns; in narrower cells no number fits
 _LINE = 70  # letters that fit side by side below a map; more are turned
 _THIRD = 22  # letters, where maps stand beside each other
@@ -44,6 +47,7 @@ def value_map_figure(
     digits: int = 4,
     is_paired: bool = False,
     marks: Sequence[Sequence[str]] | None = None,
+    words: Sequence[Sequence[str]] | None = None,
     top: float | None = None,
     unit: str = "",
 ) -> go.Figure:
@@ -62,6 +66,8 @@ def value_map_figure(
             stand twice. Up to `_MOST_PAIRED` of them, every cell says its number;
             beyond, the strongest pairs do, once, and no thing with itself.
         marks: R times C signs to stand in the cells in place of numbers.
+        words: R times C words to stand in the cells, whose values are shares then. Long
+            ones are cut; the pointer is told all of them.
         top: where the scale ends, for maps of shares that stand beside each other:
             equal numbers have equal colours, those of attention. They follow the
             square root of the number, or a mean of many heads would be as pale as
@@ -88,13 +94,13 @@ def value_map_figure(
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,
-        "colorbar": {"thickness": 12}
-        if top is None
-        else _scale_above(title, unit, row_title, len(rows)),
+        "colorbar": {"thickness": 12},
         "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
         **_colours(values, is_signed, top),
     }
+    if words is not None:
+        trace |= _in_words(words)
     layout = _layout(row_labels, row_title)
     ticks = _column_ticks(columns, _LINE if top is None else _THIRD)
     layout["xaxis"] |= {"title": {"text": column_title}} | ticks
@@ -106,6 +112,22 @@ def value_map_figure(
         layout["margin"] |= {"t": _SCALE_HEIGHT, "r": _EDGE}
         layout["height"] += _SCALE_HEIGHT
     return go.Figure([trace], layout, _validate=False)
+
+
+def _in_words(words: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Of one size and in black, on paper that is darker where the share is larger."""
+    return {
+        "text": [[escaped(_cut(word)) for word in row] for row in words],
+        "textfont": {"color": "#111111", "size": 12},
+        "customdata": [[escaped(word) for word in row] for row in words],
+        "colorscale": _PAPER,
+        "zmin": 0.0,
+        "zmax": 1.0,
+    }
+
+
+def _cut(word: str) -> str:
+    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
 
 
 def _scale_above(
@@ -190,6 +212,7 @@ def _layout(rows: list[str], row_title: str) -> dict[str, Any]:
             "automargin": True,
             "fixedrange": True,
             "showgrid": False,
+            "zeroline": False,
         },
         "yaxis": {
             "title": {"text": row_title},
@@ -199,5 +222,6 @@ def _layout(rows: list[str], row_title: str) -> dict[str, Any]:
             "automargin": True,
             "fixedrange": True,
             "showgrid": False,
+            "zeroline": False,
         },
     }

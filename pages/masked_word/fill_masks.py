@@ -11,9 +11,9 @@ import streamlit as st
 from bertviz_core.analysis.wordlists import is_piece
 from bertviz_core.experiments.joint_filling import best_pairs, fill_masks
 from bertviz_core.experiments.word_results import FillStep, JointFilling
-from bertviz_core.figures.masked_panels import words_map_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
+from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from bertviz_core.trace import TokenizedText
@@ -197,14 +197,15 @@ def _show_confidences(
     sure = np.stack([step.confidences for step in steps])  # [steps, masks]
     said = [["" if np.isnan(p) else percent(float(p)) for p in row] for row in sure]
     show_figure(
-        words_map_figure(
-            said,
+        value_map_figure(
             sure,
             [str(number + 1) for number in range(len(steps))],
             [str(number + 1) for number in range(sure.shape[1])],
+            title=plain("masked_panels.probability"),
             row_title=plain("masked_panels.step"),
             column_title=plain("masked_panels.mask"),
-            probability=plain("masked_panels.probability"),
+            is_signed=False,
+            words=said,
         ),
         name="masked_filling",
         description=t("masked_panels.fill_described"),

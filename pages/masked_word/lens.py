@@ -9,7 +9,7 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.layer_results import LogitLens
 from bertviz_core.experiments.lens import read_layers
 from bertviz_core.figures.lines import lines_figure
-from bertviz_core.figures.masked_panels import words_map_figure
+from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question, choose_words, likely_ids
 from pages.shared.answers import ask
@@ -48,14 +48,15 @@ def _show_map(lens: LogitLens, question: Question) -> None:
     names = _rows(lens)
     # The last layer on top, as the text goes up through the network.
     show_figure(
-        words_map_figure(
-            best[::-1],
+        value_map_figure(
             probs[::-1],
             names[::-1],
             tokens,
+            title=plain("masked_panels.probability"),
             row_title=plain("masked_panels.after_layer"),
             column_title=plain("masked_panels.token"),
-            probability=plain("masked_panels.probability"),
+            is_signed=False,
+            words=best[::-1],
         ),
         name="masked_lens",
         description=t("masked_panels.lens_described", layers=len(names) - 1),

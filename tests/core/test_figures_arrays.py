@@ -326,6 +326,15 @@ def test_the_five_strongest_cells_say_their_number(values):
     assert written.min() >= np.abs(values[texts == ""]).max()
 
 
+def test_a_map_of_words_writes_each_word_and_cuts_long_ones(values):
+    shares = np.abs(values) / 3
+    words = [["<b>", "considerable", "", "d", "e"]] * 3
+    trace = drawn(shares, words=words)["data"][0]
+    assert trace["text"][0] == ["&lt;b&gt;", "conside…", "", "d", "e"]
+    assert trace["customdata"][0][1] == "considerable"
+    assert (trace["zmin"], trace["zmax"]) == (0, 1)
+
+
 @pytest.mark.parametrize("count", [12, 13])
 def test_of_many_pairs_the_nearest_say_theirs_and_nothing_itself(count):
     vectors = np.random.default_rng(7).normal(size=(count, 4))

@@ -7,10 +7,7 @@ import pytest
 from bertviz_core.analysis.sampling import count_interval
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.labels import LONGEST_LABEL, label
-from bertviz_core.figures.masked_panels import (
-    chain_figure,
-    words_map_figure,
-)
+from bertviz_core.figures.masked_panels import chain_figure
 from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.figures.sentence_pairs import (
     next_sentences_figure,
@@ -177,23 +174,6 @@ def sentences(words, a, b, named=(), **rest):
     return checked(
         two_sentences_figure(words, a, b, named, title_a="A", title_b="B", **rest)
     )
-
-
-def words_map(probs):
-    words = [["<b>", "considerable", "c"], ["d", "e", "f"]]
-    titles = {"row_title": "layer", "column_title": "token", "probability": "p"}
-    return words_map_figure(words, probs, ["2", "1"], ["x", "y", "z"], **titles)
-
-
-def test_a_map_of_words_writes_each_word_and_cuts_long_ones():
-    probs = RNG.random((2, 3))
-    trace = checked(words_map(probs)).data[0]
-    np.testing.assert_allclose(np.array(trace.z, float), probs)
-    assert "&lt;b&gt;" in trace.text[0][0]
-    assert "conside…" in trace.text[0][1]
-    assert "considerable" in trace.customdata[0][1]
-    with pytest.raises(ValueError, match="2 x 3"):
-        words_map(RNG.random((3, 2)))
 
 
 @pytest.mark.parametrize(("burn_in", "end"), [(3, 3.5), (90, 7.5)])
