@@ -20,7 +20,7 @@ from bertviz_core.experiments.attention_matrix import profile_heads
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 from bertviz_core.experiments.head_grammar import grammar_of_heads
-from bertviz_core.figures.head_likeness import head_likeness_figure
+from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts
 from pages.attention.canvas import Head
@@ -260,7 +260,7 @@ def _show_likeness(found: CorpusProfile) -> None:
     title, side = plain("attention.distance"), plain("attention.head_column")
     with box:
         show_figure(
-            head_likeness_figure(distances, names, title=title, side_title=side),
+            square_map_figure(distances, names, title=title, side_title=side),
             name="attention_likeness",
             description=t(
                 "attention.likeness_described",

@@ -10,7 +10,8 @@ import streamlit as st
 from bertviz_core.analysis.position_geometry import OUTLIER_SCORE, PositionGeometry
 from bertviz_core.experiments.embedding_tables import measure_positions
 from bertviz_core.experiments.map_results import DrawnMap
-from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
+from bertviz_core.figures.embedding_positions import chain_figure
+from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import quality_sentence
 from pages.embeddings.widgets import choose_place
@@ -42,7 +43,13 @@ def _show_matrix(found: PositionGeometry, code: Program) -> None:
     row = choose_place("position", size, size // 2 + 1) - 1
     position = plain("embeddings.position")
     show_figure(
-        matrix_figure(found.cosines, title=position, read_at=row),
+        square_map_figure(
+            found.cosines,
+            title=plain("embeddings.cosine"),
+            side_title=position,
+            is_signed=True,
+            marked=row,
+        ),
         name="embeddings_position_matrix",
         description=t(
             "embeddings.matrix_described",

@@ -52,6 +52,7 @@ from tests.app import real_pages
 from tests.app.chinese_model import write_chinese_model
 from tests.app.real_pages import checked, open_page, said, specs
 from tests.core.checkpoint_copies import HF
+from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
 
 MODEL = "bert-mini-en"
@@ -92,7 +93,7 @@ def traces(app: AppTest) -> list[dict]:
 
 
 def drawn_maps(app: AppTest) -> list[np.ndarray]:
-    return [np.array(one["z"], float) for one in traces(app) if "z" in one]
+    return [numbers(one["z"]) for one in traces(app) if "z" in one]
 
 
 def head_of(app: AppTest) -> tuple[int | None, int | None]:

@@ -16,8 +16,7 @@ from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.bars import histogram_figure, named_bars_figure
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.embedding_input import strips_figure
-from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
-from bertviz_core.figures.head_likeness import head_likeness_figure
+from bertviz_core.figures.embedding_positions import chain_figure
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.layer_diagram import layer_boxes, layer_diagram
 from bertviz_core.figures.layer_strip import (
@@ -34,6 +33,7 @@ from bertviz_core.figures.number_pictures import (
     pictures_payload,
 )
 from bertviz_core.figures.small_trainings import neuron_figure
+from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.figures.value_map import value_map_figure
 from tests.core.sent_figures import as_sent, numbers
@@ -419,14 +419,15 @@ def test_strips_of_one_scale_stand_together(vectors):
 
 def test_the_matrix_has_every_cosine_and_marks_a_row():
     cosines = np.random.default_rng(2).uniform(-1, 1, (6, 6))
-    spec = as_sent(matrix_figure(cosines, title="position", read_at=4))
+    titles = {"title": "cosine", "side_title": "position"}
+    spec = as_sent(square_map_figure(cosines, **titles, is_signed=True, marked=4))
     np.testing.assert_allclose(numbers(spec["data"][0]["z"]), cosines, rtol=1e-6)
     assert (spec["data"][0]["zmin"], spec["data"][0]["zmax"]) == (-1, 1)
     assert spec["layout"]["yaxis"]["autorange"] == "reversed"
     assert spec["layout"]["shapes"][0]["y0"] == 5
-    assert (spec["data"][0]["x0"], spec["data"][0]["y0"]) == (1, 1)
-    with pytest.raises(ValueError, match=r"\[P, P\]"):
-        matrix_figure(cosines[:5], title="position")
+    assert spec["data"][0]["x"] == spec["data"][0]["y"] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ValueError, match="5 x 5"):
+        square_map_figure(cosines[:5], **titles)
 
 
 def test_the_chain_goes_in_order_and_names_some_of_its_places():
@@ -443,21 +444,18 @@ def test_the_chain_goes_in_order_and_names_some_of_its_places():
     assert spec["layout"]["yaxis"]["scaleanchor"] == "x"
 
 
-def likeness(size):
-    values = np.random.default_rng(1).random((size, size))
-    names = [f"1·{number + 1}" for number in range(size)]
-    figure = head_likeness_figure(values, names, title="distance", side_title="head")
-    return values, names, figure.to_json()
-
-
-def test_every_distance_stands_in_its_place():
-    values, names, text = likeness(5)
-    trace = json.loads(text)["data"][0]
-    np.testing.assert_allclose(trace["z"], values, atol=5e-4)
+def test_every_distance_stands_in_its_place_with_names_for_a_few():
+    values = np.random.default_rng(1).random((37, 37))
+    names = [f"1·{number + 1}" for number in range(37)]
+    titles = {"title": "distance", "side_title": "head"}
+    spec = as_sent(square_map_figure(values, names, **titles))
+    trace = spec["data"][0]
+    np.testing.assert_allclose(numbers(trace["z"]), values, rtol=1e-6)
     assert trace["x"] == trace["y"] == names
-    go.Figure(json.loads(text))
+    assert trace["reversescale"]
+    assert spec["layout"]["xaxis"]["ticktext"] == names[::2]
     with pytest.raises(ValueError, match="2 x 2"):
-        head_likeness_figure(np.ones((2, 3)), ["a", "b"], title="", side_title="")
+        square_map_figure(np.ones((2, 3)), ["a", "b"], **titles)
 
 
 LINES = {"一": np.arange(3.0)}
