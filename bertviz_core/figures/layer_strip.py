@@ -99,6 +99,8 @@ def strip_figure(
     is_signed: bool,
     starts: Sequence[int] | None = None,
     limit: float | None = None,
+    apart: int | None = None,
+    marked: int | None = None,
 ) -> go.Figure:
     """Draws rows of numbers, a coloured cell each.
 
@@ -113,6 +115,8 @@ def strip_figure(
             the scale begins at 0.
         starts: the number of each row's first column where it is not 1.
         limit: where the colours of signed numbers end; `None` for `color_limit`.
+        apart: index of the row from which on rows have a scale of their own.
+        marked: index of a column with a frame around it.
 
     Raises:
         ValueError: labels and values do not fit each other.
@@ -123,16 +127,28 @@ def strip_figure(
             f"`values` must be {len(rows)} x {num_columns}, not empty. "
             f"Received: shape={values.shape}."
         )
-    trace = {
-        "type": "heatmap",
-        "z": values.astype(np.float32),
-        "x": np.arange(num_columns) + 1,
-        "y": _row_labels(rows),
-        "hoverongaps": False,
-        "colorbar": _color_bar(title, len(rows) * _ROW_HEIGHT),
-        **_hover(rows, columns, column_title, starts, num_columns),
-        **_colours(values, is_signed, limit),
-    }
+    parts = [values]
+    if apart is not None:
+        # All rows in either: plotly fails over a trace with some of the names alone.
+        is_apart = np.arange(len(rows))[:, None] >= apart
+        parts = [np.where(is_apart == late, values, np.nan) for late in (False, True)]
+    traces = [
+        {
+            "type": "heatmap",
+            "z": part.astype(np.float32),
+            "x": np.arange(num_columns) + 1,
+            "y": _row_labels(rows),
+            "hoverongaps": False,
+            "colorbar": _color_bar(title, len(rows) * _ROW_HEIGHT),
+            **_hover(rows, columns, column_title, starts, num_columns),
+            **_colours(part, is_signed, limit),
+        }
+        for part in parts
+    ]
+    if apart is not None:
+        share = apart / len(rows)
+        for trace, place in zip(traces, ((0, share), (share, 1)), strict=True):
+            trace["colorbar"] = _bar_beside(*place, trace["zmin"], trace["zmax"])
     made = _layout(len(rows) * _ROW_HEIGHT)
     made["xaxis"] |= {"title": {"text": column_title}}
     if columns is not None:
@@ -142,7 +158,9 @@ def strip_figure(
         "type": "category",
         "range": [len(rows) - 0.5, -0.5],
     }
-    return go.Figure([trace], made, _validate=False)
+    if marked is not None:
+        made["shapes"] = [_frame(marked + 1)]
+    return go.Figure(traces, made, _validate=False)
 
 
 def _ticks(names: list[str]) -> dict[str, Any]:
@@ -206,6 +224,19 @@ def _color_bar(title: str, height: int) -> dict[str, Any]:
     length = height + _FRAME_HEIGHT - 16
     place = {"lenmode": "pixels", "len": length, "y": 1, "yanchor": "top", "ypad": 0}
     return {**made, **place, "nticks": 5}
+
+
+def _bar_beside(start: float, end: float, low: float, high: float) -> dict[str, Any]:
+    """The scale of some of the rows beside them, from `start` to `end` of all."""
+    place = {"y": 1 - (start + end) / 2, "len": end - start, "ypad": 8}
+    # Two numbers fit beside one row.
+    return {"thickness": 12, **place, "tickvals": [low, high], "tickformat": ".2~g"}
+
+
+def _frame(column: int) -> dict[str, Any]:
+    sides = {"x0": column - 0.5, "x1": column + 0.5, "y0": 0, "y1": 1}
+    line = {"color": "#888888", "width": 1.5}
+    return {"type": "rect", "yref": "paper", "line": line, **sides}
 
 
 def _layout(height: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import streamlit as st
 from bertviz_core.experiments.embedding_results import PARTS, InputSum
 from bertviz_core.experiments.embedding_tables import take_input_apart
 from bertviz_core.figures.bars import signed_bars_figure
-from bertviz_core.figures.embedding_input import strips_figure
+from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.widgets import choose_place
 from pages.shared.answers import answer, ask
@@ -54,11 +54,14 @@ def _show_strips(found: InputSum, token: int, dimension: int) -> None:
     )
     names = _names()
     show_figure(
-        strips_figure(
+        strip_figure(
             values,
             names,
-            _NUM_ON_ONE_SCALE,
-            x_title=plain("embeddings.dimension"),
+            title="",
+            row_title="",
+            column_title=plain("embeddings.dimension"),
+            is_signed=True,
+            apart=_NUM_ON_ONE_SCALE,
             marked=dimension,
         ),
         name="embeddings_strips",

@@ -84,10 +84,11 @@ def test_the_strips_are_the_parts_of_the_chosen_token():
     found = client().ask(take_input_apart)(DEFAULT_MODEL, TEXT)
     assert found.tokenized.tokens[6] == "bank"
     size = found.summed.shape[1]
-    strips = [np.array(trace["customdata"]) for trace in specs(app)[0]["data"]]
-    assert [strip.shape for strip in strips] == [(4, size), (1, size)]
-    numbers = app.dataframe[0].value
-    np.testing.assert_allclose(numbers["length"], found.part_norms[:, 6], rtol=1e-6)
+    strips = [numbers(trace["z"]) for trace in specs(app)[0]["data"]]
+    assert [np.isfinite(strip).sum() for strip in strips] == [4 * size, size]
+    np.testing.assert_allclose(strips[1][4], found.normed[6], rtol=1e-5)
+    table = app.dataframe[0].value
+    np.testing.assert_allclose(table["length"], found.part_norms[:, 6], rtol=1e-6)
     sum_formula, norm_formula = (element.value for element in app.get("latex"))
     assert f"{found.parts[0, 6, 17]:.5f}" in sum_formula
     assert f"= {found.normed[6, 17]:.5f}" in norm_formula

@@ -15,7 +15,6 @@ from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.bars import histogram_figure, named_bars_figure
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
-from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.embedding_positions import chain_figure
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.layer_diagram import layer_boxes, layer_diagram
@@ -385,36 +384,23 @@ def test_labels_lie_side_by_side_where_they_fit(names, angle):
     assert [shown(text) for text in axis["ticktext"]] == names
 
 
-NAMES = ("word", "<b>place</b>", "sum", "norm%{x}")
-
-
-@pytest.fixture
-def vectors():
-    return np.random.default_rng(3).normal(size=(4, 11))
-
-
-def test_strips_of_one_scale_stand_together(vectors):
+def test_a_row_apart_has_its_own_scale_and_a_column_its_frame():
+    vectors = RNG.normal(size=(4, 11))
     vectors[3] *= 50
-    spec = as_sent(strips_figure(vectors, NAMES, 3, x_title="dimension", marked=5))
+    names = ("word", "<b>place</b>", "sum", "norm%{x}")
+    given = {"is_signed": True, **WORDS}
+    spec = as_sent(strip_figure(vectors, names, **given, apart=3, marked=5))
     together, alone = spec["data"]
-    np.testing.assert_allclose(numbers(together["z"]), vectors[:3], rtol=1e-6)
-    np.testing.assert_allclose(numbers(alone["z"]), vectors[3:], rtol=1e-6)
-    assert together["zmax"] == pytest.approx(np.abs(vectors[:3]).max())
-    assert together["zmin"] == -together["zmax"]
-    assert alone["zmax"] == pytest.approx(np.abs(vectors[3]).max())
+    for trace, rows in ((together, slice(0, 3)), (alone, slice(3, 4))):
+        drawn = numbers(trace["z"])
+        np.testing.assert_allclose(drawn[rows], vectors[rows], rtol=1e-6)
+        assert np.isfinite(drawn).sum() == vectors[rows].size
+        assert trace["zmax"] == -trace["zmin"] == np.abs(vectors[rows]).max()
+        assert trace["y"] == [label(name) for name in names]
+    upper, lower = together["colorbar"], alone["colorbar"]
+    assert upper["y"] - upper["len"] / 2 == lower["y"] + lower["len"] / 2 == 0.25
     assert spec["layout"]["shapes"][0]["x0"] == 5.5  # the sixth column
-    assert (together["x0"], alone["x0"]) == (1, 1)
-    upper = spec["layout"]["yaxis"]["domain"]
-    lower = spec["layout"]["yaxis2"]["domain"]
-    assert upper[1] == 1
-    assert lower[1] < upper[0]
-    assert lower[0] == pytest.approx(0, abs=1e-9)
-    assert "&lt;b&gt;place" in spec["layout"]["yaxis"]["ticktext"][1]
-    assert (
-        "shapes" not in as_sent(strips_figure(vectors, NAMES, 3, x_title=""))["layout"]
-    )
-    with pytest.raises(ValueError, match="Received"):
-        strips_figure(vectors, NAMES[:2], 1, x_title="")
+    assert "shapes" not in as_sent(strip_figure(vectors, names, **given))["layout"]
 
 
 def test_the_matrix_has_every_cosine_and_marks_a_row():
