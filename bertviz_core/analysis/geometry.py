@@ -148,7 +148,7 @@ def mean_by_distance(points: np.ndarray) -> np.ndarray:
 
 def project_on_axis(
     points: np.ndarray, first: np.ndarray, second: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Projects vectors on the line through two of them.
 
     Args:
@@ -158,7 +158,6 @@ def project_on_axis(
 
     Returns:
         float64 `[M]` each: positions on the line, 0 at the first and 1 at the second;
-        cosines of each vector with the direction from the first to the second;
         distances from the line.
 
     Raises:
@@ -176,8 +175,7 @@ def project_on_axis(
     offsets = np.asarray(points, np.float64) - start
     positions = offsets @ direction / squared
     beside = offsets - positions[:, None] * direction
-    cosines = cosine_matrix(points, direction[None])[:, 0]
-    return positions, cosines, row_norms(beside)
+    return positions, row_norms(beside)
 
 
 def procrustes(points: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, float]:

@@ -71,7 +71,7 @@ def project_words(
     named = {row: word for word, row in reversed(found.items())}
     table = vectors.table
     points = np.stack([table.mean(row) for row in rows])
-    positions, cosines, distances = project_on_axis(points, ends.start, ends.stop)
+    positions, distances = project_on_axis(points, ends.start, ends.stop)
     allowed = vectors.allowed(without)
     allowed[ends.entries] = False
     direction = ends.stop - ends.start
