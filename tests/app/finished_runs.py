@@ -198,7 +198,7 @@ class RunClient(FakeClient):
         self.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=result)
         return "job-1"
 
-    def _attribute(self, model, text, target, pair, settings, cut):
+    def _attribute(self, model, text, target, pair, baseline, cut):
         read = self.tokenize(model, text, pair)
         scores = np.zeros((2, read.num_tokens))
         scores[:, 1], scores[:, 2] = 0.5, -0.25
@@ -209,7 +209,7 @@ class RunClient(FakeClient):
             value=-0.25,
             methods=("integrated_gradients", "occlusion_mask"),
             scores=scores,
-            baseline=settings.baseline,
+            baseline=baseline,
             baseline_value=-0.75,
             num_steps=16,
             compared=own,

@@ -42,7 +42,7 @@ from bertviz_core.sentences import bundled_text
 from pages.embeddings import figures, input_sum
 from pages.shared import jobs
 from pages.shared.engine import client
-from pages.shared.export import show_figure
+from pages.shared.export import show_map
 from tests.app import real_pages
 from tests.app.real_pages import answer, checked, finished, link_of, said, specs
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
@@ -470,11 +470,11 @@ def test_senses_are_scored_and_mapped_at_the_last_layer():
 def test_the_file_of_cosines_between_senses_has_more_than_the_picture(monkeypatch):
     tables = {}
 
-    def keep(figure, *, name, columns, **others):
-        tables[name] = columns
-        show_figure(figure, name=name, columns=columns, **others)
+    def keep(name, *about, table, **others):
+        tables[name] = table
+        show_map(name, *about, table=table, **others)
 
-    monkeypatch.setattr(figures, "show_figure", keep)
+    monkeypatch.setattr(figures, "show_map", keep)
     lines = "\n".join(f"{'ab'[i % 2]} | bank number {i}" for i in range(50))
     app = open_page(embeddings_panel="senses", embeddings_senses=lines)
     assert heat(app).shape == (40, 40)
@@ -765,10 +765,9 @@ def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path):
     assert not app.get("plotly_chart")
     app.text_area(key="pair").set_value("").run()
     found = client().ask(take_input_apart)(model, "ba be")
-    strips = [
-        np.array(trace["customdata"]) for trace in specs(finished(app))[0]["data"]
-    ]
-    assert strips[0].shape == (4, found.summed.shape[1])
+    strips = [numbers(trace["z"]) for trace in specs(finished(app))[0]["data"]]
+    size = found.summed.shape[1]
+    assert [np.isfinite(strip).sum() for strip in strips] == [4 * size, size]
     assert found.largest_difference < 1e-5
 
 

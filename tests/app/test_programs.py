@@ -601,7 +601,7 @@ def test_neighbours_analogy_and_axis():
     three = ("king", "man", "woman")
     asked = three, "queen", 10, "cosine", left_out
     found = client().ask(solve_analogy)(DEFAULT_MODEL, *asked)
-    assert floats(first) == [found.answer.rank, found.answer.rank_without_inputs]
+    assert floats(first) == [found.rank, found.rank_without_inputs]
     assert [line.split()[0] for line in lines] == list(found.nearest.words)
     view = {"embeddings_words_view": "axis", "embeddings_axis_words": "summer, fire"}
     view |= {"embeddings_axis_first": "cold", "embeddings_axis_second": "hot"}

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from bertviz_core.training.finetune.after_training import compare_layers
 
 from bertviz_core.analysis.nmf import factorise
 from bertviz_core.experiments.ablation import ablate_heads
+from bertviz_core.experiments.after_training import compare_layers
 from bertviz_core.experiments.attention_parts import value_zeroing
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.chain_results import GibbsSettings
