@@ -96,7 +96,7 @@ def test_a_text_is_shown_letter_for_letter_and_an_empty_one_stays(visit):
     assert not dialogs
 
     type_text(page, "word " * 10_000)
-    expect(page.get_by_text("only the first 512 are shown")).to_be_visible()
+    expect(page.get_by_text("Only the beginning is read")).to_be_visible()
     expect(page).to_have_url(re.compile("text=zlib"))
     type_text(page, "")
     expect(page.get_by_text("There is no text yet")).to_be_visible()
