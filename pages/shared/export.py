@@ -162,11 +162,13 @@ def show_below(
     html: Callable[[], bytes],
     code: Program | None = None,
     also: Callable[[], None] | None = None,
+    has_own_table: bool = False,
 ) -> None:
     """Draws what stands below a picture: its description, and a row of tools.
 
     `columns` and `html`, the picture as a file, are called when somebody wants them;
-    see `show_figure`. `also` draws what stands below the downloads.
+    see `show_figure`. `also` draws what stands below the downloads. A picture that
+    `has_own_table` needs none among the tools.
     """
 
     def download_files() -> None:
@@ -182,12 +184,10 @@ def show_below(
             also()
 
     st.caption(description)
-    show_tools(
-        name,
-        code,
-        table=lambda: _show_first_rows(columns(), spoken(description)),
-        download=download_files,
-    )
+    tools = {"download": download_files}
+    if not has_own_table:
+        tools["table"] = lambda: _show_first_rows(columns(), spoken(description))
+    show_tools(name, code, **tools)
 
 
 def show_map(
