@@ -8,6 +8,7 @@ R rows, C columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL, SHARES
-from bertviz_core.figures.labels import LONGEST_LABEL, escaped, label
+from bertviz_core.figures.labels import LONGEST_LABEL, escaped, label, shortened
 
 _ROW_HEIGHT = 26  # pixels
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
@@ -195,9 +196,12 @@ def _width(name: str) -> int:
 
 
 def _stacked(name: str) -> str:
-    """The signs of a name one below the other, as Chinese is written in columns."""
-    short = name[: LONGEST_LABEL - 1] + "…" if len(name) > LONGEST_LABEL else name
-    return "<br>".join(label(sign) for sign in short)
+    """The signs of a name one below the other, as Chinese is written in columns.
+
+    A short number stays upright in one piece.
+    """
+    signs = re.findall(r"[0-9]{1,3}|\S", shortened(name, LONGEST_LABEL))
+    return "<br>".join(map(label, signs))
 
 
 def _most_lines(texts: Sequence[str]) -> int:

@@ -363,11 +363,12 @@ def shown(text):
 
 
 def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
-    names = ["[CLS]", *"今天天气很好我们去公园玩" * 4, "北京/上海", "[SEP]"]
+    names = ["[CLS]", *"今天天气很好我们去公园玩" * 4, "公司 10", "北京/上海", "[SEP]"]
     layout = columns_of(names)
     assert layout["xaxis"]["tickangle"] == 0
     texts = [shown(text) for text in layout["xaxis"]["ticktext"]]
     assert texts[1:3] == ["今", "天"]
+    assert texts[-3] == "公<br>司<br>10"
     assert texts[-2] == "北<br>京<br>/<br>上<br>海"
     assert layout["height"] > columns_of(names[1:40])["height"]
 
