@@ -13,7 +13,6 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 
@@ -60,12 +59,7 @@ class AppServer:
     def __enter__(self) -> AppServer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         family = self.processes()
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT)

@@ -6,6 +6,7 @@ that memory holds it. Then the small pictures that a browser gets of the filtere
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -45,7 +46,7 @@ def measure() -> Table:
         return [show_heads(heads, read, options) for _ in range(NUM_LAYERS)]
 
     rows = [
-        _row(name, lambda chosen=options: each_layer(chosen))
+        _row(name, functools.partial(each_layer, options))
         for name, options in FILTERS.items()
     ]
     layers = [heads] * NUM_LAYERS

@@ -147,7 +147,7 @@ def _our_view(tokens: tuple[str, ...], probs: np.ndarray) -> AttentionView:
         probs[0, 0],
         json.loads(_WORDS.read_text(encoding="utf-8")),
         links=strongest_links(probs[0]),
-        held=hold_heads(probs),
+        held=hold_heads(list(probs)),
     )
 
 

@@ -6,6 +6,7 @@ browser's share of a map is not in here; the component writes it into `data-draw
 
 from __future__ import annotations
 
+import functools
 import statistics
 import tempfile
 import time
@@ -64,7 +65,7 @@ def _neighbours(table: WordTable, metric: str) -> Row:
     table.nearest(queries[0], 10, metric)
     wait_until_quiet()
     work = OtherWork()
-    seconds = [_timed(lambda q=q: table.nearest(q, 10, metric)) for q in queries]
+    seconds = [_timed(functools.partial(table.nearest, q, 10, metric)) for q in queries]
     median = statistics.median(seconds)
     return _row(f"10 nearest words, {metric}", median, NEIGHBOUR_SECONDS, work)
 

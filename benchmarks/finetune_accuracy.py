@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.labelled_table import SAMPLE_ARGUMENTS, read_data, table_parser
 from benchmarks.machine import describe_machine
@@ -153,7 +154,7 @@ def _trainer_accuracy(
             logging_strategy="no",
             disable_tqdm=True,
         )
-        trainer = Trainer(
+        trainer: Any = Trainer(
             BertForSequenceClassification.from_pretrained(folder),
             arguments,
             train_dataset=train,

@@ -20,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -119,7 +118,7 @@ def _apart(
 
 def _count_processors() -> None:
     """What this process takes for the clock is the time of its processors."""
-    time.perf_counter = time.process_time  # type: ignore[assignment]
+    time.perf_counter = time.process_time
 
 
 def _opened(model: str, num_rows: int) -> tuple[LoadedModel, TrainingData]:
@@ -183,12 +182,7 @@ class _Growth:
         self._watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._is_over.set()
         self._watch.join()
 

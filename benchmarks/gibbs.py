@@ -34,8 +34,8 @@ def measure() -> Table:
     for name, settings in SETTINGS.items():
         start = start_from_masks(explorer, NUM_TOKENS - 2, settings)
         run_chain(explorer, start, 5)  # compiled and warm
-        run = functools.partial(run_chain, explorer, start, NUM_STEPS)
-        rows.append(_timed(name, settings, run))
+        ours = functools.partial(run_chain, explorer, start, NUM_STEPS)
+        rows.append(_timed(name, settings, ours))
     client = connect()
     try:
         for name, settings in SETTINGS.items():
@@ -45,8 +45,8 @@ def measure() -> Table:
                 DEFAULT_MODEL, NUM_TOKENS - 2, settings
             )
             _wait_for_steps(client, start, 5, 0.01)
-            run = functools.partial(_run_as_page, client, start)
-            rows.append(_timed(f"{name}, as on the page", settings, run))
+            paged = functools.partial(_run_as_page, client, start)
+            rows.append(_timed(f"{name}, as on the page", settings, paged))
     finally:
         client.close()
     return Table(

@@ -83,7 +83,7 @@ def _compare(length: int) -> list[tuple[str, ...]]:
     speeds, most = speeds_in_turns(tasks, BATCH_TOKENS, STEPS, ROUNDS)
     making = _making_rate(length, statistics.median(speeds[OURS]))
     waiting = f"{in_a_process(waiting_rate, length):.1%}"
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in names:
         ratio = median_ratio(speeds[OURS_ADAMW], speeds[name])
         is_peer = name in (PEER, PEER_BF16)

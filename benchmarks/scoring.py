@@ -7,6 +7,7 @@ random weights: the numbers of a model do not change its time.
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -38,7 +39,9 @@ def measure() -> Table:
         "batch": lambda: explorer.forward(batch, ("sequence_output",)),
     }
     for variant in VARIANTS:
-        runs[variant] = lambda v=variant: score_sentence(explorer, text, variant=v)
+        runs[variant] = functools.partial(
+            score_sentence, explorer, text, variant=variant
+        )
     for run in runs.values():
         run()  # compiled and warm
     seconds: dict[str, list[float]] = {name: [] for name in runs}

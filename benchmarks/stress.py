@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import datetime
+import functools
 import io
 import itertools
 import os
@@ -106,7 +107,8 @@ class Visitor:
         asked = "a look at a training"
         await self._open("fine_tune")
         for key in TRAIN:
-            await self._ask("a training begins", lambda s, key=key: s.press(key))
+            press = functools.partial(Session.press, key=key)
+            await self._ask("a training begins", press)
         is_done = False
         while not is_done and time.monotonic() < until + TRAINING_SECONDS:
             await self._think()
@@ -131,7 +133,7 @@ class Visitor:
             ):
                 if time.monotonic() < until:
                     await self._ask(
-                        asked, lambda s, key=key, value=value: s.change(key, value)
+                        asked, functools.partial(Session.change, key=key, value=value)
                     )
                     await self._think()
 
@@ -265,11 +267,12 @@ async def _crowd(site: Site, num_visitors: int, seconds: float) -> tuple[Met, st
             await asyncio.sleep(SAMPLE_SECONDS)
 
     sampling = asyncio.create_task(sample())
-    *_, said = await asyncio.gather(
+    breaking = asyncio.create_task(_break_things(site, seconds))
+    await asyncio.gather(
         *(visitor.train(until) for visitor in visitors[:2]),
         *(visitor.visit(until) for visitor in visitors[2:]),
-        _break_things(site, seconds),
     )
+    said = await breaking
     sampling.cancel()
     return met, said
 
@@ -294,10 +297,10 @@ def measure_crowd(num_visitors: int, seconds: float, first_port: int | None) -> 
     print(Table(f"{num_visitors} visitors", header, rows, notes).markdown(), flush=True)
     thirds = ("first third", "second third", "last third")
     title = f"Memory with {num_visitors} visitors"
-    header = ("process", *thirds, "most", "when all have left")
+    columns = ("process", *thirds, "most", "when all have left")
     rows = [_weights(name, met.memory, at_end[name]) for name in at_end]
     note = "Of each third of the time the median."
-    print(Table(title, header, rows, [note]).markdown(), flush=True)
+    print(Table(title, columns, rows, [note]).markdown(), flush=True)
 
 
 def _weights(

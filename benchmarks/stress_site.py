@@ -137,10 +137,10 @@ class Site:
     def _mount(self) -> bool:
         """A small disk for the cache, where this user may make one."""
         self._cache.mkdir()
-        options = ["-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", self._cache]
+        options = ["-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(self._cache)]
         made = subprocess.run(["mount", *options], check=False, capture_output=True)
         if made.returncode == 0:
-            self._stack.callback(subprocess.run, ["umount", "-l", self._cache])
+            self._stack.callback(subprocess.run, ["umount", "-l", str(self._cache)])
         return made.returncode == 0
 
     def _dask(self, name: str, service: str, role: str) -> None:
