@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.nmf import factorise
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.after_training import compare_layers
 from bertviz_core.experiments.attention_parts import value_zeroing
@@ -31,7 +30,6 @@ LONG = {
     "filling": lambda e, p: fill_masks(e, TEXT, MODES[0], progress=p),
     "layers": lambda e, p: compare_layers(e, e, random_data(), "cls", progress=p),
     "lens": lambda e, p: read_layers(e, TEXT, progress=p),
-    "matrix": lambda _, p: factorise(np.eye(5), 2, 0, progress=p),
     "pairs": lambda e, p: best_pairs(e, TEXT, progress=p),
     "removed tokens": lambda e, p: remove_tokens(e, e.trace(TEXT), 2, p),
     "residual": lambda e, p: residual_stream(e, e.trace(TEXT), p),
@@ -43,7 +41,7 @@ LONG = {
     "value zeroing": lambda e, p: value_zeroing(e, e.trace(TEXT), 0, p),
     "whole words": lambda e, p: find_whole_words(e, TEXT, 2, "pieces", progress=p),
 }
-TELL_WHAT_BEGINS = ("ablation", "factors", "matrix", "residual", "value zeroing")
+TELL_WHAT_BEGINS = ("ablation", "factors", "residual", "value zeroing")
 
 
 @pytest.mark.parametrize("name", LONG)

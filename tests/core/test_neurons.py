@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.nmf import factorise
 from bertviz_core.errors import CheckpointError
-from bertviz_core.experiments.neuron_factors import neuron_factors
+from bertviz_core.experiments.neuron_factors import _factorised, neuron_factors
 from bertviz_core.experiments.neurons import (
     neuron_activations,
     strongest_neurons,
@@ -176,76 +175,30 @@ NOISE = RNG.uniform(0, 1, (9, 14))
 
 def test_parts_that_share_nothing_are_found_again_largest_first():
     # A start may lead to a worse end: one part twice, two parts as one.
-    starts = [factorise(BLOCKS, 3, seed, 400, tolerance=0) for seed in range(6)]
-    found = min(starts, key=lambda factorisation: factorisation.error)
-    assert found.error < 1e-6
-    product = found.weights @ found.factors
-    np.testing.assert_allclose(product, BLOCKS, atol=1e-5)
-    held = [np.flatnonzero(row > 1e-4).tolist() for row in found.factors]
+    ends = [_factorised(BLOCKS, 3, seed) for seed in range(6)]
+    weights, factors, _ = min(ends, key=lambda end: left_out(BLOCKS, *end[:2]))
+    np.testing.assert_allclose(weights @ factors, BLOCKS, atol=1e-3)
+    held = [np.flatnonzero(row > 1e-2).tolist() for row in factors]
     assert held == [list(range(6)), list(range(6, 8)), list(range(8, 14))]
-    rows = [np.flatnonzero(column > 1e-4).tolist() for column in found.weights.T]
+    rows = [np.flatnonzero(column > 1e-2).tolist() for column in weights.T]
     assert rows == [[0, 1], [2, 3, 4], [5, 6, 7, 8]]
 
 
-def test_one_factor_is_the_first_singular_pair():
-    found = factorise(NOISE, 1, seed=2, num_iterations=300, tolerance=0)
-    values = np.linalg.svd(NOISE, compute_uv=False)
-    least = np.sqrt(np.square(values[1:]).sum()) / np.linalg.norm(NOISE)
-    assert found.error == pytest.approx(least, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_error_never_rises_and_is_that_of_the_result(seed):
-    told = []
-    found, again, other = (
-        factorise(NOISE, 4, one, 60, 0, lambda done, _: told.append(done))
-        for one in (seed, seed, seed + 1)
-    )
-    assert told[:60] == sorted(told[:60])
-    np.testing.assert_array_equal(found.weights, again.weights)
-    np.testing.assert_array_equal(found.factors, again.factors)
-    assert other.errors[0] != found.errors[0]
-    assert found.num_iterations == 60
-    assert (np.diff(found.errors) <= 1e-12).all()
-    assert found.errors[-1] < 0.7 * found.errors[0]
-    left = np.linalg.norm(NOISE - found.weights @ found.factors)
-    assert found.error == pytest.approx(left / np.linalg.norm(NOISE), abs=1e-12)
-
-
-def test_every_error_on_the_way_is_that_of_a_run_that_stops_there():
-    runs = [factorise(NOISE, 3, 5, count, tolerance=0) for count in range(10)]
-    errors = [run.error for run in runs]
-    np.testing.assert_allclose(runs[-1].errors, errors, atol=1e-9)
+def left_out(matrix, weights, factors):
+    return np.linalg.norm(matrix - weights @ factors) / np.linalg.norm(matrix)
 
 
 def test_nothing_is_negative_and_factors_have_length_1():
-    found = factorise(NOISE, 5, seed=0)
-    assert found.weights.min() >= 0
-    assert found.factors.min() >= 0
-    np.testing.assert_allclose(np.linalg.norm(found.factors, axis=1), 1)
-    sizes = np.linalg.norm(found.weights, axis=0)
-    assert (np.diff(sizes) <= 0).all()
+    weights, factors, num_rounds = _factorised(NOISE, 5, seed=0)
+    assert min(weights.min(), factors.min()) >= 0
+    np.testing.assert_allclose(np.linalg.norm(factors, axis=1), 1)
+    assert (np.diff(np.linalg.norm(weights, axis=0)) <= 0).all()
+    assert 1 < num_rounds <= 200
 
 
-def test_it_stops_when_nothing_more_is_won():
-    found = factorise(NOISE, 2, seed=4, num_iterations=5000, tolerance=1e-4)
-    assert found.num_iterations < 5000
-    won = -np.diff(found.errors) / found.errors[:-1]
-    assert won[-1] < 1e-4
-    assert (won[:-1] >= 1e-4).all()
-
-
-@pytest.mark.parametrize(
-    "matrix", [NOISE - 0.5, NOISE[0], NOISE[:0], np.where(NOISE > 0.5, np.nan, NOISE)]
-)
-def test_what_has_no_parts_is_refused(matrix):
-    with pytest.raises(ValueError, match="matrix"):
-        factorise(matrix, 2, seed=0)
-    with pytest.raises(ValueError, match="num_factors"):
-        factorise(NOISE, 0, seed=0)
-    nothing = factorise(np.zeros((4, 6)), 2, seed=0)
-    assert nothing.error == 0
-    assert not (nothing.weights @ nothing.factors).any()
+def test_a_search_that_ends_too_early_does_not_warn(monkeypatch):
+    monkeypatch.setattr("bertviz_core.experiments.neuron_factors._MOST_ROUNDS", 3)
+    assert _factorised(NOISE, 4, seed=0)[2] == 3
 
 
 SIX_WORDS = "the cats [MASK] on a mat"
