@@ -72,9 +72,6 @@ class AttentionView(FrozenArrays):
         text_key: another one tells that the tokens are those of another text.
         held: every head, so that a chosen one is drawn before the page answers;
             `None` for differences, and where nobody answers.
-
-    Raises:
-        ValueError: sizes do not fit together, or a scale or kind is unknown.
     """
 
     tokens: tuple[str, ...]
@@ -98,26 +95,6 @@ class AttentionView(FrozenArrays):
     first_tokens: np.ndarray | None = None
     text_key: str = ""
     held: HeldHeads | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        size = len(self.tokens)
-        lengths = (len(self.kinds), len(self.segments), *self.matrix.shape)
-        if size == 0 or lengths != (size,) * 4:
-            raise ValueError(
-                f"{size} tokens need as many kinds, segments, rows and columns. "
-                f"Received: {lengths}."
-            )
-        if self.thumbnails.ndim != 4 or self.thumbnails.dtype != np.uint8:
-            raise ValueError(
-                "`thumbnails` must be uint8 [L, N, h, w]. Received: "
-                f"{self.thumbnails.dtype} {self.thumbnails.shape}."
-            )
-        if self.scale not in SCALES or not set(self.kinds) <= set(SIGNS):
-            raise ValueError(
-                f"`scale` must be among {SCALES}, `kinds` among {tuple(SIGNS)}. "
-                f"Received: {self.scale}, {sorted(set(self.kinds))}."
-            )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -174,9 +151,6 @@ class HeadMap(FrozenArrays):
             magnitude. Otherwise none is below 0.
         top: where the scale of such values ends, as shares do at 1.
         is_distance: the smallest values tell most, and 0 is the head itself.
-
-    Raises:
-        ValueError: no numbers, or none for the chosen head.
     """
 
     values: np.ndarray
@@ -186,21 +160,6 @@ class HeadMap(FrozenArrays):
     is_difference: bool = True
     top: float = 1.0
     is_distance: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.values.ndim != 2 or not self.values.size:
-            raise ValueError(f"`values` must be [L, N]. Received: {self.values.shape}.")
-        place = (self.layer, self.head)
-        is_inside = all(
-            index is not None and 0 <= index < size
-            for index, size in zip(place, self.values.shape, strict=True)
-        )
-        if not is_inside and place != (None, None):
-            raise ValueError(
-                f"`layer` and `head` must be of the {self.values.shape} values, or "
-                f"both `None`. Received: {place}."
-            )
 
     @property
     def limit(self) -> float:

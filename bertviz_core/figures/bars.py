@@ -36,9 +36,6 @@ def named_bars_figure(
         values: float `[R]`; NaN draws nothing.
         title: what the numbers are.
         are_shares: writes them as percentages.
-
-    Raises:
-        ValueError: not one value for each name.
     """
     write = percent if are_shares else "{:.4g}".format
     axis = {"tickformat": ".3~p"} if are_shares else {}
@@ -83,15 +80,7 @@ def effect_bars_figure(
         title: what the numbers are.
         measured_name: of the bars, in the legend.
         estimated_name: of the diamonds.
-
-    Raises:
-        ValueError: not one number of each kind for each name.
     """
-    if estimated.shape != measured.shape:
-        raise ValueError(
-            f"`estimated` must have {len(measured)} entries. "
-            f"Received: shape={estimated.shape}."
-        )
     made = named_bars_figure(names, measured, title=title)
     bars = made.data[0]
     bars.name = measured_name
@@ -158,11 +147,6 @@ def _bars(
     color: str | list[str],
     axis: Mapping[str, str] = MappingProxyType({}),
 ) -> go.Figure:
-    if not len(names) or values.shape != (len(names),):
-        raise ValueError(
-            f"`values` must have {len(names)} entries, at least one. "
-            f"Received: shape={values.shape}."
-        )
     written = [label(name) for name in names]
     known = [None if np.isnan(value) else float(value) for value in values]
     trace = {

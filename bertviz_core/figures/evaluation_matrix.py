@@ -41,16 +41,8 @@ def confusion_figure(
         labels: C names.
         words: the texts on the figure.
         as_shares: writes and shades shares of the true class instead of counts.
-
-    Raises:
-        ValueError: labels and matrix do not fit each other.
     """
     num_classes = len(labels)
-    if confusion.shape != (num_classes, num_classes) or not num_classes:
-        raise ValueError(
-            f"`confusion` must be {num_classes} x {num_classes}, not empty. "
-            f"Received: shape={confusion.shape}."
-        )
     totals = confusion.sum(axis=1, keepdims=True)
     shares = np.divide(
         confusion, totals, out=np.full(confusion.shape, np.nan), where=totals > 0

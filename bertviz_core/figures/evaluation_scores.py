@@ -48,12 +48,7 @@ def intervals_figure(rows: Sequence[str], dots: Sequence[Dots]) -> go.Figure:
     Args:
         rows: M names.
         dots: one to four kinds of shares, each of M.
-
-    Raises:
-        ValueError: the lengths differ.
     """
-    if not rows or any(kind.values.shape != (len(rows),) for kind in dots):
-        raise ValueError(f"`dots` must have {len(rows)} values each, at least one.")
     names = [label(row) for row in rows]
     step = 0.5 / max(len(dots), 1)
     traces = []

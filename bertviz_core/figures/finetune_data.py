@@ -57,15 +57,7 @@ def balance_figure(
         names: C classes, the first one on top.
         parts: int `[C]` each, rows to train, for validation and to test on.
         words: the texts on the figure.
-
-    Raises:
-        ValueError: they do not have one length.
     """
-    if lengths := {len(part) for part in parts} - {len(names)}:
-        raise ValueError(
-            "`names` and `parts` must have one length. "
-            f"Received: {len(names)}, {lengths}."
-        )
     bars = [
         {
             "type": "bar",

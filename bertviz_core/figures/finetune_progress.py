@@ -78,12 +78,7 @@ def loss_figure(
         epoch_steps: int `[E]`, the last step of each epoch that ended.
         validation_losses: float `[E]`.
         words: the texts on the figure.
-
-    Raises:
-        ValueError: lengths differ.
     """
-    if len(steps) != len(losses) or len(epoch_steps) != len(validation_losses):
-        raise ValueError("A loss belongs to a step, and an epoch ends with one.")
     shown = spread_out(len(steps), MAX_POINTS)
     smooth = running_mean(losses)
     traces = [

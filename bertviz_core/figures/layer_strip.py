@@ -117,16 +117,8 @@ def strip_figure(
         limit: where the colours of signed numbers end; `None` for `color_limit`.
         apart: index of the row from which on rows have a scale of their own.
         marked: index of a column with a frame around it.
-
-    Raises:
-        ValueError: labels and values do not fit each other.
     """
     num_columns = values.shape[-1] if columns is None else len(columns)
-    if values.shape != (len(rows), num_columns) or not values.size:
-        raise ValueError(
-            f"`values` must be {len(rows)} x {num_columns}, not empty. "
-            f"Received: shape={values.shape}."
-        )
     parts = [values]
     if apart is not None:
         # All rows in either: plotly fails over a trace with some of the names alone.

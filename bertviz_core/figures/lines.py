@@ -43,12 +43,7 @@ def lines_figure(
         bounds: of the vertical axis; `None` leaves them to the numbers.
         intervals: of some names, float `[R, 2]`, lower and upper ends; NaN draws none.
         are_ranks: the numbers are ranks, of which 1 is on top, by powers of ten.
-
-    Raises:
-        ValueError: a line of another length.
     """
-    if any(values.shape != (len(places),) for values in lines.values()):
-        raise ValueError(f"Every line must have {len(places)} numbers.")
     are_named = isinstance(places[0], str)
     x = np.arange(len(places)) if are_named else np.asarray(places)
     traces: list[dict[str, Any]] = [

@@ -51,20 +51,10 @@ def candidates_figure(
             left out. `None` draws `probs` alone.
         counts: like `probs`, how often each was drawn with `after`, or else with
             `probs`; with those of all other words, as their sum is all draws.
-
-    Raises:
-        ValueError: not one value for each token.
     """
     labels = _ranked_labels(tokens, ranks)
     if len(probs) == len(tokens) + 1:
         labels.append(escaped(words("others")))
-    lengths = [len(row) for row in (probs, after, counts) if row is not None]
-    if not tokens or len(logits) != len(tokens) or {*lengths} != {len(labels)}:
-        raise ValueError(
-            f"Every array must have one value for each of the {len(tokens)} tokens, "
-            f"of which there must be one. "
-            f"Received: lengths={lengths}, {len(logits)}."
-        )
     bars = {words("probability"): probs}
     if after is not None:
         bars = {words("before"): probs, words("after"): after}

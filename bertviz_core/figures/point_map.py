@@ -35,7 +35,7 @@ class Colour(FrozenArrays):
         names: of categories; none for numbers.
 
     Raises:
-        ValueError: a value without a name, or a number that is not finite.
+        ValueError: a number that is not finite.
     """
 
     title: str
@@ -44,15 +44,6 @@ class Colour(FrozenArrays):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.names) > _MOST_CATEGORIES:
-            raise ValueError(
-                f"`names` must be {_MOST_CATEGORIES} or fewer. "
-                f"Received: {len(self.names)}."
-            )
-        if self.names and not (
-            (self.values >= 0).all() and (self.values < len(self.names)).all()
-        ):
-            raise ValueError(f"`values` must be below {len(self.names)}.")
         if not np.isfinite(self.values).all():
             raise ValueError("`values` must be finite.")
 
@@ -94,9 +85,6 @@ class PointMap(FrozenArrays):
         first: what is chosen at first.
         title: what is drawn, of which model and how: for saved pictures.
         name: of the files of saved pictures, without an ending.
-
-    Raises:
-        ValueError: sizes do not fit together.
     """
 
     labels: tuple[str, ...]
@@ -110,24 +98,6 @@ class PointMap(FrozenArrays):
     first: FirstChoice = field(default_factory=FirstChoice)
     title: str = ""
     name: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        shape = self.coordinates.shape
-        if len(shape) != 3 or shape[2] not in (2, 3) or not self.coordinates.size:
-            raise ValueError(
-                f"`coordinates` must be [S, M, 2 or 3]. Received: {shape}."
-            )
-        if (len(self.state_names), len(self.notes)) != (shape[0], shape[0]):
-            raise ValueError(f"{shape[0]} states need as many names and notes.")
-        sizes = {len(self.labels), *(c.values.shape[-1] for c in self.colours)}
-        if self.context_of is not None:
-            sizes.add(len(self.context_of))
-        if sizes != {shape[1]} or not self.colours:
-            raise ValueError(
-                f"{shape[1]} points need as many labels, colours and contexts. "
-                f"Received: {sorted(sizes)}, {len(self.colours)} colours."
-            )
 
 
 def labels_id(points: PointMap) -> str:

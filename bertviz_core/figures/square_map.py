@@ -40,16 +40,8 @@ def square_map_figure(
         side_title: what a row is, and a column.
         is_signed: from -1 to 1, 0 in the middle of the scale.
         marked: index of a row with a line through it.
-
-    Raises:
-        ValueError: not a square, or of another size than the names.
     """
     sides = list(range(1, len(values) + 1)) if names is None else list(names)
-    if values.shape != (len(sides), len(sides)) or not values.size:
-        raise ValueError(
-            f"`values` must be {len(sides)} x {len(sides)}, not empty. "
-            f"Received: shape={values.shape}."
-        )
     trace = {
         "type": "heatmap",
         "z": values.astype(np.float32),

@@ -26,15 +26,7 @@ def token_grid_figure(
         values: float `[S]`, at least 0; NaN leaves the paper blank.
         hints: S texts to show under the pointer.
         title: what the numbers are, with their unit.
-
-    Raises:
-        ValueError: the three do not have one length.
     """
-    if not tokens or values.shape != (len(tokens),) or len(hints) != len(tokens):
-        raise ValueError(
-            f"`values` and `hints` must have {len(tokens)} entries, at least one. "
-            f"Received: {values.shape}, {len(hints)}."
-        )
     shades, texts, said = _cells(tokens, values, hints)
     top = float(np.nan_to_num(values).max(initial=0.0)) or 1.0
     trace = {

@@ -74,15 +74,7 @@ def value_map_figure(
             square root of the number, or a mean of many heads would be as pale as
             nothing. `None`: the scale ends at the largest number.
         unit: what a number is; stands on the scale of such maps, behind the title.
-
-    Raises:
-        ValueError: labels and values do not fit each other.
     """
-    if values.shape != (len(rows), len(columns)) or not values.size:
-        raise ValueError(
-            f"`values` must be {len(rows)} x {len(columns)}, not empty. "
-            f"Received: shape={values.shape}."
-        )
     row_labels = [label(name) for name in rows]
     column_labels = [label(name) for name in columns]
     trace = {

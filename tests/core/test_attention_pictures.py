@@ -120,17 +120,6 @@ def test_a_map_of_heads_reaches_to_its_largest_magnitude():
     assert HeadMap(-some, WORDS).limit == 3
 
 
-def test_parts_that_do_not_fit_together_are_refused():
-    probs = random_probs(1, 2, 4)
-    with pytest.raises(ValueError, match="as many"):
-        view_of(("a", "b", "c"), probs)
-    with pytest.raises(ValueError, match="scale"):
-        view_of(("a", "b", "c", "d"), probs, scale="cubic")
-    for place in ((2, 0), (0, 3), (-1, 0), (None, 0)):
-        with pytest.raises(ValueError, match="both `None`"):
-            HeadMap(np.zeros((2, 3)), WORDS, *place)
-
-
 def test_heads_of_a_short_text_are_held_exactly():
     probs = random_probs(12, 12, 22)
     held = hold_heads(probs)

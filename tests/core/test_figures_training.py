@@ -69,10 +69,6 @@ def test_a_class_has_its_rows_of_all_parts_in_one_bar():
     two = balance_figure(names, [parts[0], np.zeros(3, int), parts[2]], str)
     assert [bar.name for bar in two.data] == ["train", "test"]
     assert "<b>" not in drawn.to_json().replace("\\u003c", "<")
-    with pytest.raises(ValueError, match="one length"):
-        balance_figure(["x"], [np.array([7]), np.array([2, 5]), np.array([1])], str)
-    with pytest.raises(ValueError, match="belongs to a step"):
-        loss_figure(np.arange(3), np.ones(2), np.array([]), np.array([]), str)
 
 
 @pytest.mark.parametrize("max_tokens", [3, 37, 512])
@@ -174,8 +170,6 @@ def test_each_cell_has_its_count_and_says_which_it_is():
     # Names of classes are shown letter for letter.
     assert "&lt;b&gt;ham" in spec["layout"]["xaxis"]["ticktext"][0]
     assert "<b>" not in json.dumps(spec)
-    with pytest.raises(ValueError, match="3 x 3"):
-        confusion_figure(CONFUSION[:2], LABELS, str)
     # Many classes have a scale in the place of numbers.
     names = list(map(str, range(MAX_WRITTEN + 1)))
     many = confusion_figure(np.eye(len(names), dtype=int), names, str)
@@ -207,8 +201,6 @@ def test_whiskers_reach_the_ends_of_the_intervals():
     first, second = as_sent(intervals_figure(("x", "y", "z"), [dots, other]))["data"]
     assert first["marker"]["symbol"] != second["marker"]["symbol"]
     assert (numbers(first["y"]) < numbers(second["y"])[[0, 2]]).all()
-    with pytest.raises(ValueError, match="2 values"):
-        intervals_figure(("x", "y"), [other])
 
 
 def test_an_empty_bin_has_no_point_and_a_full_one_is_larger():
