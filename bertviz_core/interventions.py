@@ -19,12 +19,9 @@ class Interventions(FrozenArrays):
         edge_mask: int `[L or 1, N or 1, T, T]`; 0 cuts the edge from the row's
             token to the column's before the softmax. Each row keeps an edge.
         neuron_mask: float `[L, I]`; 0 silences a feed-forward neuron.
-        replace_mask: int `[L + 1, T]`; 1 marks a hidden state to replace.
-        replacement: float `[L + 1, T, H]`; read where `replace_mask` is 1.
 
     Raises:
-        ValueError: a row of `edge_mask` is cut whole, or one of
-            `replace_mask` and `replacement` is given without the other.
+        ValueError: a row of `edge_mask` is cut whole.
 
     Source:
         Head masks multiply what a head passes on, after its probabilities, as
@@ -34,16 +31,12 @@ class Interventions(FrozenArrays):
     head_mask: np.ndarray | None = None
     edge_mask: np.ndarray | None = None
     neuron_mask: np.ndarray | None = None
-    replace_mask: np.ndarray | None = None
-    replacement: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.edge_mask is not None and not self.edge_mask.any(axis=-1).all():
             # Masking adds a constant: a row cut whole would look uncut.
             raise ValueError("Each row of `edge_mask` must keep at least one edge.")
-        if (self.replace_mask is None) != (self.replacement is None):
-            raise ValueError("`replace_mask` and `replacement` go together.")
 
     def inputs(self, config: BertConfig, num_tokens: int) -> dict[str, np.ndarray]:
         """The given parts as inputs of `CompiledForward`, for a batch of one.
@@ -64,8 +57,6 @@ class Interventions(FrozenArrays):
                 for some_heads in (heads, 1)
             ],
             "neuron_mask": [(layers, config.intermediate_size)],
-            "replace_mask": [(layers + 1, num_tokens)],
-            "replacement": [(layers + 1, num_tokens, config.hidden_size)],
         }
         given = {name: getattr(self, name) for name in allowed}
         for name, array in given.items():

@@ -36,12 +36,8 @@ INPUTS: Mapping[str, tuple[str, int]] = {
     "head_mask": ("float32", 3),
     "edge_mask": ("int32", 5),
     "neuron_mask": ("float32", 3),
-    "replace_mask": ("int32", 3),
-    "replacement": ("float32", 4),
 }
-INTERVENTIONS = frozenset(
-    ("head_mask", "edge_mask", "neuron_mask", "replace_mask", "replacement")
-)
+INTERVENTIONS = frozenset(("head_mask", "edge_mask", "neuron_mask"))
 # What a block is asked for unless the caller says otherwise: each further set of
 # activations is a function of its own, with weights packed of its own.
 BLOCK = ("output", "attention.probs")
@@ -75,9 +71,7 @@ class CompiledForward:
             inputs: arrays by the names of `INPUTS`: `input_ids`, `token_type_ids` and
                 `attention_mask` `[B, T]`; `mlm_positions` `[P]`, see `Bert`; and
                 `head_mask` `[B or 1, L, N]`, `edge_mask` `[B or 1, L or 1, N or 1,
-                Q, K]`, `neuron_mask` `[B or 1, L, I]`, `replace_mask`
-                `[B or 1, L + 1, T]` and `replacement` `[B or 1, L + 1, T, H]`, see
-                `Interventions`.
+                Q, K]` and `neuron_mask` `[B or 1, L, I]`, see `Interventions`.
             outputs: of "hidden_states" `[B, L + 1, T, H]`, "attention_probs"
                 `[B, L, N, Q, K]`, "sequence_output" `[B, T, H]` and the names of
                 `Bert.read`. `None` for all that there are.
@@ -191,8 +185,6 @@ class CompiledForward:
         token_type_ids = arrays.get("token_type_ids", np.zeros_like(input_ids))
         changes = None if INTERVENTIONS.isdisjoint(arrays) else _Changes(arrays)
         x = self._embed(input_ids, token_type_ids, ("output",))["output"]
-        if changes is not None:
-            x = changes.replaced(x, 0)
         found = self._room(x.shape, wanted)
         if "hidden_states" in found:
             found["hidden_states"][:, 0] = x
@@ -205,7 +197,6 @@ class CompiledForward:
             else:
                 seen, strengths = changes.cut(mask, layer), changes.strengths(layer)
                 x = self._block(layer, x, seen, into, strengths)["output"]
-                x = changes.replaced(x, layer + 1)
             if "hidden_states" in found:
                 found["hidden_states"][:, layer + 1] = x
         return found | {"last": x}
@@ -402,10 +393,3 @@ class _Changes:
             if neurons is None
             else neurons[:, layer, None, :],
         }
-
-    def replaced(self, x: np.ndarray, level: int) -> np.ndarray:
-        """Hidden states `[B, T, H]`, other numbers where the mask says so."""
-        mask, values = map(self._arrays.get, ("replace_mask", "replacement"))
-        if mask is None or values is None:
-            return x
-        return np.where(mask[:, level, :, None] == 1, values[:, level], x)

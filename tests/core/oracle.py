@@ -262,18 +262,8 @@ def _forward_one(weights, config, inputs, b, tap):
     if edges is not None:
         edges = np.broadcast_to(edges, full)
 
-    def replaced(x, index):
-        chosen = of_text("replace_mask")
-        if chosen is None:
-            return x
-        rows = of_text("replacement")[index]
-        return np.stack(
-            [rows[t] if chosen[index][t] else x[t] for t in range(len(ids))]
-        )
-
     segments = of_text("token_type_ids", np.zeros_like(ids))
     x = embeddings(weights, config, ids, segments, within(tap, "embeddings"))
-    x = replaced(x, 0)
     states, all_probs = [x], []
     for index, layer in enumerate(weights["layers"]):
         x, probs = block(
@@ -286,7 +276,6 @@ def _forward_one(weights, config, inputs, b, tap):
             neuron_mask=None if neurons is None else neurons[index],
             tap=within(tap, f"layer.{index}"),
         )
-        x = replaced(x, index + 1)
         states.append(x)
         all_probs.append(probs)
     if config.pre_norm:

@@ -160,22 +160,13 @@ def random_interventions(name, seed=3, rows=BATCH):
     # The first two columns are never all padding: no row is left with nothing.
     edges[..., 0] = edges[..., 2] = 1
     made = {
-        "head_mask": {"head_mask": rng.uniform(0, 1.5, (rows, layers, heads))},
-        "edge_mask": {"edge_mask": edges},
-        "neuron_mask": {
-            "neuron_mask": rng.uniform(0, 1.5, (rows, layers, CONFIG.intermediate_size))
-        },
-        "replacement": {
-            "replace_mask": rng.integers(0, 2, (rows, layers + 1, TOKENS), "int32"),
-            "replacement": rng.normal(
-                size=(rows, layers + 1, TOKENS, CONFIG.hidden_size)
-            ),
-        },
+        "head_mask": rng.uniform(0, 1.5, (rows, layers, heads)).astype("float32"),
+        "edge_mask": edges,
+        "neuron_mask": rng.uniform(
+            0, 1.5, (rows, layers, CONFIG.intermediate_size)
+        ).astype("float32"),
     }
-    return {
-        key: array.astype("float32") if array.dtype == "float64" else array
-        for key, array in made[name].items()
-    }
+    return {name: made[name]}
 
 
 def evaluate(function, *arrays, **given):

@@ -25,7 +25,7 @@ from tests.core.random_models import (
     random_model,
 )
 
-INTERVENTIONS = ("head_mask", "edge_mask", "neuron_mask", "replacement")
+INTERVENTIONS = ("head_mask", "edge_mask", "neuron_mask")
 
 
 def everything():

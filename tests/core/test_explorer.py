@@ -260,25 +260,16 @@ def test_every_array_of_a_trace_is_a_part():
 
 
 LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
-HIDDEN, INNER = CONFIG.hidden_size, CONFIG.intermediate_size
+INNER = CONFIG.intermediate_size
 SHAPES = {
     "head_mask": (LAYERS, HEADS),
     "edge_mask": (LAYERS, HEADS, TOKENS, TOKENS),
     "neuron_mask": (LAYERS, INNER),
-    "replace_mask": (LAYERS + 1, TOKENS),
-    "replacement": (LAYERS + 1, TOKENS, HIDDEN),
 }
 
 
 def full():
     return {name: np.ones(shape, "float32") for name, shape in SHAPES.items()}
-
-
-def given(name, array):
-    """One part, with what goes together with it."""
-    partners = ("replace_mask", "replacement")
-    together = {part: full()[part] for part in partners} if name in partners else {}
-    return Interventions(**together | {name: array})
 
 
 def test_every_part_becomes_an_input_of_a_batch_of_one():
@@ -300,19 +291,16 @@ def test_every_part_becomes_an_input_of_a_batch_of_one():
 def test_a_part_of_another_size_is_refused(name, axis):
     shape = list(SHAPES[name])
     shape[axis] += 1
-    made = given(name, np.ones(shape, "float32"))
+    made = Interventions(**{name: np.ones(shape, "float32")})
     with pytest.raises(ValueError, match=f"`{name}` must have one of the shapes"):
         made.inputs(CONFIG, TOKENS)
 
 
-def test_what_leaves_nothing_or_half_is_refused():
+def test_a_row_without_an_edge_is_refused():
     edges = full()["edge_mask"]
     edges[1, 4, 5] = 0
     with pytest.raises(ValueError, match="must keep at least one edge"):
         Interventions(edge_mask=edges)
-    for name in ("replace_mask", "replacement"):
-        with pytest.raises(ValueError, match="go together"):
-            Interventions(**{name: full()[name]})
 
 
 def test_another_form_of_a_small_model_is_kept_and_leaves_the_served_one(monkeypatch):
@@ -330,29 +318,3 @@ def test_another_form_of_a_small_model_is_kept_and_leaves_the_served_one(monkeyp
         np.testing.assert_array_equal(as_numpy(weight), old)
     assert model.config == CONFIG
     np.testing.assert_array_equal(explorer.trace(TEXT).hidden_states, before)
-
-
-@pytest.fixture(scope="module")
-def whole(explorer):
-    return explorer.trace(TEXT)
-
-
-def assert_differs(actual, expected):
-    assert np.abs(actual - expected).max() > 1e-4
-
-
-def test_a_replaced_state_is_the_new_one_and_the_rest_follows(explorer, whole):
-    tokens = whole.tokenized.num_tokens
-    mask = np.zeros((LAYERS + 1, tokens), "int32")
-    mask[2, 5] = 1
-    new = np.full((*mask.shape, HIDDEN), np.nan, "float32")
-    new[2, 5] = 0.25
-    changed = explorer.trace(
-        TEXT, interventions=Interventions(replace_mask=mask, replacement=new)
-    )
-    expected = whole.hidden_states[:3].copy()
-    expected[2, 5] = 0.25
-    agree(changed.hidden_states[:3], expected, 0)
-    agree(changed.attention_probs[:2], whole.attention_probs[:2], 0)
-    assert_differs(changed.hidden_states[3, 0], whole.hidden_states[3, 0])
-    assert np.isfinite(changed.mlm_logits).all()
