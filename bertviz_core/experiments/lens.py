@@ -13,6 +13,7 @@ from bertviz_core.analysis.logit_rows import (
     top_words,
 )
 from bertviz_core.experiments.layer_results import LogitLens
+from bertviz_core.experiments.layer_steps import require_index
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task
@@ -58,8 +59,10 @@ def read_layers(
     asked = np.flatnonzero(~tokenized.is_added) if positions is None else positions
     places = np.asarray(asked, np.int64)
     ids = np.asarray(word_ids, np.int64)
-    _require_below("positions", places, tokenized.num_tokens)
-    _require_below("word_ids", ids, explorer.config.vocab_size)
+    for place in places.tolist():
+        require_index("positions", place, tokenized.num_tokens)
+    for index in ids.tolist():
+        require_index("word_ids", index, explorer.config.vocab_size)
     found = explorer.forward(tokenized.inputs, ("hidden_states",))
     states, layers = found["hidden_states"][0], []
     for layer, vectors in enumerate(states):  # [T, H]
@@ -98,10 +101,3 @@ def _read(
         "word_log_probs": log_probs[:, word_ids].T.copy(),
         "word_ranks": np.array(ranks, np.int64).reshape(len(word_ids), rows),
     }
-
-
-def _require_below(name: str, values: np.ndarray, limit: int) -> None:
-    if len(values) and not (values.min() >= 0 and values.max() < limit):
-        raise ValueError(
-            f"`{name}` must be from 0 to {limit - 1}. Received: {values.tolist()}."
-        )

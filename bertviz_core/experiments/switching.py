@@ -14,6 +14,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.experiments.layer_steps import require_index
 from bertviz_core.experiments.targets import ask, compare_answers, require_token
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
@@ -79,36 +80,31 @@ def interventions_of(
         TextError: see `switch_off`.
         ValueError: there is no such layer, head or neuron.
     """
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    neurons = (layers, config.intermediate_size)
     return Interventions(
-        head_mask=_head_mask(switches, config),
+        head_mask=_mask("head", switches.heads, switches.attention, (layers, heads)),
         edge_mask=_edge_mask(switches.edges, config, tokenized),
-        neuron_mask=_neuron_mask(switches, config),
+        neuron_mask=_mask("neuron", switches.neurons, switches.feed_forward, neurons),
     )
 
 
-def _head_mask(switches: Switches, config: BertConfig) -> np.ndarray | None:
-    if not switches.heads and not switches.attention:
-        return None
-    layers, heads = config.num_hidden_layers, config.num_attention_heads
-    mask = np.ones((layers, heads), "float32")
-    for layer, head in switches.heads:
-        mask[_checked("layer", layer, layers), _checked("head", head, heads)] = 0
-    for layer in switches.attention:
-        mask[_checked("layer", layer, layers)] = 0
-    return mask
-
-
-def _neuron_mask(switches: Switches, config: BertConfig) -> np.ndarray | None:
-    if not switches.neurons and not switches.feed_forward:
-        return None
-    layers, neurons = config.num_hidden_layers, config.intermediate_size
-    mask = np.ones((layers, neurons), "float32")
-    for layer, neuron in switches.neurons:
-        row = _checked("layer", layer, layers)
-        mask[row, _checked("neuron", neuron, neurons)] = 0
-    for layer in switches.feed_forward:
-        mask[_checked("layer", layer, layers)] = 0
-    return mask
+def _mask(
+    name: str,
+    places: Iterable[tuple[int, int]],
+    rows: Iterable[int],
+    shape: tuple[int, int],
+) -> np.ndarray | None:
+    """Float32 of a shape, 0 at some places and in whole rows, which are layers."""
+    mask = np.ones(shape, "float32")
+    for layer, index in places:
+        require_index("layer", layer, shape[0])
+        require_index(name, index, shape[1])
+        mask[layer, index] = 0
+    for layer in rows:
+        require_index("layer", layer, shape[0])
+        mask[layer] = 0
+    return None if mask.all() else mask
 
 
 def _edge_mask(
@@ -144,10 +140,7 @@ def _edge_mask(
 
 
 def _all_or_one(name: str, index: int | None, size: int) -> slice | int:
-    return slice(None) if index is None else _checked(name, index, size)
-
-
-def _checked(name: str, index: int, size: int) -> int:
-    if not 0 <= index < size:
-        raise ValueError(f"`{name}` must be below {size}. Received: {index}.")
+    if index is None:
+        return slice(None)
+    require_index(name, index, size)
     return index

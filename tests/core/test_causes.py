@@ -310,13 +310,13 @@ def test_a_token_must_keep_something_to_look_at(name, seen):
     [
         *(({"edges": (edge,)}, "no token number")
           for edge in (Edge(9, 0), Edge(0, 9), Edge(-1, 0))),
-        ({"heads": ((3, 0),)}, "must be below"),
-        ({"heads": ((0, 7),)}, "must be below"),
-        ({"attention": (-1,)}, "must be below"),
-        ({"feed_forward": (3,)}, "must be below"),
-        ({"neurons": ((0, 13),)}, "must be below"),
-        ({"edges": (Edge(0, 1, layer=3),)}, "must be below"),
-        ({"edges": (Edge(0, 1, head=7),)}, "must be below"),
+        ({"heads": ((3, 0),)}, "and below"),
+        ({"heads": ((0, 7),)}, "and below"),
+        ({"attention": (-1,)}, "and below"),
+        ({"feed_forward": (3,)}, "and below"),
+        ({"neurons": ((0, 13),)}, "and below"),
+        ({"edges": (Edge(0, 1, layer=3),)}, "and below"),
+        ({"edges": (Edge(0, 1, head=7),)}, "and below"),
     ],
 )  # fmt: skip
 def test_a_part_that_there_is_not_is_refused(switches, said):
