@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bertviz_core.command_options import model_option
-from bertviz_core.command_texts import answer_text, open_explorer
+from bertviz_core.command_parts import (
+    answer_text,
+    download_progress,
+    model_option,
+    open_explorer,
+)
 from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.commands import map_vocabulary
 from bertviz_core.experiments.word_commands import fill, sample, score
@@ -177,7 +181,6 @@ def download(name: str) -> None:
     find it in their list of models.
     """
     from bertviz_core.checkpoints import library
-    from bertviz_core.command_progress import download_progress
 
     click.echo(library.download(name, progress=download_progress()).model_id)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bertviz_core.command_options import model_option
+from bertviz_core.command_parts import model_option, open_explorer
 
 
 @click.command()
@@ -39,16 +39,11 @@ def map_vocabulary(
     The maps, vocabulary_map_2d.npz and vocabulary_map_3d.npz, are written beside a
     bundled model or a folder, else into the cache. Minutes for 30,000 words.
     """
-    from bertviz_core.checkpoints.default import DEFAULT_MODEL
-    from bertviz_core.quiet import import_keras
-
-    import_keras()
     from bertviz_core.experiments.stored_maps import digest_of, store_map
     from bertviz_core.experiments.vocabulary_maps import map_by_neighbours
     from bertviz_core.experiments.word_vectors import word_vectors
-    from bertviz_core.explorer import Explorer
 
-    explorer = Explorer.open(model_id or DEFAULT_MODEL)
+    explorer = open_explorer(model_id)
     words = word_vectors(explorer)
     vectors = words.table.vectors
     if tsv is not None:

@@ -6,8 +6,12 @@ from typing import Any
 
 import click
 
-from bertviz_core.command_options import model_option
-from bertviz_core.command_texts import Answer, answer_text, open_explorer
+from bertviz_core.command_parts import (
+    Answer,
+    answer_text,
+    model_option,
+    open_explorer,
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ORDERS = ("random", "in_order")

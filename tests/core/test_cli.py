@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
-from bertviz_core.command_progress import download_progress
+from bertviz_core.command_parts import download_progress
 from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments.chain_results import GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_chain

@@ -331,7 +331,7 @@ def _opened(
     """The model to begin with, and the settings with the defaults that suit it."""
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.command_progress import download_progress
+    from bertviz_core.command_parts import download_progress
     from bertviz_core.training.finetune.checks import measure_lengths
     from bertviz_core.training.finetune.settings import FinetuneSettings
     from bertviz_core.training.finetune.split import num_rows_seen

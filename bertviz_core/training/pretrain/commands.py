@@ -154,7 +154,7 @@ def evaluate_mlm(
     if text_path is None and cloze_path is None:
         raise click.UsageError("Give --text or --cloze.")
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
-    from bertviz_core.command_progress import download_progress
+    from bertviz_core.command_parts import download_progress
     from bertviz_core.training.pretrain.evaluate import evaluate_model
 
     scores = evaluate_model(
@@ -205,7 +205,7 @@ def average_models(
     """
     from bertviz_core.checkpoints.export import save_model
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.command_progress import download_progress
+    from bertviz_core.command_parts import download_progress
     from bertviz_core.training.pretrain import averaging
 
     fractions = averaging.fractions_of(shares, len(model_ids))

@@ -1,8 +1,9 @@
-"""What commands share that answer a text, or each line of standard input."""
+"""What commands share: their model, how its download goes, answers to texts."""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,23 +11,49 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bertviz_core.errors import BertVizError, TextError
+from bertviz_core.tasks import Progress
 
 if TYPE_CHECKING:
     from bertviz_core.explorer import Explorer
 
 Answer = dict[str, Any]
+_PERCENT_A_LINE = 5
+
+model_option = click.option(
+    "--model",
+    "model_id",
+    metavar="M",
+    help="A bundled name, a folder, a zip file or a hub name. Default: bert-mini-en.",
+)
 
 
 def open_explorer(model_id: str | None) -> Explorer:
     """Opens a model for a command, and tells how a download goes."""
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
-    from bertviz_core.command_progress import download_progress
     from bertviz_core.quiet import import_keras
 
     import_keras()
     from bertviz_core.explorer import Explorer
 
     return Explorer.open(model_id or DEFAULT_MODEL, download_progress())
+
+
+def download_progress() -> Progress:
+    """Makes a listener for `library.open_model` that writes to standard error.
+
+    Only a download is told, a line for every five percent: whatever else opening a
+    model takes is over in seconds.
+    """
+    told = -_PERCENT_A_LINE
+
+    def tell(fraction: float, step: str) -> None:
+        nonlocal told
+        percent = math.floor(fraction * 100)
+        if step == "download" and percent >= told + _PERCENT_A_LINE:
+            told = percent - percent % _PERCENT_A_LINE
+            click.echo(f"download: {percent}%", err=True)
+
+    return tell
 
 
 def answer_text(
