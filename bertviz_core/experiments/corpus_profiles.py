@@ -1,20 +1,24 @@
-"""Every head of a model, measured over the bundled sentences."""
+"""Every head of a model over the bundled sentences, and over those with grammar."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add
 
+import numpy as np
+
 from bertviz_core.analysis.head_distances import DivergenceSums, divergence_sums
+from bertviz_core.analysis.head_grammar import HeadGrammar, head_grammar
 from bertviz_core.analysis.head_profiles import ProfileSums
+from bertviz_core.analysis.treebank import read_treebank, word_tokens
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_matrix import profile_of
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.masked_rows import equally_long
 from bertviz_core.explorer import Explorer
-from bertviz_core.sentences import Sentence, bundled_sentences
-from bertviz_core.tasks import Progress, task
+from bertviz_core.sentences import Sentence, bundled_sentences, bundled_text
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText
 
 # Tokens of one pass. Attention of 1024 tokens in texts of 64 is 38 MB for BERT-base.
@@ -62,6 +66,38 @@ def corpus_profile(
         profile=reduce(add, profiles).profile(),
         distances=reduce(add, divergences).distances(),
     )
+
+
+@task()
+def grammar_of_heads(
+    explorer: Explorer,
+    language: str = "en",
+    conllu: str | None = None,
+    progress: Progress = untold,
+) -> HeadGrammar:
+    """Measures parts of speech and dependencies over a treebank.
+
+    Args:
+        explorer: of the model.
+        language: of the bundled sentences.
+        conllu: others in their place, see `read_treebank`.
+        progress: told the fraction done; may raise to cancel.
+
+    Raises:
+        TextError: see `read_treebank`.
+    """
+    sentences = read_treebank(
+        bundled_text("grammar", language) if conllu is None else conllu
+    )
+
+    def attention() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        for index, sentence in enumerate(sentences):
+            progress(index / len(sentences), "measuring heads")
+            text = explorer.tokenize(sentence.text, cut=True)
+            output = explorer.forward(text.inputs, ("attention_probs",))
+            yield index, output["attention_probs"][0], word_tokens(sentence, text)
+
+    return head_grammar(sentences, attention())
 
 
 def _tokenized(

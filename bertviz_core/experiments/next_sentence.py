@@ -10,7 +10,7 @@ from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import Row, head_logits
 from bertviz_core.experiments.random_weights import shuffled_explorer
-from bertviz_core.experiments.sentence_pair_results import NextSentence, ShuffledTest
+from bertviz_core.experiments.word_results import NextSentence, ShuffledTest
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task
 from bertviz_core.trace import TokenizedText

@@ -176,7 +176,7 @@ print(found.recovered)
 
 GRAMMAR = """
 from bertviz_core import Explorer
-from bertviz_core.experiments.head_grammar import grammar_of_heads
+from bertviz_core.experiments.corpus_profiles import grammar_of_heads
 
 found = grammar_of_heads(Explorer.open({model}), {language})
 for name, count, values, rule in zip(

@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.attention_results import PairArithmetic
-from bertviz_core.figures.attention_formulas import attention_formulas
+from bertviz_core.figures.number_formulas import attention_formulas
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.controls import View

@@ -18,8 +18,7 @@ from bertviz_core.analysis.head_profiles import (
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_matrix import profile_heads
 from bertviz_core.experiments.attention_results import CorpusProfile
-from bertviz_core.experiments.corpus_profiles import corpus_profile
-from bertviz_core.experiments.head_grammar import grammar_of_heads
+from bertviz_core.experiments.corpus_profiles import corpus_profile, grammar_of_heads
 from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts

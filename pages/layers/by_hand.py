@@ -16,7 +16,7 @@ from bertviz_core.experiments.step_results import NormInput
 from bertviz_core.experiments.token_numbers import norm_input_at, steps_for_one_token
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.lines import lines_figure
-from bertviz_core.figures.norm_formulas import norm_formulas
+from bertviz_core.figures.number_formulas import norm_formulas
 from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import numbered, step_name

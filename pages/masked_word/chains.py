@@ -21,8 +21,7 @@ from bertviz_core.experiments.chain_results import (
 )
 from bertviz_core.experiments.gibbs import follow_chain, start_chain, start_from_masks
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.masked_panels import chain_figure
-from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.masked_word import chain_figure, percent
 from bertviz_core.snippets import masked_sentences
 from pages.masked_word.question import Question, choose_sampling
 from pages.shared.answers import ask

@@ -12,7 +12,7 @@ from bertviz_core.experiments.next_sentence import (
     predict_next_sentence,
     run_shuffled_test,
 )
-from bertviz_core.experiments.sentence_pair_results import ShuffledTest
+from bertviz_core.experiments.word_results import ShuffledTest
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure

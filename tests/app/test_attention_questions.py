@@ -32,8 +32,8 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.experiments.corpus_profiles import grammar_of_heads
 from bertviz_core.experiments.gradients import estimate_heads
-from bertviz_core.experiments.head_grammar import grammar_of_heads
 from bertviz_core.experiments.patching import patch_hidden_states
 from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off

@@ -12,7 +12,6 @@ import pytest
 from bertviz_core.analysis.dying_neurons import train
 from bertviz_core.analysis.layer_norm import layer_norm_steps
 from bertviz_core.experiments.attention_results import PairArithmetic
-from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.bars import histogram_figure, named_bars_figure
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.embedding_positions import chain_figure
@@ -24,7 +23,7 @@ from bertviz_core.figures.layer_strip import (
     strip_figure,
 )
 from bertviz_core.figures.lines import lines_figure
-from bertviz_core.figures.norm_formulas import norm_formulas
+from bertviz_core.figures.number_formulas import attention_formulas, norm_formulas
 from bertviz_core.figures.number_pictures import (
     NamedBars,
     NumberStrips,
@@ -200,9 +199,9 @@ def test_a_drawing_names_its_parts_from_top_to_bottom(pre_norm, parts):
 
 
 def test_the_formulas_hold_the_numbers_of_the_norm():
-    vector = np.array([1.0, 4.0, -2.0])
+    vector = np.array([4.0, 1.0, -2.0])
     found = layer_norm_steps(vector, np.full(3, 2.0), np.full(3, -0.5), 0.25)
-    mean, variance, normed, output = norm_formulas(found, 2.0, -0.5, index=1)
+    mean, variance, normed, output = norm_formulas(found, 2.0, -0.5)
     assert "1.0000" in mean
     assert "6.0000" in variance
     assert r"\frac{4.0000 - 1.0000}{2.5000} = 1.2000" in normed

@@ -7,8 +7,7 @@ import pytest
 from bertviz_core.analysis.sampling import count_interval
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.labels import LONGEST_LABEL, label
-from bertviz_core.figures.masked_panels import chain_figure
-from bertviz_core.figures.masked_word import candidates_figure, percent
+from bertviz_core.figures.masked_word import candidates_figure, chain_figure, percent
 from bertviz_core.figures.sentence_pairs import (
     next_sentences_figure,
     two_sentences_figure,

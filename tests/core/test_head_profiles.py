@@ -31,8 +31,7 @@ from bertviz_core.analysis.treebank import (
 )
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import corpus_profiles
-from bertviz_core.experiments.corpus_profiles import corpus_profile
-from bertviz_core.experiments.head_grammar import grammar_of_heads
+from bertviz_core.experiments.corpus_profiles import corpus_profile, grammar_of_heads
 from bertviz_core.sentences import Sentence, bundled_text
 from tests.core.bundled import open_bundled
 from tests.core.random_models import CONFIG, agree, explorer_of, random_model

@@ -1,14 +1,15 @@
-"""The formulas of attention with the numbers of one pair of tokens, as LaTeX."""
+"""Formulas of attention and of the layer norm with real numbers, as LaTeX."""
 
 from __future__ import annotations
 
 import math
 
+from bertviz_core.analysis.layer_norm import LayerNormSteps
 from bertviz_core.experiments.attention_results import PairArithmetic
 
 
 def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
-    """Shapes, score, mask, softmax, and what is passed on.
+    """Shapes, score, mask, softmax, and what one pair of tokens passes on.
 
     Args:
         found: the numbers.
@@ -58,3 +59,35 @@ def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
         rf"\lVert \alpha f(x) \rVert = \lVert \alpha v W_O \rVert = {found.norm:.4f}"
     )
     return tuple(steps)
+
+
+def norm_formulas(found: LayerNormSteps, gamma: float, beta: float) -> tuple[str, ...]:
+    """Mean, variance and the way of the first number.
+
+    Args:
+        found: every number on the way.
+        gamma: scale of that number.
+        beta: its shift.
+
+    Source:
+        Ba et al. 2016 (arXiv:1607.06450), equation 3.
+    """
+    size = len(found.vector)
+    return (
+        rf"\mu = \frac{{1}}{{{size}}} \sum_{{i=1}}^{{{size}}} x_i = {found.mean:.4f}",
+        rf"\sigma^2 = \frac{{1}}{{{size}}} \sum_{{i=1}}^{{{size}}} (x_i - \mu)^2"
+        rf" = {found.variance:.4f}",
+        rf"\hat{{x}}_{{1}} = \frac{{x_{{1}} - \mu}}"
+        rf"{{\sqrt{{\sigma^2 + \varepsilon}}}} = "
+        rf"\frac{{{found.vector[0]:.4f} - {_signed(found.mean)}}}"
+        rf"{{{found.deviation:.4f}}} = {found.normed[0]:.4f}",
+        rf"y_{{1}} = \gamma_{{1}} \hat{{x}}_{{1}}"
+        rf" + \beta_{{1}} = {gamma:.4f} \cdot {_signed(found.normed[0])}"
+        rf" + {_signed(beta)} = {found.output[0]:.4f}",
+    )
+
+
+def _signed(value: float) -> str:
+    """A number behind an operator: brackets around a minus."""
+    written = f"{value:.4f}"
+    return f"({written})" if written.startswith("-") else written
