@@ -1,13 +1,16 @@
-"""What people wrote of a checkpoint: under which licence it is, and whom it names."""
+"""What lies beside a checkpoint: its licence, whom it names, what it learned from."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CARD_FILE, NOTICE_FILE = "README.md", "NOTICE"
+from bertviz_core.trace import TrainedInputs
+
+CARD_FILE, NOTICE_FILE, RECIPE_FILE = "README.md", "NOTICE", "recipe.json"
 _MAX_BYTES = 1_000_000
 
 
@@ -48,6 +51,42 @@ def read_documents(folder: Path) -> Documents:
         folder: of the checkpoint.
     """
     return Documents(_text(folder / CARD_FILE), _text(folder / NOTICE_FILE))
+
+
+def read_trained_inputs(folder: Path) -> TrainedInputs:
+    """Takes what the recipe of a bundle of `fine-tune` says of its texts.
+
+    Any model may lie beside a file of that name, so what is not understood is
+    left out and never an error: the model opens without it.
+
+    Args:
+        folder: of the checkpoint.
+    """
+    raw = {}
+    with contextlib.suppress(ValueError, RecursionError):
+        raw = _object(json.loads(_text(folder / RECIPE_FILE)))
+    settings, data = (_object(raw.get(key)) for key in ("settings", "data"))
+    has_pairs = raw.get("has_pairs")
+    return TrainedInputs(
+        max_tokens=_count(settings.get("max_tokens")),
+        has_pairs=has_pairs if isinstance(has_pairs, bool) else None,
+        text_column=_name(data.get("text_column")),
+        pair_column=_name(data.get("pair_column")),
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int:
+    # A text needs room for itself between [CLS] and [SEP].
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_count and value >= 3 else 0
 
 
 def _text(path: Path) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from bertviz_core.checkpoints.documents import CARD_FILE, NOTICE_FILE
+from bertviz_core.checkpoints.documents import CARD_FILE, NOTICE_FILE, RECIPE_FILE
 from bertviz_core.checkpoints.google import DATA_FILE, checkpoint_prefixes, open_google
 from bertviz_core.checkpoints.huggingface import (
     INDEX_FILE,
@@ -18,7 +18,6 @@ from bertviz_core.checkpoints.stored import (
     Checkpoint,
     require_text_file,
 )
-from bertviz_core.checkpoints.trained_inputs import RECIPE_FILE
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import CheckpointError
 

@@ -24,10 +24,13 @@ from typing import TYPE_CHECKING
 from bertviz_core import visitor_files
 from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
-from bertviz_core.checkpoints.documents import Documents, read_documents
+from bertviz_core.checkpoints.documents import (
+    Documents,
+    read_documents,
+    read_trained_inputs,
+)
 from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
 from bertviz_core.checkpoints.folder import open_folder
-from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import CheckpointError
 from bertviz_core.tasks import Progress

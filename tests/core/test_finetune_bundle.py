@@ -26,10 +26,13 @@ from scipy.special import softmax
 
 from bertviz_core import __version__
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
-from bertviz_core.checkpoints.documents import Documents, read_documents
+from bertviz_core.checkpoints.documents import (
+    Documents,
+    read_documents,
+    read_trained_inputs,
+)
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.checkpoints.library import open_model
-from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
