@@ -129,7 +129,6 @@ def gradient_through_layers(
     depth: int,
     weight: float,
     *,
-    parameter: float | None = None,
     width: int = 1,
     seed: int = 0,
     start: float = 1.0,
@@ -144,7 +143,6 @@ def gradient_through_layers(
         depth: n, at least 1. A deeper network begins with the same layers.
         weight: |W|. With H > 1 each weight is drawn with the spread |W| / √H,
             which keeps a signal's size for |W| = 1 and f(x) = x.
-        parameter: of the function.
         width: H.
         seed: of the weights; not used for H = 1.
         start: the input of the network; with H > 1, its spread.
@@ -160,8 +158,8 @@ def gradient_through_layers(
     for _ in range(depth):
         kernels.append(_square_kernel(width, weight, rng))
         inputs.append(kernels[-1] @ hidden)
-        hidden = activate(name, inputs[-1], parameter)
-    slopes = differentiate(name, np.array(inputs), parameter)
+        hidden = activate(name, inputs[-1])
+    slopes = differentiate(name, np.array(inputs))
     gradient = direction / np.linalg.norm(direction)
     sizes = [1.0]
     for kernel, slope in zip(reversed(kernels), reversed(slopes), strict=True):
@@ -171,14 +169,13 @@ def gradient_through_layers(
     return GradientPath(np.array(inputs), slopes, np.array(sizes), largest)
 
 
-def output_signs(name: str, parameter: float | None = None) -> OutputSigns:
+def output_signs(name: str) -> OutputSigns:
     """Measures where the outputs lie when the inputs are standard normal.
 
     Args:
         name: of the function.
-        parameter: of the function.
     """
-    outputs = activate(name, _NORMAL_GRID, parameter)
+    outputs = activate(name, _NORMAL_GRID)
     shares = normal_density(_NORMAL_GRID)
     shares /= shares.sum()
     mean = float(shares @ outputs)

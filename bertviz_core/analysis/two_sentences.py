@@ -15,6 +15,8 @@ from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.trace import FrozenArrays
 
+_MOST_FOUND = 20
+
 
 @dataclass(frozen=True)
 class PredictionComparison(FrozenArrays):
@@ -104,7 +106,7 @@ def most_shifted(
     return toward_a[shifts[toward_a] < 0], toward_b[shifts[toward_b] > 0]
 
 
-def find_words(vocabulary: Sequence[str], query: str, limit: int = 20) -> np.ndarray:
+def find_words(vocabulary: Sequence[str], query: str) -> np.ndarray:
     """Ids of the words that a search finds.
 
     The word itself comes first, then words that begin with the query, then those
@@ -114,10 +116,9 @@ def find_words(vocabulary: Sequence[str], query: str, limit: int = 20) -> np.nda
     Args:
         vocabulary: V word pieces.
         query: what was typed; nothing finds nothing.
-        limit: how many at most.
 
     Returns:
-        int64 `[m]`.
+        int64 `[m]`, at most 20.
     """
     wanted = query.strip().casefold()
     groups: tuple[list[int], ...] = ([], [], [])
@@ -131,7 +132,7 @@ def find_words(vocabulary: Sequence[str], query: str, limit: int = 20) -> np.nda
             groups[1].append(index)
         elif wanted in folded:
             groups[2].append(index)
-    return np.array([*groups[0], *groups[1], *groups[2]][:limit], np.int64)
+    return np.array([*groups[0], *groups[1], *groups[2]][:_MOST_FOUND], np.int64)
 
 
 def _divergence_bits(log_probs_a: np.ndarray, log_probs_b: np.ndarray) -> float:

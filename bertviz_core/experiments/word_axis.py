@@ -18,6 +18,7 @@ from bertviz_core.tasks import task
 MAX_WORDS = 200
 # Entries of the vocabulary that are named at each end.
 _NUM_ENDS = 8
+_NUM_NEIGHBOURS = 10  # by cosine, beside an axis
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,6 @@ def remove_axis(
     word: str,
     first: str | Sequence[str],
     second: str | Sequence[str],
-    num_neighbours: int = 10,
     without: Collection[str] = (),
 ) -> AxisRemoved:
     """Takes the direction of an axis out of every vector and asks for neighbours again.
@@ -112,7 +112,6 @@ def remove_axis(
         word: whose neighbours are named; itself and its pieces are not.
         first: see `project_words`.
         second: see `project_words`.
-        num_neighbours: how many to name, by cosine.
         without: kinds of entries that are no answer.
 
     Raises:
@@ -130,8 +129,8 @@ def remove_axis(
     query = table.mean(rows)
     unit = ends.stop - ends.start
     unit /= np.linalg.norm(unit)
-    before = table.nearest(query, num_neighbours, allowed=allowed)
-    after = _nearest_beside(table, query, unit, num_neighbours, allowed)
+    before = table.nearest(query, _NUM_NEIGHBOURS, allowed=allowed)
+    after = _nearest_beside(table, query, unit, allowed)
     return AxisRemoved(
         word=vectors.name_of(rows, word),
         share=float((query @ unit) ** 2 / (query @ query)),
@@ -142,7 +141,7 @@ def remove_axis(
 
 
 def _nearest_beside(
-    table: WordTable, query: np.ndarray, unit: np.ndarray, k: int, allowed: np.ndarray
+    table: WordTable, query: np.ndarray, unit: np.ndarray, allowed: np.ndarray
 ) -> Neighbours:
     """The nearest by cosine, once a direction is gone from all vectors.
 
@@ -152,7 +151,7 @@ def _nearest_beside(
     lengths = np.sqrt(1 - table.scores(unit) ** 2)
     cosines = table.scores(query - (query @ unit) * unit)
     scores = np.divide(cosines, lengths, out=cosines * 0, where=lengths > 0)
-    return best_of(scores.clip(-1, 1), k, allowed=allowed)
+    return best_of(scores.clip(-1, 1), _NUM_NEIGHBOURS, allowed=allowed)
 
 
 def _find_ends(

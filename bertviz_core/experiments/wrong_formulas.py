@@ -22,6 +22,7 @@ from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import Trace
 
 NUM_SENTENCES = 100
+_NUM_GUESSES = 5  # best words to keep
 OTHER_GELU = {"gelu": "gelu_new", "gelu_new": "gelu"}  # with erf, with tanh
 _RIGHT_NORM = (
     r"y = \gamma \odot \frac{x - \mu(x)}"
@@ -106,7 +107,6 @@ def effect_of_formula(
     name: str,
     token: int,
     pair: str | None = None,
-    top_k: int = 5,
 ) -> FormulaEffect:
     """Reads one text with a wrong formula in the model, beside the right one.
 
@@ -118,7 +118,6 @@ def effect_of_formula(
         name: of `wrong_in`.
         token: where to guess if the text has no mask.
         pair: the second text.
-        top_k: best words to keep.
 
     Raises:
         TextError: see `Explorer.tokenize`.
@@ -130,7 +129,7 @@ def effect_of_formula(
         one.trace(text, pair, cut=True, mlm_positions=masks or [token])
         for one in (explorer, other)
     )
-    tokens, probs = _guesses(explorer, right, wrong, top_k)
+    tokens, probs = _guesses(explorer, right, wrong)
     own = _wide(right.hidden_states)
     return FormulaEffect(
         name=name,
@@ -218,12 +217,12 @@ def _quoted(function: Callable[..., object] | None) -> CodePlace | None:
 
 
 def _guesses(
-    explorer: Explorer, right: Trace, wrong: Trace, top_k: int
+    explorer: Explorer, right: Trace, wrong: Trace
 ) -> tuple[tuple[tuple[tuple[str, ...], ...], ...], np.ndarray]:
     if right.mlm_logits is None or wrong.mlm_logits is None:
-        return (), np.zeros((2, 0, top_k))
+        return (), np.zeros((2, 0, _NUM_GUESSES))
     both = right.mlm_logits, wrong.mlm_logits
-    ids = [top_words(logits, top_k) for logits in both]
+    ids = [top_words(logits, _NUM_GUESSES) for logits in both]
     probs = [softmax_rows(logits) for logits in both]
     return (
         tuple(tuple(piece_names(explorer, row) for row in rows) for rows in ids),

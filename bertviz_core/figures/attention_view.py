@@ -168,7 +168,7 @@ class HeadMap(FrozenArrays):
         return float(end) or 1.0
 
 
-def token_kinds(tokens: Sequence[str], mask_token: str = "[MASK]") -> tuple[str, ...]:
+def token_kinds(tokens: Sequence[str]) -> tuple[str, ...]:
     """The kind of each token by its spelling: "[CLS]" and "[SEP]" are special."""
-    kinds = {mask_token: "mask", "[CLS]": "special", "[SEP]": "special"}
+    kinds = {"[MASK]": "mask", "[CLS]": "special", "[SEP]": "special"}
     return tuple(kinds.get(token, "word") for token in tokens)
