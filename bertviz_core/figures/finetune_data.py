@@ -3,7 +3,7 @@
 Colours come from the theme around the figure; hatching and written numbers say the
 same without colour.
 
-C classes, R rows, B bars.
+C classes, B bars.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,24 +25,6 @@ _FRAME_HEIGHT = 90  # pixels
 _HATCHED = {"shape": "/", "fillmode": "replace", "size": 6}
 _DOTTED = {"shape": ".", "fillmode": "replace", "size": 6}
 _PATTERNS: tuple[dict[str, Any], ...] = ({"shape": ""}, _HATCHED, _DOTTED)
-
-
-@dataclass(frozen=True)
-class LengthBars:
-    """Texts counted by their length.
-
-    Args:
-        starts: int `[B]`, the shortest length in each bar, in tokens.
-        width: lengths in each bar, except in the last.
-        whole, cut: int `[B]`, texts that the maximum leaves whole, and others.
-        has_rest: whether the last bar takes everything longer as well.
-    """
-
-    starts: np.ndarray
-    width: int
-    whole: np.ndarray
-    cut: np.ndarray
-    has_rest: bool
 
 
 def balance_figure(
@@ -92,63 +73,50 @@ def balance_figure(
     return figure(bars, made)
 
 
-def bars_of_lengths(
-    num_tokens: np.ndarray, num_rows: np.ndarray, max_tokens: int, longest_shown: int
-) -> LengthBars:
-    """Counts texts by length, those that a maximum cuts apart from the others.
+def lengths_figure(
+    num_tokens: np.ndarray,
+    num_rows: np.ndarray,
+    max_tokens: int,
+    longest_shown: int,
+    words: Words,
+) -> go.Figure:
+    """Draws how many texts have which length, those that a maximum cuts apart.
 
     Args:
         num_tokens: int `[U]`, lengths that occur, ascending, U at least 1.
         num_rows: int `[U]`, texts of each length.
-        max_tokens: T; a longer text loses its end.
-        longest_shown: longer texts share the last bar.
-
-    Returns:
-        At most `MAX_BARS` bars of one width.
+        max_tokens: a longer text loses its end.
+        longest_shown: longer texts share the last of at most `MAX_BARS` bars.
+        words: the texts on the figure.
     """
     least, longest = int(num_tokens[0]), int(num_tokens[-1])
     top = max(least, min(longest, longest_shown))
     width = math.ceil((top - least + 1) / MAX_BARS)
     num_bars = (top - least) // width + 1
+    starts = least + width * np.arange(num_bars)
+    names = [
+        str(start) if width == 1 else f"{start}–{start + width - 1}"
+        for start in starts.tolist()
+    ]
+    if longest >= least + width * num_bars:
+        names[-1] = words("more").format(count=starts[-1])
     place = np.minimum((num_tokens - least) // width, num_bars - 1)
     is_cut = num_tokens > max_tokens
-    whole, cut = (
-        np.bincount(place[chosen], num_rows[chosen], num_bars).astype("int64")
-        for chosen in (~is_cut, is_cut)
-    )
-    return LengthBars(
-        starts=least + width * np.arange(num_bars),
-        width=width,
-        whole=whole,
-        cut=cut,
-        has_rest=longest >= least + width * num_bars,
-    )
-
-
-def lengths_figure(bars: LengthBars, max_tokens: int, words: Words) -> go.Figure:
-    """Draws how many texts have which length, and where they are cut.
-
-    Args:
-        bars: see `bars_of_lengths`.
-        max_tokens: the same as there.
-        words: the texts on the figure.
-    """
-    names = [_span(bars, index, words) for index in range(len(bars.starts))]
     traces = [
         {
             "type": "bar",
             "name": name,
-            "x": (bars.starts + (bars.width - 1) / 2).tolist(),
-            "y": counts.tolist(),
-            "width": bars.width * 0.94,
+            "x": (starts + (width - 1) / 2).tolist(),
+            "y": np.bincount(place[chosen], num_rows[chosen], num_bars).tolist(),
+            "width": width * 0.94,
             "marker": {"pattern": pattern},
             "customdata": names,
             "hovertemplate": f"%{{customdata}} {label(words('tokens'))}<br>"
             f"{label(name)} %{{y}}<extra></extra>",
         }
-        for name, counts, pattern in (
-            (words("whole"), bars.whole, {"shape": ""}),
-            (words("cut"), bars.cut, _HATCHED),
+        for name, chosen, pattern in (
+            (words("whole"), ~is_cut, {"shape": ""}),
+            (words("cut"), is_cut, _HATCHED),
         )
     ]
     most = upright(max_tokens + 0.5)
@@ -156,12 +124,9 @@ def lengths_figure(bars: LengthBars, max_tokens: int, words: Words) -> go.Figure
         words("tokens"), words("rows"), lines=(most,), height=320, hovermode="closest"
     )
     made["barmode"] = "stack"
-    end = int(bars.starts[-1]) + bars.width
+    end = int(starts[-1]) + width
     made["xaxis"] |= {
-        "range": [
-            min(int(bars.starts[0]) - 1, max_tokens - 1),
-            max(end, max_tokens + 2),
-        ],
+        "range": [min(least - 1, max_tokens - 1), max(end, max_tokens + 2)],
         "zeroline": False,
     }
     made["annotations"] = [_written(max_tokens, words)]
@@ -208,13 +173,6 @@ def _sides(
     for name, counts, pattern in zip(names, parts, _PATTERNS, strict=True):
         if counts.any():
             yield name, counts, pattern
-
-
-def _span(bars: LengthBars, index: int, words: Words) -> str:
-    start = int(bars.starts[index])
-    if bars.has_rest and index == len(bars.starts) - 1:
-        return words("more").format(count=start)
-    return str(start) if bars.width == 1 else f"{start}–{start + bars.width - 1}"
 
 
 def _written(max_tokens: int, words: Words) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from bertviz_core.engine.finetune_tasks import rows_to_mend
 from bertviz_core.figures.finetune_data import (
     MAX_BARS,
     balance_figure,
-    bars_of_lengths,
     lengths_figure,
     numbers_figure,
 )
@@ -271,9 +270,9 @@ def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
     if share > MUCH_CUT and max_tokens < top:
         said = t("fine_tune.much_is_cut", share=share)
         st.warning(said, icon=":material/content_cut:")
-    bars = bars_of_lengths(lengths.num_tokens, lengths.num_rows, max_tokens, top)
+    counted, words = (lengths.num_tokens, lengths.num_rows), words_of("fine_tune")
     show_figure(
-        lengths_figure(bars, max_tokens, words_of("fine_tune")),
+        lengths_figure(*counted, max_tokens, top, words),
         name="fine_tune_lengths",
         description=t(
             "fine_tune.lengths_described",

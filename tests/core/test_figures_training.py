@@ -17,7 +17,6 @@ from bertviz_core.figures.evaluation_scores import (
 from bertviz_core.figures.finetune_data import (
     MAX_BARS,
     balance_figure,
-    bars_of_lengths,
     lengths_figure,
     numbers_figure,
 )
@@ -40,12 +39,11 @@ def counted(lengths):
 
 
 def all_figures(words):
-    bars = bars_of_lengths(*counted(TEXT_LENGTHS), 37, 128)
     rates = np.linspace(0.0, 3e-5, 41)
     epochs = np.array([0.5, 0.75, 0.625])
     return [
         balance_figure(["a", "b"], PARTS, words),
-        lengths_figure(bars, 37, words),
+        lengths_figure(*counted(TEXT_LENGTHS), 37, 128, words),
         numbers_figure(EDGES, PARTS, "stars", words),
         schedule_figure(rates, 11, words, 7),
         loss_figure(np.arange(1, 5), LOSSES[:4], np.array([4]), epochs[:1], words),
@@ -75,31 +73,27 @@ def test_a_class_has_its_rows_of_all_parts_in_one_bar():
 @pytest.mark.parametrize("longest_shown", [2, 64, 1000])
 def test_bars_hold_every_text_once_and_the_cut_ones_apart(max_tokens, longest_shown):
     lengths = TEXT_LENGTHS
-    bars = bars_of_lengths(*counted(lengths), max_tokens, longest_shown)
-    assert bars.whole.sum() == (lengths <= max_tokens).sum()
-    assert bars.cut.sum() == (lengths > max_tokens).sum()
-    assert len(bars.starts) == len(bars.whole) == len(bars.cut) <= MAX_BARS
-    for index, start in enumerate(bars.starts[:-1]):
-        in_bar = (start <= TEXT_LENGTHS) & (start + bars.width > TEXT_LENGTHS)
-        assert bars.whole[index] + bars.cut[index] == in_bar.sum()
+    drawn = lengths_figure(*counted(lengths), max_tokens, longest_shown, str).data
+    whole, cut = (numbers(trace.y) for trace in drawn)
+    assert whole.sum() == (lengths <= max_tokens).sum()
+    assert cut.sum() == (lengths > max_tokens).sum()
+    middles, width = numbers(drawn[0].x), drawn[0].width / 0.94
+    assert len(middles) == len(whole) == len(cut) <= MAX_BARS
+    for middle, count in zip(middles[:-1], (whole + cut)[:-1], strict=True):
+        assert count == (np.abs(lengths - middle) < width / 2).sum()
 
 
 @pytest.mark.parametrize(("longest_shown", "has_rest"), [(64, True), (299, False)])
 def test_longer_texts_share_the_last_bar_and_it_says_so(longest_shown, has_rest):
-    lengths = np.array([5, 7, 64, 299])
-    bars = bars_of_lengths(*counted(lengths), 8, longest_shown)
-    assert bars.has_rest == has_rest
-    last = (
-        lengths_figure(bars, 8, figure_texts("fine_tune").__getitem__)
-        .data[0]
-        .customdata[-1]
-    )
-    assert last.endswith("or more") == has_rest
-    one = bars_of_lengths(*counted(np.full(6, 9)), 16, longest_shown)
-    assert (one.starts.tolist(), one.whole.tolist()) == ([9], [6])
+    words = figure_texts("fine_tune").__getitem__
+    lengths = counted([5, 7, 64, 299])
+    drawn = lengths_figure(*lengths, 8, longest_shown, words)
+    assert drawn.data[0].customdata[-1].endswith("or more") == has_rest
     # The cut is a line between the last whole length and the next.
-    (cut,) = lengths_figure(bars, 8, str).layout.shapes
+    (cut,) = drawn.layout.shapes
     assert cut.x0 == cut.x1 == 8.5
+    one = lengths_figure(*counted([9] * 6), 16, longest_shown, words).data[0]
+    assert (list(one.x), list(one.y)) == ([9], [6])
 
 
 def test_numbers_to_predict_stand_between_their_bounds():
