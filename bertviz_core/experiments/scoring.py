@@ -157,7 +157,7 @@ def score_sentences(
     log_probs, ranks = _scores(explorer, rows, asked, progress)
     bounds = np.cumsum([len(positions) for positions in places])[:-1]
     return tuple(
-        SentenceScore(tokenized, variant, positions, own_probs, own_ranks)
+        SentenceScore(tokenized, positions, own_probs, own_ranks)
         for tokenized, positions, own_probs, own_ranks in zip(
             read,
             places,

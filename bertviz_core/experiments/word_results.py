@@ -115,14 +115,12 @@ class SentenceScore(FrozenArrays):
 
     Args:
         tokenized: the text. Masks in it stay, and are not scored.
-        variant: "naive" or "within_word".
         positions: int `[S]`, token indices scored.
         log_probs: float64 `[S]`, of the token that stands there.
         ranks: int `[S]`.
     """
 
     tokenized: TokenizedText
-    variant: str
     positions: np.ndarray
     log_probs: np.ndarray
     ranks: np.ndarray
