@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.cache import BoundedCache, num_bytes
 from bertviz_core.engine.worker_specs import max_answer_bytes, max_models
+from bertviz_core.tasks import untold
 from bertviz_core.trace import Texts, Trace
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def sentence_states(
     return ANSWERS.get(
         ("sentence_states", model, sentences, reading),
         lambda: experiment.sentence_states(
-            explorer(model), sentences, reading, cut=True, progress=progress
+            explorer(model), sentences, reading, cut=True, progress=progress or untold
         ),
     )
 

@@ -13,7 +13,7 @@ from bertviz_core.experiments.cause_results import (
 )
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 
 
 @task()
@@ -23,7 +23,7 @@ def ablate_heads(
     target: Target,
     pair: str | None = None,
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> AblationMap:
     """Switches off each head alone: L x N answers, exact.
 
@@ -60,7 +60,7 @@ def ablate_parts(
     target: Target,
     pair: str | None = None,
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> AblationMap:
     """Switches off each layer's attention, its feed-forward block, and both.
 
@@ -84,7 +84,7 @@ def switch_in_layers(
     layers: np.ndarray,
     heads: np.ndarray,
     neurons: np.ndarray,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> tuple[np.ndarray, np.ndarray]:
     """What becomes of an answer where parts of one layer pass on less, exactly.
 
@@ -121,7 +121,7 @@ def _ablate(
     question: Question,
     heads: np.ndarray,
     feed_forward: np.ndarray,
-    progress: Progress | None,
+    progress: Progress,
 ) -> tuple[Prediction, np.ndarray, np.ndarray]:
     """The same C variants in every layer: strengths `[C, N]` and `[C]`.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.analysis.activations import ACTIVATIONS
-from bertviz_core.tasks import GRADIENT_RESOURCE, task, untold
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task, untold
 
 NUM_NUMBERS = 1_000_000
 ALONE = "alone"  # no function at all: what it costs to bring the numbers there
@@ -34,7 +34,7 @@ class ActivationTime:
 
 @task(GRADIENT_RESOURCE, is_kept=False)
 def time_activations(
-    progress: Callable[[float, str], object] = untold,
+    progress: Progress = untold,
 ) -> dict[str, ActivationTime]:
     """Times Keras' functions and their derivatives, as training has them: float32.
 

@@ -16,7 +16,7 @@ from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.experiments.sentence_states import states_of
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress
+from bertviz_core.tasks import Progress, untold
 from bertviz_core.trace import FrozenArrays
 from bertviz_core.training.finetune.checks import DataRow, rows_of
 from bertviz_core.training.finetune.dataset import Examples, TrainingData
@@ -198,7 +198,7 @@ def compare_layers(
     data: TrainingData,
     reading: str = "cls",
     max_tokens: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> LayerComparison:
     """Probes, separations and maps of both models on the same rows.
 
@@ -222,11 +222,12 @@ def compare_layers(
     """
     if reading not in READINGS:
         raise ValueError(f"`reading` must be among {READINGS}. Received: {reading}.")
-    told = progress or (lambda share, doing: None)
     fitted = _drawn(data.train, MAX_FITTED)
     judged = _drawn(data.test, MAX_JUDGED)
     pairs = [
-        _both(explorer, data, (fitted, judged), reading, max_tokens, _part(told, turn))
+        _both(
+            explorer, data, (fitted, judged), reading, max_tokens, _part(progress, turn)
+        )
         for turn, explorer in enumerate((before, after))
     ]
     targets, truth = data.train.targets[fitted], data.test.targets[judged]
@@ -244,7 +245,7 @@ def compare_layers(
             intervals[place] = wilson_interval(is_right.sum(), len(truth))
             separations[place] = _separation(asked, truth)
             least = float(np.mean(truth == np.bincount(targets).argmax()))
-        told(_NETWORK + (1 - _NETWORK) * (turn + 1) / scores.size, "probe")
+        progress(_NETWORK + (1 - _NETWORK) * (turn + 1) / scores.size, "probe")
     stacked = np.concatenate([states for _, states in pairs])
     maps = layer_maps(stacked)
     shape = scores.shape
@@ -392,7 +393,7 @@ def row_vectors(
     texts: Sequence[str],
     pairs: Sequence[str] | None = None,
     max_tokens: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> np.ndarray:
     """The `pooled_output` of each row, which the classifier reads; float32 `[R, H]`.
 

@@ -5,8 +5,6 @@ Attention itself never travels between processes: 151 MB for BERT-base and 512 t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from bertviz_core.analysis.aggregation import (
@@ -33,7 +31,7 @@ from bertviz_core.experiments.attention_parts import (
 )
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task, untold
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText, Trace
 
 # Ways to make one matrix of a text's attention; see `attention_matrix`.
@@ -61,7 +59,7 @@ def attention_matrix(
     head: int,
     heads: tuple[tuple[int, int], ...] = (),
     word_ids: tuple[int, ...] | None = None,
-    progress: Callable[[float, str], object] = untold,
+    progress: Progress = untold,
 ) -> np.ndarray:
     """One matrix of a text's attention, float32 `[T, T]`; rows look.
 

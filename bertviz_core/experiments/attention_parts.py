@@ -10,7 +10,6 @@ N heads, D head size, H hidden size (H = N * D), I intermediate size, Q = K = T.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from bertviz_core.experiments.attention_results import (
 )
 from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import Trace
 from bertviz_core.weights import as_numpy
 
@@ -77,7 +76,7 @@ def value_zeroing(
     explorer: Explorer,
     trace: Trace,
     layer: int,
-    progress: Callable[[float, str], object] | None = None,
+    progress: Progress = untold,
 ) -> np.ndarray:
     """Takes away each token's value vector in turn and compares the block's outputs.
 
@@ -113,8 +112,7 @@ def value_zeroing(
     num_rows = max(1, _MOST_VECTORS // num_tokens)
     distances = np.empty((num_tokens, num_tokens))
     for start in range(0, num_tokens, num_rows):
-        if progress is not None:
-            progress(start / num_tokens, "value zeroing")
+        progress(start / num_tokens, "value zeroing")
         rows = slice(start, start + num_rows)
         probs = values["attention.probs"][:, rows]  # [N, Q', K]
         without = update[rows] - probs.transpose(2, 1, 0) @ parts  # [K, Q', H]

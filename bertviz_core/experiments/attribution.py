@@ -15,7 +15,7 @@ from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.experiments.masked_rows import Row, head_logits
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task, untold
 from bertviz_core.weights import as_numpy
 
 METHODS = (
@@ -44,7 +44,7 @@ def attribute(
     pair: str | None = None,
     baseline: str = "mask",
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> Attribution:
     """Computes how much each token contributes to an answer, or to A against B.
 
@@ -85,8 +85,7 @@ def attribute(
     scores = []
     for done, method in enumerate(METHODS):
         scores.append(work.run(method))
-        if progress is not None:
-            progress((done + 1) / len(METHODS), method)
+        progress((done + 1) / len(METHODS), method)
     compared = work.compared()
     return Attribution(
         tokenized=question.tokenized,

@@ -30,7 +30,7 @@ def corpus_profile(
     explorer: Explorer,
     language: str = "en",
     sentences: Sequence[Sentence] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> CorpusProfile:
     """Measures heads on many texts; each row of each text counts alike.
 
@@ -57,8 +57,7 @@ def corpus_profile(
     for together, inputs in equally_long(texts, _TOKENS_A_PASS):
         found = explorer.forward(inputs, ("attention_probs",))["attention_probs"]
         for index, attention in zip(together, found, strict=True):
-            if progress is not None:
-                progress(len(sums) / len(texts), "measuring heads")
+            progress(len(sums) / len(texts), "measuring heads")
             profile = profile_of(explorer, texts[index], attention)
             sums.append((profile, divergence_sums(attention)))
     profiles, divergences = zip(*sums, strict=True)

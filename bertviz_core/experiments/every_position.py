@@ -20,7 +20,7 @@ from bertviz_core.experiments.masked_rows import (
 )
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText
 
 # Rows of logits that are read at once; more only takes memory.
@@ -34,7 +34,7 @@ def predict_every_position(
     masked: bool = True,
     top_k: int = 10,
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> EveryPosition:
     """Predicts a word at each place of the text: not at the added [CLS] and [SEP].
 
@@ -75,7 +75,7 @@ def _read_masked(
     explorer: Explorer,
     tokenized: TokenizedText,
     positions: np.ndarray,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Iterator[tuple[slice, np.ndarray]]:
     rows = []
     for position in positions.tolist():
@@ -89,14 +89,13 @@ def _read_unmasked(
     explorer: Explorer,
     tokenized: TokenizedText,
     positions: np.ndarray,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Iterator[tuple[slice, np.ndarray]]:
     logits = logits_at(explorer, tokenized, positions)
     for start in range(0, len(positions), ROWS_AT_ONCE):
         chunk = slice(start, start + ROWS_AT_ONCE)
         yield chunk, logits[chunk]
-    if progress is not None:
-        progress(1.0, "positions")
+    progress(1.0, "positions")
 
 
 def _read(

@@ -102,7 +102,7 @@ def run_chain(
     explorer: Explorer,
     state: GibbsState,
     num_steps: int,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> GibbsRun:
     """Goes on from a state.
 
@@ -129,9 +129,7 @@ def run_chain(
     for done in range(num_steps):
         for name, values in stepper.step(state.step + done).items():
             steps[name].append(values)
-        if progress is not None and (
-            done + 1 == num_steps or (done + 1) % STEPS_A_REPORT == 0
-        ):
+        if done + 1 == num_steps or (done + 1) % STEPS_A_REPORT == 0:
             progress((done + 1) / num_steps, "gibbs")
     return GibbsRun.from_dict(state, steps, explorer.vocabulary)
 

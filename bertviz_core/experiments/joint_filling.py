@@ -20,7 +20,7 @@ from bertviz_core.experiments.word_results import (
     PairFilling,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText
 
 MODES = ("independent", "left_to_right", "most_confident_first")
@@ -32,7 +32,7 @@ def fill_masks(
     text: str,
     mode: str,
     top_k: int = 10,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> JointFilling:
     """Fills every mask with its best word; special tokens are never chosen.
 
@@ -75,8 +75,7 @@ def fill_masks(
         steps.append(step)
         still_open.remove(step.mask_index)
         current = dataclasses.replace(tokenized, input_ids=step.input_ids)
-        if progress is not None:
-            progress(len(steps) / len(positions), "fill")
+        progress(len(steps) / len(positions), "fill")
     return JointFilling(tokenized, mode, tuple(steps))
 
 
@@ -86,7 +85,7 @@ def best_pairs(
     text: str,
     top_k: int = 20,
     num_pairs: int = 20,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> PairFilling:
     """Finds the best pairs of words for two masks, in both orders of filling.
 
@@ -139,7 +138,7 @@ class _PairSearch:
     """Remembers which words of which mask were tried, and what they gave."""
 
     def __init__(
-        self, explorer: Explorer, tokenized: TokenizedText, progress: Progress | None
+        self, explorer: Explorer, tokenized: TokenizedText, progress: Progress
     ) -> None:
         self.explorer, self.tokenized, self.progress = explorer, tokenized, progress
         self.positions = tokenized.mask_positions

@@ -16,7 +16,7 @@ from bertviz_core.experiments.layer_results import LogitLens
 from bertviz_core.experiments.layer_steps import require_index
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 
 
 @task()
@@ -28,7 +28,7 @@ def read_layers(
     positions: Sequence[int] | None = None,
     top_k: int = 5,
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> LogitLens:
     """Reads every layer's hidden states with the masked-word head.
 
@@ -68,8 +68,7 @@ def read_layers(
     for layer, vectors in enumerate(states):  # [T, H]
         logits = explorer.forward.read("mlm", vectors[places])["output"]  # [S, V]
         layers.append(_read(logits, ids, top_k))
-        if progress is not None:
-            progress((layer + 1) / len(states), "lens")
+        progress((layer + 1) / len(states), "lens")
     top_ids = np.stack([layer["top_ids"] for layer in layers])
     return LogitLens(
         tokenized=tokenized,

@@ -11,7 +11,7 @@ from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.experiments.map_results import NEIGHBOURHOODS, DrawnMap
 from bertviz_core.quiet import not_found
-from bertviz_core.tasks import Progress
+from bertviz_core.tasks import Progress, untold
 
 # The library begins each call with 250 slow steps, which are exaggerated in the first
 # stage: a stage has more.
@@ -28,7 +28,7 @@ def draw_map(
     points: np.ndarray,
     method: str,
     seed: int,
-    progress: Progress | None,
+    progress: Progress,
     neighbourhood: float | None,
     num_stages: int,
     **others: Any,
@@ -38,8 +38,8 @@ def draw_map(
     Args:
         points: float `[M, H]`.
         method: "tsne" or "umap".
-        seed: see `tsne_map` and `umap_map`, as for `progress`.
-        progress: or `None`.
+        seed: see `tsne_map` and `umap_map`.
+        progress: see there.
         neighbourhood: perplexity or `n_neighbors`; `None` for the usual one.
         num_stages: of t-SNE alone.
         others: what both take.
@@ -59,7 +59,7 @@ def draw_map(
 def tsne_map(
     points: np.ndarray,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
     perplexity: float = 30.0,
     num_stages: int = 4,
     num_axes: int = 2,
@@ -104,8 +104,7 @@ def tsne_map(
     positions = _moved(_start(points, num_axes, start, 1e-4), seed)
     for stage in range(num_stages):
         positions = _stage(points, positions, perplexity, stage)
-        if progress is not None:
-            progress((stage + 1) / num_stages, "drawing the map")
+        progress((stage + 1) / num_stages, "drawing the map")
     return DrawnMap(
         method="tsne",
         coordinates=positions,
@@ -119,7 +118,7 @@ def tsne_map(
 def umap_map(
     points: np.ndarray,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
     n_neighbors: int = 15,
     num_axes: int = 2,
     start: np.ndarray | None = None,
@@ -164,7 +163,7 @@ def umap_map(
             random_state=seed,
             n_jobs=1,
             precomputed_knn=_nearest(vectors, n_neighbors),
-            tqdm_kwds={} if progress is None else _told(progress, num_steps),
+            tqdm_kwds=_told(progress, num_steps),
         ).fit_transform(vectors)
     return DrawnMap(
         method="umap",

@@ -14,7 +14,7 @@ import numpy as np
 from bertviz_core.analysis.wordlists import entries_of_kind
 from bertviz_core.errors import require_positions
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress
+from bertviz_core.tasks import Progress, untold
 from bertviz_core.trace import LOGITS, TokenizedText
 
 # Rows times tokens of one pass: 64 texts of 64 tokens. More only takes memory.
@@ -39,7 +39,7 @@ class Row:
 def word_logits(
     explorer: Explorer,
     rows: Sequence[Row],
-    progress: Progress | None = None,
+    progress: Progress = untold,
     done: str = "",
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Predicts one word in each row; see `head_logits`."""
@@ -50,7 +50,7 @@ def head_logits(
     explorer: Explorer,
     head: str,
     rows: Sequence[Row],
-    progress: Progress | None = None,
+    progress: Progress = untold,
     done: str = "",
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Asks one head about each row; yields as chunks are ready.
@@ -86,12 +86,11 @@ def head_logits(
         name = LOGITS[head]
         logits = explorer.forward(inputs, (name,))[name]
         yield slice(start, start + len(chunk)), logits
-        if progress is not None:
-            progress((start + len(chunk)) / len(rows), done)
+        progress((start + len(chunk)) / len(rows), done)
 
 
 def all_word_logits(
-    explorer: Explorer, rows: Sequence[Row], progress: Progress | None = None
+    explorer: Explorer, rows: Sequence[Row], progress: Progress = untold
 ) -> np.ndarray:
     """The logits of every row at once, float32 `[R, V]`; see `word_logits`."""
     chunks = [logits for _, logits in word_logits(explorer, rows, progress)]

@@ -15,7 +15,7 @@ from bertviz_core.experiments.cause_results import AblationMap, Target
 from bertviz_core.experiments.gradients import slopes
 from bertviz_core.experiments.targets import ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task, untold
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def rank_neurons(
     num_neurons: int = 10,
     pair: str | None = None,
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> NeuronEffects:
     """Finds the neurons without which the answer changes most.
 

@@ -14,7 +14,7 @@ from bertviz_core.analysis.logit_rows import top_words
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.step_results import NeuronFactors
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import Trace
 
 _MOST_ROUNDS = 200
@@ -28,7 +28,7 @@ def neuron_factors(
     seed: int,
     layers: Sequence[int] | None = None,
     top_k: int = 10,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> NeuronFactors:
     """Finds groups of neurons that fire together over a text.
 
@@ -56,14 +56,13 @@ def neuron_factors(
     chosen = range(explorer.config.num_hidden_layers) if layers is None else layers
     if not len(chosen):
         raise ValueError("`layers` must name at least one layer.")
-    report = progress or (lambda fraction, what: None)
     every = []
     for index, layer in enumerate(chosen):
-        report(index / len(chosen) / 2, "neurons")
+        progress(index / len(chosen) / 2, "neurons")
         every.append(block_values(explorer, trace, layer)["mlp.post"])
     activations = np.concatenate(every, axis=1).astype(np.float64)  # [T, layers * I]
     positive = np.maximum(activations, 0)
-    report(0.5, "nmf")
+    progress(0.5, "nmf")
     weights, factors, num_rounds = _factorised(positive, num_factors, seed)
     top = top_words(factors, top_k)  # the largest of each row
     layer_of, neuron_of = np.divmod(top, explorer.config.intermediate_size)

@@ -12,7 +12,7 @@ from bertviz_core.experiments.masked_rows import Row, head_logits
 from bertviz_core.experiments.random_weights import shuffled_explorer
 from bertviz_core.experiments.word_results import NextSentence, ShuffledTest
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText
 
 # Class 0 of the head means "is next", class 1 "a random text".
@@ -40,7 +40,7 @@ def predict_next_sentence(explorer: Explorer, first: str, second: str) -> NextSe
         _read_pair(explorer, one, other)
         for one, other in ((first, second), (second, first))
     ]
-    probability, swapped = _probabilities(explorer, both, None)
+    probability, swapped = _probabilities(explorer, both, untold)
     return NextSentence(float(probability), float(swapped))
 
 
@@ -50,7 +50,7 @@ def run_shuffled_test(
     pairs: Sequence[tuple[str, str]],
     seed: int = 0,
     random_weights: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> ShuffledTest:
     """Asks about true pairs, and about the same firsts with seconds of others.
 
@@ -139,7 +139,7 @@ def _may_be_shuffled(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
 
 
 def _probabilities(
-    explorer: Explorer, texts: Sequence[TokenizedText], progress: Progress | None
+    explorer: Explorer, texts: Sequence[TokenizedText], progress: Progress
 ) -> np.ndarray:
     """P(is next) of each, float64 `[R]`; texts of one length share batches."""
     order = sorted(range(len(texts)), key=lambda index: texts[index].num_tokens)

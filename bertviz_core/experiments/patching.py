@@ -9,7 +9,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.cause_results import PatchingMap, Target
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import LOGITS
 
 # A smaller difference between the texts, relative to a probability or to a logit
@@ -28,7 +28,7 @@ def patch_hidden_states(
     clean_pair: str | None = None,
     corrupted_pair: str | None = None,
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> PatchingMap:
     """Replaces each hidden state of one text by the other's, one at a time.
 

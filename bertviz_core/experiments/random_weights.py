@@ -11,7 +11,7 @@ from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import RandomWeightsCheck
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task, untold
 from bertviz_core.weights import as_numpy
 
 
@@ -23,7 +23,7 @@ def check_with_random_weights(
     contrast: int | None = None,
     baseline: str = "mask",
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> RandomWeightsCheck:
     """Attributes an answer twice: with the model's weights, and shuffled.
 
@@ -48,12 +48,10 @@ def check_with_random_weights(
         keeps its scale.
     """
     own = attribute(explorer, text, target, contrast, baseline=baseline)
-    if progress is not None:
-        progress(0.5, "shuffle")
+    progress(0.5, "shuffle")
     other = shuffled_explorer(explorer, seed)
     shuffled = attribute(other, text, target, contrast, baseline=baseline)
-    if progress is not None:
-        progress(1.0, "shuffle")
+    progress(1.0, "shuffle")
     rows = zip(own.scores, shuffled.scores, strict=True)
     agreement = [_agreement(a[own.compared], b[own.compared]) for a, b in rows]
     return RandomWeightsCheck(own, np.array(agreement))

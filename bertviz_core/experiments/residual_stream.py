@@ -8,7 +8,7 @@ from bertviz_core.analysis.layer_similarity import layer_similarities
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import Trace
 
 
@@ -16,7 +16,7 @@ from bertviz_core.trace import Trace
 def residual_stream(
     explorer: Explorer,
     trace: Trace,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> ResidualStream:
     """Measures the residual and both updates at every layer and token.
 
@@ -33,8 +33,7 @@ def residual_stream(
     added_to = "attention.residual" if pre_norm else "attention.norm"
     num_layers = explorer.config.num_hidden_layers
     for layer in range(num_layers):
-        if progress is not None:
-            progress(layer / num_layers, "residual_stream")
+        progress(layer / num_layers, "residual_stream")
         values = block_values(explorer, trace, layer)
         x, attention = values["input"], values["attention.output"]
         middle, update = values[added_to], values["mlp.output"]

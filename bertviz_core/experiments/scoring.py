@@ -22,7 +22,7 @@ from bertviz_core.experiments.word_results import (
     WordScore,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def score_words(
     text: str,
     words: Sequence[str],
     mask_index: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> tuple[WordScore, ...]:
     """Scores words that the user names at a mask.
 
@@ -91,7 +91,7 @@ def score_known_words(
     text: str,
     words: Sequence[str],
     mask_index: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> tuple[WordScore, ...]:
     """The same without words that the model cannot read, or has no room for."""
     room = explorer.config.max_position_embeddings
@@ -110,7 +110,7 @@ def score_sentence(
     text: str,
     pair: str | None = None,
     variant: str = "naive",
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> SentenceScore:
     """Pseudo-log-likelihood: each token predicted from all others.
 
@@ -139,7 +139,7 @@ def score_sentences(
     explorer: Explorer,
     texts: Sequence[tuple[str, str | None]],
     variant: str = "naive",
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> tuple[SentenceScore, ...]:
     """The same for many texts, or pairs, that are read together."""
     if variant not in VARIANTS:
@@ -185,7 +185,7 @@ def score_minimal_pair(
     first: str,
     second: str,
     variant: str = "within_word",
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> MinimalPair:
     """Scores two sentences that differ little, side by side.
 
@@ -260,7 +260,7 @@ def _scores(
     explorer: Explorer,
     rows: Sequence[Row],
     asked: Sequence[int] | np.ndarray,
-    progress: Progress | None,
+    progress: Progress,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-probability and rank of one word in each row, `[R]` each.
 

@@ -23,7 +23,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates
 from bertviz_core.experiments.map_results import DrawnMap, LayerFacts, SentenceMap
 from bertviz_core.experiments.maps import MIN_POINTS, draw_map
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 
 # Points whose neighbours are checked on a larger map; the answer says how many.
 MOST_CHECKED = 400
@@ -78,7 +78,7 @@ def map_by_neighbours(
     seed: int = 0,
     neighbourhood: float | None = None,
     num_stages: int = 2,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> SentenceMap:
     """Draws every layer by t-SNE or UMAP, each from the one before, turned onto it.
 
@@ -147,7 +147,7 @@ def layer_facts(
     states: SentenceStates,
     num_deviations: float = 3.0,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> LayerFacts:
     """Measures how wide each layer's tokens spread, and which numbers stand out.
 
@@ -169,8 +169,7 @@ def layer_facts(
     measured = []
     for layer, vectors in enumerate(states.states):
         measured.append(_measured(vectors, num_deviations, seed, rows))
-        if progress is not None:
-            progress((layer + 1) / num_states, "measuring layers")
+        progress((layer + 1) / num_states, "measuring layers")
     found = {name: [one[name] for one in measured] for name in measured[0]}
     return LayerFacts(
         num_sentences=len(states.texts),
@@ -277,7 +276,5 @@ def _require_points(states: SentenceStates, least: int) -> None:
         )
 
 
-def _part_of(progress: Progress | None, index: int, count: int) -> Progress | None:
-    if progress is None:
-        return None
+def _part_of(progress: Progress, index: int, count: int) -> Progress:
     return lambda share, message: progress((index + share) / count, message)

@@ -17,7 +17,7 @@ from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.experiments.masked_rows import equally_long
 from bertviz_core.experiments.sentence_maps import map_by_pca
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText
 
 READINGS = ("token", "cls", "mean")
@@ -33,7 +33,7 @@ def sentence_states(
     sentences: Sequence[str],
     reading: str = "mean",
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> SentenceStates:
     """Reads vectors of sentences from every layer; none is left out.
 
@@ -79,7 +79,7 @@ def states_of(
     explorer: Explorer,
     texts: Sequence[TokenizedText],
     reading: str,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> np.ndarray:
     """One vector of each text at every layer, see `sentence_states`.
 
@@ -127,7 +127,7 @@ def word_senses(
     word: str,
     senses: Sequence[str],
     cut: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> WordSenses:
     """Follows one word through the layers in sentences that mean it differently.
 
@@ -281,7 +281,7 @@ def _means(
     explorer: Explorer,
     texts: Sequence[TokenizedText],
     chosen: Sequence[Sequence[Sequence[int]]],
-    progress: Progress | None,
+    progress: Progress,
 ) -> np.ndarray:
     """The mean over each chosen group of tokens, float32 `[L + 1, M, H]`.
 
@@ -300,6 +300,5 @@ def _means(
             for offset, tokens in enumerate(chosen[i]):
                 result[:, first + offset] = states[row][:, tokens].mean(axis=1)
         done += len(together)
-        if progress is not None:
-            progress(done / len(texts), "reading sentences")
+        progress(done / len(texts), "reading sentences")
     return result

@@ -14,7 +14,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.cause_results import Answers, Prediction, Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
-from bertviz_core.tasks import Progress
+from bertviz_core.tasks import Progress, untold
 from bertviz_core.trace import LOGITS, Arrays, TokenizedText
 
 NUM_TOP = 5
@@ -64,7 +64,7 @@ class Question:
         return read_prediction(found[name], self.target), found
 
     def run_upwards(
-        self, levels: np.ndarray, enter: Enter, progress: Progress | None = None
+        self, levels: np.ndarray, enter: Enter, progress: Progress = untold
     ) -> np.ndarray:
         """Brings changed copies of the text from where each begins to the answer.
 
@@ -92,9 +92,8 @@ class Question:
             states = np.empty((0, num_tokens, config.hidden_size), "float32")
             first = int(levels[rows[0]])
             for level in range(first, top + 1):
-                if progress is not None:
-                    within = (level - first) / (top - first + 1)
-                    progress((index + within) / len(chunks), "layers")
+                within = (level - first) / (top - first + 1)
+                progress((index + within) / len(chunks), "layers")
                 if len(states):
                     states = self._carry(level - 1, states)
                 if len(new := rows[levels[rows] == level]):

@@ -16,7 +16,7 @@ from bertviz_core.config import BertConfig
 from bertviz_core.experiments.activation_times import median_seconds
 from bertviz_core.experiments.text_objective import hide_text
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, task, untold
+from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task, untold
 
 NUM_BLOCKS, BLOCKS_TOGETHER = 16, math.isqrt(16)
 # Blocks that are computed anew together, by the name of the way; see `objective`.
@@ -121,7 +121,7 @@ def decoding_costs(
 
 @task(GRADIENT_RESOURCE, is_kept=False)
 def remat_costs(
-    progress: Callable[[float, str], object] = untold,
+    progress: Progress = untold,
 ) -> dict[str, Cost]:
     """Takes gradients of a small model of random weights in each way of `REMAT`.
 

@@ -19,7 +19,7 @@ from bertviz_core.experiments.maps import draw_map
 from bertviz_core.experiments.sentence_maps import checked_rows
 from bertviz_core.experiments.word_vectors import WordVectors
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 
 # Entries whose neighbours are checked: few for PCA, as the visitor waits; more for the
 # other methods, which take minutes anyway.
@@ -59,11 +59,10 @@ def draw_vocabulary_map(
     num_axes: int = 2,
     seed: int = 0,
     neighbourhood: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> DrawnMap:
     """See `map_by_neighbours`; with the usual settings, keeps the map for others."""
-    if progress is not None:
-        progress(0.0, "drawing the map")
+    progress(0.0, "drawing the map")
     vectors = words.table.vectors
     found = map_by_neighbours(vectors, method, num_axes, seed, progress, neighbourhood)
     if seed == 0 and neighbourhood in (None, NEIGHBOURHOODS[method]):
@@ -102,7 +101,7 @@ def map_by_neighbours(
     method: str = "tsne",
     num_axes: int = 2,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
     neighbourhood: float | None = None,
     num_stages: int = 4,
 ) -> DrawnMap:

@@ -25,7 +25,7 @@ from bertviz_core.experiments.lens import read_layers
 from bertviz_core.experiments.masked_rows import logits_at
 from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron_here
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import FrozenArrays, TokenizedText, Trace
 
 MOST_SHOWN = 64  # tokens; of a longer text, those around the one in focus
@@ -153,7 +153,7 @@ def remove_tokens(
     explorer: Explorer,
     trace: Trace,
     focus: int,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> RemovedTokens:
     """Hides each shown token from all others, in every layer and head.
 
@@ -185,8 +185,7 @@ def remove_tokens(
     for start in range(0, len(tokens), size):
         after = _without(explorer, trace.tokenized, focus, tokens[start : start + size])
         moved.append(np.abs(after - before).sum(axis=-1) / 2)
-        if progress is not None:
-            progress(min(1.0, (start + size) / len(tokens)), "ablation")
+        progress(min(1.0, (start + size) / len(tokens)), "ablation")
     changes = np.concatenate(moved)
     reached = follow_down(_shares(explorer, trace), focus)[0]
     return RemovedTokens(tokens, changes, spearman(reached[tokens], changes))

@@ -16,7 +16,7 @@ from bertviz_core.experiments.masked_rows import (
 from bertviz_core.experiments.scoring import word_rows
 from bertviz_core.experiments.word_results import WholeWords
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText
 
 KINDS = ("characters", "pieces")
@@ -31,7 +31,7 @@ def find_whole_words(
     kind: str = "characters",
     mask_index: int = 0,
     beam: int = 32,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> WholeWords:
     """Finds the likeliest words of a given number of pieces.
 
@@ -74,8 +74,7 @@ def find_whole_words(
         rows = [_row_at(tokenized, position, ids, num_pieces) for ids in search.ids]
         log_probs = log_softmax(all_word_logits(explorer, rows))
         search.extend(log_probs, choices[min(place, 1)])
-        if progress is not None:
-            progress((place + 1) / num_pieces, "whole word")
+        progress((place + 1) / num_pieces, "whole word")
     return WholeWords(
         tokens=tuple(piece_names(explorer, row) for row in search.ids),
         log_probs=search.log_probs,

@@ -15,6 +15,7 @@ from bertviz_core.experiments.stored_maps import digest_of, find_map, store_map
 from bertviz_core.experiments.vocabulary_maps import (
     map_by_neighbours as map_vocabulary,
 )
+from bertviz_core.tasks import untold
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_it_is_the_map_of_the_library_begun_at_the_pca_map(clouds):
 
 
 def test_a_seed_draws_its_map_again_and_another_one_another(clouds, drawn_by_umap):
-    again = draw_map(clouds, "umap", 7, None, 8.0, 4)
+    again = draw_map(clouds, "umap", 7, untold, 8.0, 4)
     np.testing.assert_array_equal(again.coordinates, drawn_by_umap.coordinates)
     assert (drawn_by_umap.method, drawn_by_umap.seed, drawn_by_umap.neighbourhood) == (
         "umap",
@@ -141,7 +142,7 @@ def test_few_points_and_points_that_are_one_are_drawn(clouds, num_axes):
     with pytest.raises(ValueError, match="num_axes"):
         umap_map(clouds, num_axes=4)
     with pytest.raises(ValueError, match="method"):
-        draw_map(clouds, "pca", 0, None, None, 1)
+        draw_map(clouds, "pca", 0, untold, None, 1)
 
 
 def test_progress_is_told_changes_nothing_and_may_cancel(clouds, drawn_by_umap):
