@@ -14,9 +14,9 @@ from bertviz_core.analysis.logit_rows import (
 )
 from bertviz_core.experiments.masked_rows import (
     Row,
+    head_logits,
     logits_at,
     piece_names,
-    word_logits,
 )
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.explorer import Explorer
@@ -82,7 +82,7 @@ def _read_masked(
         input_ids = tokenized.input_ids.copy()
         input_ids[position] = tokenized.mask_token_id
         rows.append(Row(input_ids, tokenized.token_type_ids, position))
-    return word_logits(explorer, rows, progress, "positions")
+    return head_logits(explorer, "mlm", rows, progress, "positions")
 
 
 def _read_unmasked(

@@ -10,9 +10,9 @@ from bertviz_core.analysis.logit_rows import log_softmax, top_words
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import (
     Row,
+    head_logits,
     is_word_allowed,
     logits_at,
-    word_logits,
 )
 from bertviz_core.experiments.word_results import (
     FillStep,
@@ -193,7 +193,9 @@ class _PairSearch:
             filled[self.positions[side]] = index
             other = int(self.positions[1 - side])
             rows.append(Row(filled, self.tokenized.token_type_ids, other))
-        for chunk, logits in word_logits(self.explorer, rows, self.progress, "pairs"):
+        for chunk, logits in head_logits(
+            self.explorer, "mlm", rows, self.progress, "pairs"
+        ):
             for index, given in zip(new[chunk], log_softmax(logits), strict=True):
                 self.given[side][index] = given
 

@@ -36,16 +36,6 @@ class Row:
     position: int
 
 
-def word_logits(
-    explorer: Explorer,
-    rows: Sequence[Row],
-    progress: Progress = untold,
-    done: str = "",
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Predicts one word in each row; see `head_logits`."""
-    return head_logits(explorer, "mlm", rows, progress, done)
-
-
 def head_logits(
     explorer: Explorer,
     head: str,
@@ -89,11 +79,9 @@ def head_logits(
         progress((start + len(chunk)) / len(rows), done)
 
 
-def all_word_logits(
-    explorer: Explorer, rows: Sequence[Row], progress: Progress = untold
-) -> np.ndarray:
-    """The logits of every row at once, float32 `[R, V]`; see `word_logits`."""
-    chunks = [logits for _, logits in word_logits(explorer, rows, progress)]
+def all_word_logits(explorer: Explorer, rows: Sequence[Row]) -> np.ndarray:
+    """The words' logits of every row at once, float32 `[R, V]`; see `head_logits`."""
+    chunks = [logits for _, logits in head_logits(explorer, "mlm", rows)]
     if not chunks:
         return np.zeros((0, explorer.config.vocab_size), "float32")
     return np.concatenate(chunks)

@@ -13,8 +13,8 @@ from bertviz_core.analysis.logit_rows import log_softmax, ranks_of
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import (
     Row,
+    head_logits,
     mask_position,
-    word_logits,
 )
 from bertviz_core.experiments.word_results import (
     MinimalPair,
@@ -279,7 +279,7 @@ def _scores(
     )
     firsts = np.array(list(different.values()), np.int64)
     to_read = [rows[index] for index in firsts]
-    for chunk, logits in word_logits(explorer, to_read, progress, "score"):
+    for chunk, logits in head_logits(explorer, "mlm", to_read, progress, "score"):
         members = np.flatnonzero(np.isin(place, firsts[chunk]))
         read = np.searchsorted(firsts[chunk], place[members])  # firsts increase
         log_probs[members] = log_softmax(logits)[read, ids[members]]
