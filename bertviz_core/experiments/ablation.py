@@ -8,7 +8,6 @@ from bertviz_core.analysis.logit_rows import softmax_rows
 from bertviz_core.experiments.cause_results import (
     ABLATED_PARTS,
     AblationMap,
-    Prediction,
     Target,
 )
 from bertviz_core.experiments.targets import Question, ask
@@ -49,8 +48,7 @@ def ablate_heads(
     num_heads = explorer.config.num_attention_heads
     strengths = 1.0 - np.eye(num_heads, dtype="float32")
     question = ask(explorer, text, target, pair, cut)
-    found = _ablate(question, strengths, np.ones(num_heads, "float32"), progress)
-    return AblationMap(*found)
+    return _ablate(question, strengths, np.ones(num_heads, "float32"), progress)
 
 
 @task()
@@ -74,8 +72,7 @@ def ablate_parts(
     chosen = np.array([off[part] for part in ABLATED_PARTS], "float32")  # [3, 2]
     strengths = np.repeat(chosen[:, :1], explorer.config.num_attention_heads, axis=1)
     question = ask(explorer, text, target, pair, cut)
-    found = _ablate(question, strengths, chosen[:, 1], progress)
-    return AblationMap(*found)
+    return _ablate(question, strengths, chosen[:, 1], progress)
 
 
 def switch_in_layers(
@@ -122,12 +119,8 @@ def _ablate(
     heads: np.ndarray,
     feed_forward: np.ndarray,
     progress: Progress,
-) -> tuple[Prediction, np.ndarray, np.ndarray]:
-    """The same C variants in every layer: strengths `[C, N]` and `[C]`.
-
-    Returns:
-        The prediction as it is; probabilities and logits `[L, C]`.
-    """
+) -> AblationMap:
+    """The same C variants in every layer: strengths `[C, N]` and `[C]`."""
     before, found = question.run(also=("hidden_states",))
     states = found["hidden_states"]
     shape = num_layers, num_variants = len(states) - 1, len(heads)
@@ -135,4 +128,4 @@ def _ablate(
     heads = np.tile(heads, (num_layers, 1))
     neurons = np.tile(feed_forward, num_layers)[:, None]
     both = switch_in_layers(question, states, layers, heads, neurons, progress)
-    return before, both[0].reshape(shape), both[1].reshape(shape)
+    return AblationMap(before, both[0].reshape(shape), both[1].reshape(shape))

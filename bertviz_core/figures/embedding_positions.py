@@ -6,10 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, figure, layout
+from bertviz_core.figures.color_scales import SEQUENTIAL
 
 _CHAIN_HEIGHT = 460  # pixels
-# viridis: lightness rises all the way. Source: Smith and van der Walt 2015.
-_ORDER = "Viridis"
 
 
 def chain_figure(
@@ -41,7 +40,7 @@ def chain_figure(
         "marker": {
             "size": 7,
             "color": places,
-            "colorscale": _ORDER,
+            "colorscale": SEQUENTIAL,
             "colorbar": {"thickness": 12, "title": {"text": order}},
         },
         "hovertemplate": f"{order} %{{customdata}}<br>%{{x:.3f}}, %{{y:.3f}}"

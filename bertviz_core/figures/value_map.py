@@ -110,17 +110,15 @@ def value_map_figure(
 def _in_words(words: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Of one size and in black, on paper that is darker where the share is larger."""
     return {
-        "text": [[escaped(_cut(word)) for word in row] for row in words],
+        "text": [
+            [escaped(shortened(word, _LONGEST_WORD)) for word in row] for row in words
+        ],
         "textfont": {"color": "#111111", "size": 12},
         "customdata": [[escaped(word) for word in row] for row in words],
         "colorscale": _PAPER,
         "zmin": 0.0,
         "zmax": 1.0,
     }
-
-
-def _cut(word: str) -> str:
-    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
 
 
 def _scale_above(
