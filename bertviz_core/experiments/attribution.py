@@ -93,7 +93,6 @@ def attribute(
         value=work.value,
         methods=METHODS,
         scores=np.stack(scores),
-        baseline=baseline,
         baseline_value=work.baseline_value,
         num_steps=work.num_steps,
         compared=compared,

@@ -57,11 +57,9 @@ class Attribution(FrozenArrays):
         scores: float64 `[M, T]`; above 0 the token supports the target. NaN
             where a method says nothing: occlusion of added tokens and of the
             place that is predicted. "gradient_norm" has no sign.
-        baseline: what integrated gradients start from, "mask" or "pad".
         baseline_value: `value` of the text with the baseline in every place of a
             word.
-        num_steps: points on the way from the baseline; 0 without integrated
-            gradients.
+        num_steps: points on the way of integrated gradients from the baseline.
         compared: int `[S]`, token indices that the methods are compared on.
         agreement: float64 `[M, M]`, Spearman correlation over those tokens; of
             sizes where one of the two has no sign; NaN where there is no order.
@@ -72,31 +70,26 @@ class Attribution(FrozenArrays):
     value: float
     methods: tuple[str, ...]
     scores: np.ndarray
-    baseline: str
     baseline_value: float
     num_steps: int
     compared: np.ndarray
     agreement: np.ndarray
 
     @property
-    def completeness_gap(self) -> float | None:
+    def completeness_gap(self) -> float:
         """Sum of integrated gradients less the change from the baseline.
 
-        0 for an exact integral; `None` without integrated gradients.
+        0 for an exact integral.
 
         Source: Sundararajan et al. 2017 (arXiv:1703.01365), proposition 1.
         """
-        if "integrated_gradients" not in self.methods:
-            return None
         row = self.scores[self.methods.index("integrated_gradients")]
         return float(row.sum() - (self.value - self.baseline_value))
 
     @property
-    def completeness_error(self) -> float | None:
+    def completeness_error(self) -> float:
         """Size of the gap as a share of the change from the baseline."""
         gap = self.completeness_gap
-        if gap is None:
-            return None
         change = abs(self.value - self.baseline_value)
         if change == 0:
             return 0.0 if gap == 0 else float("inf")

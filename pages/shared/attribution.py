@@ -39,9 +39,6 @@ def show_completeness(
     If they miss it by much, a warning follows. See `show_numbers`.
     """
     missed = found.completeness_error
-    if missed is None:
-        show_numbers(numbers, **places)
-        return
     share = t("masked_panels.share", value=missed)
     points = t("masked_panels.why_points", count=found.num_steps)
     show_numbers({**numbers, "masked_panels.completeness": (share, points)}, **places)

@@ -209,7 +209,6 @@ class RunClient(FakeClient):
             value=-0.25,
             methods=("integrated_gradients", "occlusion_mask"),
             scores=scores,
-            baseline=baseline,
             baseline_value=-0.75,
             num_steps=16,
             compared=own,
