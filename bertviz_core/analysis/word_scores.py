@@ -5,32 +5,16 @@ T tokens, W words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bertviz_core.analysis.attention import group_words
-from bertviz_core.trace import FrozenArrays, TokenizedText
+from bertviz_core.trace import TokenizedText
 
 
-@dataclass(frozen=True)
-class WordScores(FrozenArrays):
-    """A score for each word, in the order of the text.
-
-    Args:
-        words: W words as they are written; added tokens by their names.
-        values: float64 `[W]`, sums over a word's pieces; NaN where no piece has
-            one.
-        first_tokens: int `[W]`, index of each word's first piece.
-    """
-
-    words: tuple[str, ...]
-    values: np.ndarray
-    first_tokens: np.ndarray
-
-
-def word_scores(text: TokenizedText, scores: np.ndarray) -> WordScores:
-    """Adds up the scores of the pieces of each word.
+def word_scores(
+    text: TokenizedText, scores: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """Adds up the scores of the pieces of each word, in the order of the text.
 
     For integrated gradients the sum is what the word as a whole is worth; for
     occlusion it is the sum of what each piece alone is worth.
@@ -38,6 +22,10 @@ def word_scores(text: TokenizedText, scores: np.ndarray) -> WordScores:
     Args:
         text: T tokens.
         scores: float `[T]`, NaN where there is none.
+
+    Returns:
+        W words as they are written, added tokens by their names; and float64 `[W]`,
+        NaN where no piece has a score.
 
     Raises:
         ValueError: another number of scores.
@@ -53,7 +41,7 @@ def word_scores(text: TokenizedText, scores: np.ndarray) -> WordScores:
     known = ~np.isnan(scores)
     sums = np.add.reduceat(np.where(known, scores, 0.0), first)
     counts = np.add.reduceat(known.astype(int), first)
-    return WordScores(tuple(names), np.where(counts > 0, sums, np.nan), first)
+    return names, np.where(counts > 0, sums, np.nan)
 
 
 def _name(text: TokenizedText, first: int, last: int) -> str:

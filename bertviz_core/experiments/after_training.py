@@ -159,8 +159,6 @@ class LayerComparison(FrozenArrays):
     are judged.
 
     Args:
-        reading: "cls", the vector of the first token, or "mean" over a row's own
-            tokens.
         is_regression: whether targets are numbers.
         labels: C class names, or the name of the number.
         num_fitted: rows that the probes learned from: of the training part.
@@ -178,7 +176,6 @@ class LayerComparison(FrozenArrays):
         explained: float64 `[2, L + 1]`, share of the variance on these axes.
     """
 
-    reading: str
     is_regression: bool
     labels: tuple[str, ...]
     num_fitted: int
@@ -209,7 +206,8 @@ def compare_layers(
         before: of the model that training began with.
         after: of the trained one, with the same tokenizer and config.
         data: the rows of the run.
-        reading: of `READINGS`.
+        reading: of `READINGS`: "cls", the vector of the first token, or "mean" over a
+            row's own tokens.
         max_tokens: see `row_prediction.read_text`.
         progress: told the share of the work done; may raise to cancel.
 
@@ -250,7 +248,6 @@ def compare_layers(
     maps = layer_maps(stacked)
     shape = scores.shape
     return LayerComparison(
-        reading=reading,
         is_regression=data.is_regression,
         labels=data.labels,
         num_fitted=len(fitted),

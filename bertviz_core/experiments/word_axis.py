@@ -87,7 +87,6 @@ def project_words(
         positions=positions,
         cosines=cosines,
         distances=distances,
-        length=float(np.linalg.norm(direction)),
         percentiles=np.searchsorted(everywhere, cosines) / max(len(everywhere), 1),
         num_compared=int(allowed.sum()),
         first_end=vectors.named(best_of(-leanings, _NUM_ENDS, allowed=allowed)),

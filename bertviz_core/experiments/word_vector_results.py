@@ -90,7 +90,6 @@ class WordAxis(FrozenArrays):
         positions: float64 `[M]`, on the line; 0 at the first, 1 at the second.
         cosines: float64 `[M]`, with the direction from the first to the second.
         distances: float64 `[M]`, from the line.
-        length: from the first to the second.
         percentiles: float64 `[M]`, share of the vocabulary with a smaller cosine:
             0.5 = no more to one side than the middle word.
         num_compared: entries that the percentiles are of.
@@ -105,7 +104,6 @@ class WordAxis(FrozenArrays):
     positions: np.ndarray
     cosines: np.ndarray
     distances: np.ndarray
-    length: float
     percentiles: np.ndarray
     num_compared: int
     first_end: NamedNeighbours

@@ -486,20 +486,21 @@ def _choose_class(read: ReadText) -> int:
 
 
 def _draw_words(found: Attribution, method: str, read: ReadText, index: int) -> None:
-    words = word_scores(found.tokenized, found.scores[found.methods.index(method)])
-    known = np.nan_to_num(words.values)
+    own = found.scores[found.methods.index(method)]
+    words, values = word_scores(found.tokenized, own)
+    known = np.nan_to_num(values)
     strongest = int(np.abs(known).argmax())
     value = float(known[strongest])
     # The strongest words, in the order of the text.
     chosen = np.sort(np.argsort(-np.abs(known), kind="stable")[:_MOST_DRAWN])
-    names = [f"{i + 1} {words.words[i]}" for i in chosen.tolist()]
+    names = [f"{i + 1} {words[i]}" for i in chosen.tolist()]
     does = "raises" if read.is_regression else "speaks"
     digits = 2 if abs(value) >= _LARGE else 4
     title = plain(f"fine_tune_results.why_{does}")
     scores = zip(found.methods, found.scores, strict=True)
-    places = {"label": read.labels[index], "word": words.words[strongest]}
+    places = {"label": read.labels[index], "word": words[strongest]}
     show_figure(
-        signed_bars_figure(names, words.values[chosen], title, digits=digits),
+        signed_bars_figure(names, values[chosen], title, digits=digits),
         name="ft_try_words",
         description=t("fine_tune_results.why_described", **places, value=value),
         columns={
@@ -507,7 +508,7 @@ def _draw_words(found: Attribution, method: str, read: ReadText, index: int) -> 
             **{f"fine_tune_results.why_{one}": row for one, row in scores},
         },
     )
-    if len(chosen) < len(words.words):
+    if len(chosen) < len(words):
         st.caption(t("fine_tune_results.words_left_out", count=len(chosen)))
 
 

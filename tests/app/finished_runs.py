@@ -228,7 +228,6 @@ class RunClient(FakeClient):
         if not self.is_regression:
             spread = np.stack([scores - 0.1, scores + 0.1], axis=-1)
         return LayerComparison(
-            reading=reading,
             is_regression=self.is_regression,
             labels=("price",) if self.is_regression else LABELS,
             num_fitted=37,
