@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from bertviz_core.model.bert import Bert
 
 
 def as_numpy(variable: Any) -> np.ndarray:
@@ -19,6 +23,24 @@ def as_numpy(variable: Any) -> np.ndarray:
     if keras.backend.backend() == "tensorflow":
         return value.numpy()
     return np.asarray(keras.ops.convert_to_numpy(value))
+
+
+def copy_weights(target: Bert, source: Bert, but: Collection[str] = ()) -> int:
+    """Copies by name the weights that both models have.
+
+    Args:
+        target: to fill. What `source` lacks stays as it is.
+        source: may have rows to spare, behind those of the target's words.
+        but: paths of weights to leave alone.
+
+    Returns:
+        How many were copied.
+    """
+    there = {weight.path: weight for weight in source.weights}
+    shared = [w for w in target.weights if w.path in there and w.path not in but]
+    for weight in shared:
+        weight.assign(as_numpy(there[weight.path])[: weight.shape[0]])
+    return len(shared)
 
 
 def truncated_normal(

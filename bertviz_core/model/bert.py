@@ -22,6 +22,7 @@ from bertviz_core.model.layers import LayerNorm
 from bertviz_core.model.sparse import pattern_edges
 from bertviz_core.model.taps import Tap, Tensor, untouched, within
 from bertviz_core.trace import LOGITS
+from bertviz_core.weights import copy_weights
 
 # Parts that a checkpoint may lack. A part that it lacks is not built, so the
 # model has no output for it, rather than the noise of random weights.
@@ -274,8 +275,5 @@ def twin_of(model: Bert, **changed: Any) -> Bert:
         kernel_initializer="zeros",
         dtype=model.dtype_policy,
     )
-    own = {weight.path: weight for weight in model.weights}
-    for weight in other.weights:
-        if weight.path in own:
-            weight.assign(own[weight.path].value)
+    copy_weights(other, model)
     return other

@@ -24,7 +24,7 @@ from bertviz_core.training.finetune.dataset import TrainingData
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.training.optimizer import AdamW, decays
 from bertviz_core.training.precision import chosen_precision
-from bertviz_core.weights import as_numpy, truncated_normal
+from bertviz_core.weights import as_numpy, copy_weights, truncated_normal
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -267,7 +267,7 @@ def copy_to_train(
         left_out.add(table.path)
         whole = as_numpy(loaded.model.embeddings.word_embeddings)
         table.assign(np.concatenate([whole[words], np.ones_like(whole[:1])]))
-    _take(bert, loaded.model, left_out)
+    copy_weights(bert, loaded.model, left_out)
     for state in bert.non_trainable_variables:  # of dropout
         state.assign(rng.integers(2**31, size=state.shape).astype("uint32"))
     return made_fast(bert, for_first_token=True), not has_pooler
@@ -290,11 +290,10 @@ def finished_copy(loaded: LoadedModel, trained: Bert, words: np.ndarray) -> Bert
     learned = as_numpy(trained.embeddings.word_embeddings)
     table = as_numpy(loaded.model.embeddings.word_embeddings) * learned[-1]
     table[words] = learned[:-1]
-    bert.embeddings.word_embeddings.assign(table)
-    own = {variable.path for variable in trained.weights}
-    others = {variable.path for variable in bert.weights} - own
-    _take(bert, loaded.model, own)
-    _take(bert, trained, others | {bert.embeddings.word_embeddings.path})
+    words_table = bert.embeddings.word_embeddings
+    words_table.assign(table)
+    copy_weights(bert, loaded.model, {weight.path for weight in trained.weights})
+    copy_weights(bert, trained, {words_table.path})
     return bert
 
 
@@ -311,14 +310,6 @@ def _empty_copy(
     bert = Bert(few, heads, num_labels, kernel_initializer="zeros", dtype=policy)
     bert.config = config
     return bert
-
-
-def _take(target: Bert, source: Bert, left_out: set[str]) -> None:
-    """Copies weights by name, all of `target` but those left out."""
-    found = {variable.path: variable for variable in source.weights}
-    for variable in target.weights:
-        if variable.path not in left_out:
-            variable.assign(as_numpy(found[variable.path]))
 
 
 # To decay is to read and write each weight, for a large model and short rows a

@@ -24,11 +24,9 @@ from bertviz_core.training.checkpoint import has_checkpoint, read_latest
 from bertviz_core.training.pretrain import BUNDLED
 from bertviz_core.training.pretrain.corpus import INDEX_FILE
 from bertviz_core.training.pretrain.settings import PretrainSettings
-from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
-    from bertviz_core.model.bert import Bert
 
 # In the folder of a run.
 SETTINGS_FILE = "settings.json"
@@ -173,25 +171,6 @@ def open_initial_model(
             there=", ".join(f"{name}={pair[1]}" for name, pair in differing.items()),
         )
     return loaded
-
-
-def take_weights(bert: Bert, loaded: LoadedModel) -> int:
-    """Copies weights into a model of the same sizes.
-
-    Args:
-        bert: to fill. Heads that the other model does not have stay as they are.
-        loaded: from `open_initial_model`.
-
-    Returns:
-        How many variables were copied.
-    """
-    there = {variable.path: variable for variable in loaded.model.trainable_variables}
-    shared = [v for v in bert.trainable_variables if v.path in there]
-    for variable in shared:
-        # A checkpoint may have rows to spare behind those of its words.
-        values = as_numpy(there[variable.path])[: variable.shape[0]]
-        variable.assign(values)
-    return len(shared)
 
 
 def _open(model_id: str) -> LoadedModel:

@@ -48,13 +48,13 @@ from bertviz_core.training.pretrain.initial import (
     SETTINGS_FILE,
     beginning_of,
     settings_of_run,
-    take_weights,
 )
 from bertviz_core.training.pretrain.masking import TokenKinds
 from bertviz_core.training.pretrain.settings import MAY_CHANGE, PretrainSettings
 from bertviz_core.training.pretrain.trainer import Trainer, save_model_of
 from bertviz_core.training.run_folder import held, not_written
 from bertviz_core.training.schedule import learning_rate
+from bertviz_core.weights import copy_weights
 from bertviz_core.whole_files import write_whole
 
 
@@ -210,7 +210,7 @@ class _Run:
             say(f"Going on after step {self.step}")
         else:
             if model is not None:
-                count = take_weights(self.trainer.bert, model)
+                count = copy_weights(self.trainer.bert, model.model)
                 say(f"Beginning with {count} weights of {model.model_id}")
             self._save()  # from here on there is always one to go back to
         self.points = read_curve(out / "curve.csv", self.step)

@@ -33,7 +33,7 @@ from bertviz_core.training.pretrain.batches import Batch, Batches
 from bertviz_core.training.pretrain.initial import continued_positions
 from bertviz_core.training.pretrain.objective import PretrainingModel
 from bertviz_core.training.pretrain.settings import PretrainSettings
-from bertviz_core.weights import as_numpy, truncated_normal
+from bertviz_core.weights import as_numpy, copy_weights, truncated_normal
 from bertviz_core.whole_files import replace_folder
 
 Arrays = dict[str, np.ndarray]
@@ -289,9 +289,7 @@ def save_model_of(trainer: Trainer, tokenizer: BertTokenizer, folder: Path) -> N
     settings = trainer.settings
     config = dataclasses.replace(settings.model, vocab_size=tokenizer.vocab_size)
     bert = Bert(config, PRETRAINING_HEADS, kernel_initializer="zeros")
-    pairs = zip(bert.trainable_variables, trainer.bert.trainable_variables, strict=True)
-    for target, source in pairs:
-        target.assign(as_numpy(source))
+    copy_weights(bert, trainer.bert)
     report = LoadReport("huggingface", (), (), (), 0, ())
     loaded = LoadedModel(settings.model_name, bert, tokenizer, (), report)
     # Who reads the model that is there finds it, or the new one when that is whole.
