@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 20, 0.01
@@ -27,9 +28,19 @@ def write_whole(path: Path, content: str | bytes, encoding: str = "utf-8") -> No
         OSError: it cannot be written; what was there stays.
     """
     data = content if isinstance(content, bytes) else content.encode(encoding)
+    with new_file(path) as scratch:
+        scratch.write_bytes(data)
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Where to write a file that then replaces another; any number of writers may.
+
+    Where the block raises, what was there stays, and nothing else.
+    """
     scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        scratch.write_bytes(data)
+        yield scratch
         _replace(scratch, path)
     finally:
         scratch.unlink(missing_ok=True)

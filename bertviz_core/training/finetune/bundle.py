@@ -6,7 +6,6 @@ With what is written about it, in two languages, and the script that uses it.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import math
 import os
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 # Inside the zip; a checkpoint is looked for in the folder that holds its config.
 FOLDER = "model"
-# With the mark without which Excel does not read Chinese.
-_CSV_ENCODING = "utf-8-sig"
 _COPY_BYTES = 1 << 20
 # The same model gives the same bytes, whenever it is packed.
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -73,12 +70,9 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".bundle-", dir=path.parent))
-        try:
-            write_model_folder(result, scratch / FOLDER, title)
-            pack_model(scratch / FOLDER, path)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=path.parent) as scratch:
+            write_model_folder(result, Path(scratch, FOLDER), title)
+            pack_model(Path(scratch, FOLDER), path)
     except OSError as error:
         raise TrainingError(
             "The trained model cannot be written to {name}. Received: {reason}. Make "
@@ -130,13 +124,7 @@ def write_predictions(folder: Path, data: TrainingData, report: Report) -> None:
         outputs = report.predicted[:, None]
     cells = np.array(list(columns.values()), object).T
     table = PredictedTable(tuple(columns), cells, labels, outputs, data.is_regression)
-    for name, encoding, write in (
-        ("predictions.csv", _CSV_ENCODING, table.write_csv),
-        ("predictions.jsonl", "utf-8", table.write_json_lines),
-    ):
-        stream = io.StringIO(newline="")
-        write(stream)
-        write_whole(folder / name, stream.getvalue(), encoding)
+    table.save(folder / "predictions.csv")
 
 
 def pack_model(folder: Path, path: Path) -> None:

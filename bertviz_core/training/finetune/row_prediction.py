@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,6 +21,7 @@ from bertviz_core.training.finetune.batches import TokenRows, by_length, tokeniz
 from bertviz_core.training.finetune.columns import is_absent
 from bertviz_core.training.finetune.dataset import Examples
 from bertviz_core.training.finetune.table import Table
+from bertviz_core.whole_files import new_file
 
 # Of the work on a table, cutting texts into tokens is the smaller part.
 _TOKENIZING = 0.1
@@ -380,6 +379,22 @@ class PredictedTable:
             values = dict(zip(names, [*row, *found], strict=True))
             file.write(json.dumps(values, ensure_ascii=False) + "\n")
 
+    def save(self, path: Path) -> None:
+        """Writes a CSV file and beside it, with the ending ".jsonl", the exact texts.
+
+        Raises:
+            OSError: the disk does not take them.
+        """
+        for name, encoding, write in (
+            (path, "utf-8-sig", self.write_csv),
+            (path.with_suffix(".jsonl"), "utf-8", self.write_json_lines),
+        ):
+            with (
+                new_file(name) as scratch,
+                scratch.open("w", encoding=encoding, newline="") as file,
+            ):
+                write(file)
+
     @property
     def _num_added(self) -> int:
         return 1 if self.is_regression else 1 + len(self.labels)
@@ -435,8 +450,7 @@ def predict_table(
         columns: names of the column with texts, and of that with second texts, or
             `None`.
         max_tokens: see `read_text`.
-        path: of the CSV file; one that is there is replaced. Beside it, with the
-            ending ".jsonl", lie the exact texts.
+        path: see `PredictedTable.save`; what is there is replaced.
         progress: told the share of the work done; may raise to cancel.
 
     Raises:
@@ -475,8 +489,14 @@ def predict_table(
     predicted = PredictedTable(
         table.columns, table.cells, found.labels, outputs, found.is_regression
     )
-    _write(path, "utf-8-sig", predicted.write_csv)
-    _write(path.with_suffix(".jsonl"), "utf-8", predicted.write_json_lines)
+    try:
+        predicted.save(path)
+    except OSError as error:
+        raise TrainingError(
+            "The predictions cannot be stored on the server. Received: {reason}. Its "
+            "disk may be full; try a smaller file.",
+            reason=reason_of(error),
+        ) from error
     return TablePredictions(
         labels=found.labels,
         is_regression=found.is_regression,
@@ -495,21 +515,3 @@ def predict_table(
         ),
         path=str(path),
     )
-
-
-def _write(path: Path, encoding: str, write: Callable[[TextIO], None]) -> None:
-    # Two visitors of one link may ask at the same time.
-    scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        with scratch.open("w", encoding=encoding, newline="") as file:
-            write(file)
-        scratch.replace(path)
-    except OSError as error:
-        raise TrainingError(
-            "The predictions cannot be stored on the server. Received: {reason}. Its "
-            "disk may be full; try a smaller file.",
-            reason=reason_of(error),
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):  # there, or nowhere to write at all
-            scratch.unlink()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import uuid
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from bertviz_core.training.finetune.run_history import RunHistory
 from bertviz_core.training.finetune.visitor_tables import lend_table
 from bertviz_core.training.run_folder import lock, read_json, write_json
 from bertviz_core.visitor_files import MODEL, REQUEST, RUN_PREFIX, RUNS, place_of
+from bertviz_core.whole_files import new_file
 
 PROGRESS, STOP, BUNDLE = "progress.json", "stop", "model.zip"
 WORK = "steps"
@@ -275,15 +275,12 @@ def pack_log_of(folder: Path) -> None:
     """
     if not (folder / LOG_FOLDER).is_dir():
         return
-    # Two visitors of one link may ask at the same time.
-    scratch = folder / f"{LOG_BUNDLE}.{uuid.uuid4().hex}"
-    try:
-        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
-            for file in sorted((folder / LOG_FOLDER).iterdir()):
-                packed.write(file, f"log/{file.name}")
-        scratch.replace(folder / LOG_BUNDLE)
-    finally:  # pages ask again and again, and a full disk has no room for leftovers
-        scratch.unlink(missing_ok=True)
+    with (
+        new_file(folder / LOG_BUNDLE) as scratch,
+        zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for file in sorted((folder / LOG_FOLDER).iterdir()):
+            packed.write(file, f"log/{file.name}")
 
 
 def _has_log(folder: Path, state: str) -> bool:
