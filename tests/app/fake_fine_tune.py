@@ -21,9 +21,9 @@ RUN = "0123456789abcdef" * 2
 MODEL = ModelEntry(f"run:{RUN}", "letters", "upload", "en", 1_000_000)
 ESTIMATE = TrainingEstimate(
     levels=(
-        LevelEstimate("head", RunEstimate(20.0, 0.01, 630, 10**8, 13.7), 10**8, True),
-        LevelEstimate("top", RunEstimate(50.0, 0.1, 84, 2 * 10**8), 2 * 10**8, True),
-        LevelEstimate("full", RunEstimate(7000.0, 2, 63, 3 * 10**8), 3 * 10**8, False),
+        LevelEstimate("head", RunEstimate(20.0, 630, 10**8, 13.7), 10**8, True),
+        LevelEstimate("top", RunEstimate(50.0, 84, 2 * 10**8), 2 * 10**8, True),
+        LevelEstimate("full", RunEstimate(7000.0, 63, 3 * 10**8), 3 * 10**8, False),
     ),
     recommended="top",
     free_bytes=25 * 10**7,

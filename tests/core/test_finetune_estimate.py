@@ -12,6 +12,7 @@ import pytest
 from bertviz_core import visitor_files
 from bertviz_core.errors import StorageError, TrainingError
 from bertviz_core.free_memory import free_memory
+from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.training import checkpoint
 from bertviz_core.training.finetune import baselines, batches, estimate
 from bertviz_core.training.finetune.estimate import (
@@ -21,7 +22,7 @@ from bertviz_core.training.finetune.estimate import (
     memory_before,
     of_level,
 )
-from bertviz_core.training.finetune.learner import Learner, num_learning
+from bertviz_core.training.finetune.learner import Learner, Network, num_learning
 from bertviz_core.training.finetune.run import finetune
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import (
@@ -39,6 +40,7 @@ FULL = FinetuneSettings(
     level="full", epochs=3, batch_size=5, max_tokens=9, precision="float32"
 )
 TOP = dataclasses.replace(FULL, level="top", num_top_layers=1)
+FROZEN_OUTPUT = Learner.frozen_output
 
 
 @pytest.mark.parametrize("level", ["head", "top", "full"])
@@ -60,15 +62,33 @@ def clock(tick):
 
 
 @pytest.fixture
-def nothing_around(monkeypatch):
+def take(monkeypatch):
+    """Lets a function take seconds, in place of what it does or beside it."""
+    now = [0.0]
+    monkeypatch.setattr(estimate, "time", clock(lambda: now[0]))
+
+    def take(owner, name, seconds, first=0.0, does=None):
+        more = [first]  # for the first call alone
+
+        def work(*asked):
+            now[0] += seconds + more[0]
+            more[0] = 0.0
+            return does and does(*asked)
+
+        monkeypatch.setattr(owner, name, work)
+
+    return take
+
+
+@pytest.fixture
+def nothing_around(take, monkeypatch):
     """What comes before and after the epochs takes no time."""
-    monkeypatch.setattr(estimate, "_time_reading", lambda *_: estimate._Timing())
     monkeypatch.setattr(estimate, "seconds_of_counting", lambda *_: 0.0)
-    monkeypatch.setattr(estimate, "time", clock(lambda: 0.0))
+    take(CompiledForward, "__call__", 0.0)
 
 
 def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
-    timed, monkeypatch
+    timed, take, monkeypatch
 ):
     both, loaded = random_data(20, 10), shared_loaded(2)
     # As many again to test on, which no epoch reads.
@@ -81,41 +101,34 @@ def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
     assert counted.seconds_once == 100.0
     # Four batches of five rows to learn from, two of them timed: half as many to
     # test on are one more reading of as many places.
-    monkeypatch.setattr(estimate, "_time_reading", taking(8.0))
+    take(CompiledForward, "__call__", 4.0)
     read = estimated(FULL, data, loaded)
     assert read.seconds_once - counted.seconds_once == pytest.approx(8.0, rel=0.3)
-    ticks = iter([0.0, 3.0, 3.0, 8.0])  # tokens, then a copy of the model
-    monkeypatch.setattr(estimate, "time", clock(lambda: next(ticks)))
+    take(estimate, "tokenize", 3.0, does=estimate.tokenize)
+    take(Learner, "__init__", 5.0, does=Learner.__init__)
     more = estimated(FULL, data, loaded).seconds_once - read.seconds_once
     assert more == pytest.approx(5.0 + 3.0 * (1 + 2 * 0.5))
 
 
-def taking(seconds, first=0.0):
-    """In place of what times passes or steps."""
-    return lambda *_: estimate._Timing(first, seconds)
-
-
 @pytest.mark.parametrize("settings", [FULL, TOP], ids=["full", "top"])
-def test_compiling_is_counted_once_for_each_kind_of_pass(timed, monkeypatch, settings):
+def test_compiling_is_counted_once_for_each_kind_of_pass(timed, take, settings):
     before = estimated(settings)
-    kinds = {"_time_steps": 1.0, "_time_passes": 1.0, "_time_reading": 0.0}
-    if settings is TOP:
-        kinds["_time_frozen"] = 8.0
-    for first, (name, seconds) in zip((1, 10, 100, 1000), kinds.items(), strict=False):
-        monkeypatch.setattr(estimate, name, taking(seconds, float(first)))
+    take(Learner, "step", 0.5, 1.0)
+    take(Network, "predict_on_batch", 0.5, 10.0)
+    take(CompiledForward, "__call__", 0.0, 100.0)
+    take(Learner, "frozen_output", 4.0, 1000.0, FROZEN_OUTPUT)
     after = estimated(settings)
     expected = 1111.0 if settings is TOP else 111.0
     assert after.seconds - before.seconds == pytest.approx(expected)
     assert after.seconds_once - before.seconds_once == pytest.approx(expected)
-    assert after.seconds_per_step == before.seconds_per_step
 
 
 def test_what_the_first_pass_takes_longer_is_for_compiling(monkeypatch):
     moments = iter([10.0, 17.0, 17.5, 19.0])
     monkeypatch.setattr(estimate, "time", clock(lambda: next(moments)))
     called = []
-    found = estimate._timing(called.append)
-    assert called == [0, 0, 1]
+    found = estimate._timing(lambda *batch: called.append(batch), "ab", "cd")
+    assert called == [("a", "c"), ("a", "c"), ("b", "d")]
     assert found == estimate._Timing(first=6.0, both=2.0)
 
 
@@ -155,9 +168,9 @@ def test_the_counting_of_words_is_timed_on_some_rows(monkeypatch, most_tuned, ti
     assert (len(sample.train), len(sample.test), metric) == (20, 5, "macro_f1")
 
 
-def test_time_grows_with_epochs_and_rows(monkeypatch, nothing_around):
-    monkeypatch.setattr(estimate, "_time_steps", taking(4.0))
-    monkeypatch.setattr(estimate, "_time_passes", taking(0.5))
+def test_time_grows_with_epochs_and_rows(take, nothing_around):
+    take(Learner, "step", 2.0)
+    take(Network, "predict_on_batch", 0.25)
     short, twice = estimated(), estimated(dataclasses.replace(FULL, epochs=6))
     assert twice.seconds == pytest.approx(2 * short.seconds)
     # 5 steps of 2 seconds each, and validation rows at a quarter of the price.
@@ -166,29 +179,40 @@ def test_time_grows_with_epochs_and_rows(monkeypatch, nothing_around):
 
 
 @pytest.fixture
-def timed(monkeypatch, nothing_around):
-    """The inputs of the steps and passes that were timed; both take a second."""
+def timed(take, nothing_around):
+    """The inputs of the steps and passes that were timed, half a second each."""
     seen = []
 
-    def remember(learner, batches, *_):
-        seen.append({name: array.shape for name, array in batches[0].items()})
-        return estimate._Timing(0.0, 1.0)
+    def remember(_, batch, *rest):
+        seen.append({name: array.shape for name, array in batch.items()})
 
-    for name in ("_time_steps", "_time_passes"):
-        monkeypatch.setattr(estimate, name, remember)
-    monkeypatch.setattr(estimate, "_time_frozen", taking(8.0))
+    take(Learner, "step", 0.5, does=remember)
+    take(Network, "predict_on_batch", 0.5, does=remember)
+    take(Learner, "frozen_output", 4.0, does=FROZEN_OUTPUT)
     return seen
 
 
 def test_steps_of_upper_layers_are_timed_on_the_states_that_a_run_keeps(timed):
     kept = estimated(TOP)
     size = shared_loaded().model.config.hidden_size
-    assert [names["states"][2] for names in timed] == [size, size]
+    assert [names["states"][2] for names in timed] == [size] * 6
     assert all("input_ids" not in names for names in timed)
     assert kept.seconds_once > 8.0  # 23 + 13 rows at the price of ten
     more = estimated(dataclasses.replace(TOP, epochs=2 * TOP.epochs))
     assert more.seconds_once == kept.seconds_once
     assert kept.seconds_of(more.num_steps) == pytest.approx(more.seconds)
+
+
+@pytest.mark.parametrize("heads", [("mlm",), ("pooler", "mlm")])
+def test_steps_of_the_head_are_timed_on_what_it_reads(timed, heads):
+    size = CONFIG.hidden_size
+    loaded = tiny_loaded(heads, num_layers=1)
+    estimated(dataclasses.replace(FULL, level="head"), loaded=loaded)
+    steps = timed[0]
+    if "pooler" in heads:
+        assert steps["pooled_output"] == (5, size)
+    else:
+        assert steps["states"] == (5, 1, size)
 
 
 @pytest.mark.parametrize("why", ["one epoch", "too many", "nothing frozen"])
@@ -254,7 +278,7 @@ def asked(monkeypatch):
 
     def timed(loaded, data, settings):
         seen.append(settings)
-        return RunEstimate(seconds[settings.level], 0.5, 3, 1000)
+        return RunEstimate(seconds[settings.level], 3, 1000)
 
     monkeypatch.setattr(estimate, "estimate_run", timed)
     return seconds, seen

@@ -303,10 +303,9 @@ def _frozen(
 ) -> list[np.ndarray]:
     """float32 of each row: `[H]`, or `[T, H]` without padding, the first of them."""
     groups = by_length(rows.lengths, 2 * learner.settings.batch_size)
-    batches = (rows.batch(chosen) for chosen in groups)
-    made = learner.frozen_outputs(batches, reads_pooled)
     found: list[np.ndarray] = [np.empty(0)] * len(rows.lengths)
-    for index, (chosen, outputs) in enumerate(zip(groups, made, strict=True)):
+    for index, chosen in enumerate(groups):
+        outputs = learner.frozen_output(rows.batch(chosen), reads_pooled)
         for row, output in zip(chosen, outputs, strict=True):
             kept = output if reads_pooled else output[: rows.lengths[row]][:most_tokens]
             found[row] = np.array(kept)  # not the padded batch behind it

@@ -6,10 +6,10 @@ import gc
 import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,6 @@ class RunEstimate:
         seconds: from texts to the report: tokens, frozen layers, all epochs with
             their validation, the reading of the test rows in float32, word counts,
             and compiling; early stopping makes it less.
-        seconds_per_step: of the two steps that were timed.
         num_steps: optimiser steps of all epochs.
         memory_bytes: weights, their gradients and averages, the best epoch,
             activations of the largest batch, and what is kept of frozen layers.
@@ -59,7 +58,6 @@ class RunEstimate:
     """
 
     seconds: float
-    seconds_per_step: float
     num_steps: int
     memory_bytes: int
     seconds_once: float = 0.0
@@ -197,18 +195,19 @@ def estimate_run(
     is_head, inputs = settings.level == "head", sample.timed
     frozen = passes = _Timing()
     if is_head or kept:
-        frozen = _time_frozen(learner, inputs, is_head)
-        made = _head_inputs if is_head else _states
-        inputs = made(learner, inputs)
+        frozen, inputs = _through_frozen(learner, inputs)
     if not is_head:
-        passes = _time_passes(learner, inputs)
-    steps = _time_steps(learner, inputs, targets)
+        passes = _timing(learner.network.predict_on_batch, inputs)
+    steps = _timing(
+        lambda batch, right: learner.step(batch, right, 0.0), inputs, targets
+    )
     if is_head:  # on what is kept, steps take next to nothing, however long the rows
         seconds = steps.both / _NUM_TIMED * num_steps
     else:
         timed = steps.both * sample.places + passes.both * sample.seen
         seconds = timed * settings.epochs / _places(sample.timed)
-    reading = _time_reading(loaded, sample.timed)
+    forward = Explorer(loaded).forward  # in float32, whatever learned
+    reading = _timing(lambda batch: forward(batch, ("hidden_states",)), sample.timed)
     once = frozen.both * (sample.places + sample.seen) + reading.both * sample.read
     once /= _places(sample.timed)
     once += sum(timing.first for timing in (frozen, passes, steps, reading))
@@ -219,8 +218,7 @@ def estimate_run(
     )
     layers = len(learner.bert.blocks) - learner.num_frozen
     memory = _bytes(learner.bert.config, total, moving, sample.largest, layers) + kept
-    per_step = steps.both / _NUM_TIMED
-    return RunEstimate(once + seconds, per_step, num_steps, memory, once)
+    return RunEstimate(once + seconds, num_steps, memory, once)
 
 
 def _sample(
@@ -261,58 +259,28 @@ def _sample(
     )
 
 
-def _states(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
-    """What the frozen layers make of batches, as the run keeps it."""
-    outputs = learner.frozen_outputs(timed, reads_pooled=False)
-    return [
-        {"states": states, "attention_mask": batch["attention_mask"]}
-        for states, batch in zip(outputs, timed, strict=True)
-    ]
+def _through_frozen(
+    learner: Learner, timed: list[Arrays]
+) -> tuple[_Timing, list[Arrays]]:
+    """Passes through layers that do not learn, and what the network reads of them."""
+    reads_pooled = learner.settings.level == "head" and not learner.learns_pooler
+    name = "pooled_output" if reads_pooled else "states"
+    inputs: list[Arrays] = []
+
+    def read(batch: Arrays) -> None:
+        made = learner.frozen_output(batch, reads_pooled)
+        mask = batch["attention_mask"][:, : made.shape[1]]
+        inputs.append({name: made, "attention_mask": mask})
+
+    return _timing(read, timed), inputs[1:]
 
 
-def _time_frozen(learner: Learner, timed: list[Arrays], reads_pooled: bool) -> _Timing:
-    """Passes without learning, through all layers or through the frozen ones."""
-    passes = iter(learner.frozen_outputs([timed[0], *timed], reads_pooled))
-    return _timing(lambda _: next(passes))
-
-
-def _time_reading(loaded: LoadedModel, timed: list[Arrays]) -> _Timing:
-    """Passes of a finished model, which computes in float32 whatever learned."""
-    explorer = Explorer(loaded)
-    return _timing(lambda index: explorer.forward(timed[index], ("hidden_states",)))
-
-
-def _time_passes(learner: Learner, inputs: list[Arrays]) -> _Timing:
-    """Passes that judge the network."""
-    return _timing(lambda index: learner.network.predict_on_batch(inputs[index]))
-
-
-def _time_steps(
-    learner: Learner, inputs: list[Arrays], targets: list[np.ndarray]
-) -> _Timing:
-    """Steps that learn nothing."""
-    return _timing(lambda index: learner.step(inputs[index], targets[index], 0.0))
-
-
-def _head_inputs(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
-    """Nothing, as large as what the run keeps of the frozen layers."""
-    size = learner.bert.config.hidden_size
-    nothing = [
-        np.zeros((len(batch["input_ids"]), 1, size), "float32") for batch in timed
-    ]
-    if not learner.learns_pooler:
-        return [{"pooled_output": states[:, 0]} for states in nothing]
-    return [
-        {"states": states, "attention_mask": np.ones(states.shape[:2], "int32")}
-        for states in nothing
-    ]
-
-
-def _timing(work: Callable[[int], object]) -> _Timing:
-    """Calls with the index of the first batch, then with that of each of them."""
+def _timing(work: Callable[..., object], *given: Sequence[Any]) -> _Timing:
+    """Works on the first batch, then on each of them."""
+    batches = list(zip(*given, strict=True))
     ends = [time.perf_counter()]
-    for index in (0, *range(_NUM_TIMED)):
-        work(index)
+    for batch in (batches[0], *batches):
+        work(*batch)
         ends.append(time.perf_counter())
     both = ends[-1] - ends[1]
     return _Timing(max(ends[1] - ends[0] - both / _NUM_TIMED, 0.0), both)

@@ -429,18 +429,16 @@ class Learner:
             found[chosen] = self.network.predict_on_batch(rows.batch(chosen))
         return found
 
-    def frozen_outputs(
-        self, batches: Iterable[Arrays], reads_pooled: bool
-    ) -> Iterable[np.ndarray]:
-        """What the frozen layers make of batches of tokens, see `FrozenPart`."""
+    def frozen_output(self, batch: Arrays, reads_pooled: bool) -> np.ndarray:
+        """What the frozen layers make of a batch of tokens, see `FrozenPart`."""
         part = self._frozen_parts.get(reads_pooled)
         if part is None:  # once: a second one would be compiled again
             policy = self.network.dtype_policy
             part = FrozenPart(self.network, reads_pooled, dtype=policy)
             part.compile(jit_compile=self._jit)
             self._frozen_parts[reads_pooled] = part
-        for batch in batches:
-            yield part.predict_on_batch(batch)
+        found: np.ndarray = part.predict_on_batch(batch)
+        return found
 
     def mean_loss(self, outputs: np.ndarray, targets: np.ndarray) -> float:
         """The loss of outputs that are known."""
