@@ -1,4 +1,4 @@
-"""Tasks that read and check tables for fine-tuning.
+"""Tasks that read tables and runs of fine-tuning.
 
 A table is parsed from a file in its visit's folder, and kept in a small store of
 this process; what a page gets of it is always small.
@@ -10,64 +10,14 @@ from bertviz_core.engine import run_store, table_store
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.memory import ANSWERS
 from bertviz_core.engine.training_tasks import RUNNING, leave_training
-from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 from bertviz_core.training.finetune import visitor_tables
-from bertviz_core.training.finetune.checks import DataCheck, DataRow
-from bertviz_core.training.finetune.columns import ColumnChoice, TableView
+from bertviz_core.training.finetune.checks import DataRow
 from bertviz_core.training.finetune.estimate import TrainingEstimate
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import DataChoice, RunId, TableSource
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.visitor_files import RUN_PREFIX
-
-
-@task()
-def read_table(source: TableSource) -> TableView:
-    """Reads a table and describes it.
-
-    Args:
-        source: the table, and its layout where no guess is wanted.
-
-    Raises:
-        DatasetError: it is gone, or no table; the sentence says where.
-    """
-    from bertviz_core.training.finetune.columns import view_table
-
-    return view_table(table_store.table(source))
-
-
-@task()
-def check_data(explorer: Explorer, data: DataChoice) -> DataCheck:
-    """Runs all checks of the rows that were chosen.
-
-    Args:
-        explorer: of the model that would be trained; its vocabulary counts
-            the tokens.
-        data: the rows.
-
-    Raises:
-        DatasetError: these columns cannot be trained on; the sentence says
-            why and where.
-    """
-    from bertviz_core.training.finetune import checks
-
-    positions = explorer.config.max_position_embeddings
-    return checks.check_data(table_store.prepared(data), explorer.tokenizer, positions)
-
-
-@task()
-def rows_to_mend(
-    source: TableSource, columns: ColumnChoice, wanted: visitor_tables.Wanted
-) -> visitor_tables.RowPage:
-    """Shows rows of a table, also those that cannot be trained on.
-
-    Args:
-        source: the table.
-        columns: which column is what.
-        wanted: which rows.
-    """
-    return visitor_tables.rows_to_mend(table_store.table(source), columns, wanted)
 
 
 @task()

@@ -5,7 +5,8 @@ And the answer where the function is, in a worker or in this process.
 Where a function takes what only a process with models has, its name travels instead:
 for an `Explorer` the id of a model; for a `Trace` the texts, for `SentenceStates` the
 sentences and how they are read, for `WordVectors` nothing, each after the id of the
-model unless an `Explorer` came just before.
+model unless an `Explorer` came just before; for a `Table` where it lies, for
+`PreparedData` which rows they are.
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ if TYPE_CHECKING:
     from bertviz_core.experiments.word_vectors import WordVectors
     from bertviz_core.explorer import Explorer
     from bertviz_core.trace import Texts, Trace
+    from bertviz_core.training.finetune.request import DataChoice, TableSource
+    from bertviz_core.training.finetune.split import PreparedData
+    from bertviz_core.training.finetune.table import Table
 
 P = ParamSpec("P")
 R = TypeVar("R")
 # What a process with models puts in the place of names.
-_PROVIDED = ("Explorer", "Trace", "WordVectors", "SentenceStates")
+_OF_A_MODEL = ("Explorer", "Trace", "WordVectors", "SentenceStates")
+_PROVIDED = (*_OF_A_MODEL, "Table", "PreparedData")
 LOGGER = logging.getLogger(__name__)
 
 
@@ -78,7 +83,7 @@ class Question(Generic[R]):
         first = next(iter(_kinds(self.function).values()), "")
         if first == "RunId":
             return f"{RUN_PREFIX}{self.args[0]}"
-        return str(self.args[0]) if first in _PROVIDED else ""
+        return str(self.args[0]) if first in _OF_A_MODEL else ""
 
 
 class Asking(Generic[P, R]):
@@ -131,6 +136,10 @@ class Asker:
     ) -> Asking[Concatenate[str, Texts, P], R]: ...
     @overload
     def __call__(
+        self, task: Callable[Concatenate[Explorer, PreparedData, P], R]
+    ) -> Asking[Concatenate[str, DataChoice, P], R]: ...
+    @overload
+    def __call__(
         self, task: Callable[Concatenate[Explorer, P], R]
     ) -> Asking[Concatenate[str, P], R]: ...
     @overload
@@ -155,6 +164,10 @@ class Asker:
     def __call__(
         self, task: Callable[Concatenate[SentenceStates, P], R]
     ) -> Asking[Concatenate[str, tuple[str, ...], str, P], R]: ...
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[Table, P], R]
+    ) -> Asking[Concatenate[TableSource, P], R]: ...
     @overload
     def __call__(self, task: Callable[P, R]) -> Asking[P, R]: ...
     # fmt: on
@@ -268,13 +281,13 @@ def _arguments(
     function: Callable[..., Any], given: tuple[Any, ...], progress: JobProgress | None
 ) -> Iterator[Any]:
     """What a function takes in place of what travelled."""
-    from bertviz_core.engine import memory
+    from bertviz_core.engine import memory, table_store
 
     left, before, model = iter(given), "", ""
     for kind in _kinds(function).values():
         if kind not in _PROVIDED:
             break
-        if before != "Explorer":
+        if kind in _OF_A_MODEL and before != "Explorer":
             model = next(left)
         if kind == "Explorer":
             yield memory.explorer(model)
@@ -282,6 +295,10 @@ def _arguments(
             yield memory.whole_trace(model, next(left))
         elif kind == "WordVectors":
             yield memory.words_of(model)
+        elif kind == "Table":
+            yield table_store.table(next(left))
+        elif kind == "PreparedData":
+            yield table_store.prepared(next(left))
         else:
             yield memory.sentence_states(model, next(left), next(left), progress)
         before = kind

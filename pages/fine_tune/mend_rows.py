@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import mend_table, rows_to_mend
+from bertviz_core.engine.finetune_tasks import mend_table
 from bertviz_core.errors import BertVizError
 from bertviz_core.training.finetune.checks import DataRow, Finding
 from bertviz_core.training.finetune.evaluation import RegressionReport, Report
@@ -20,6 +20,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     Mending,
     RowPage,
     Wanted,
+    rows_to_mend,
     table_path,
     tables_before,
 )

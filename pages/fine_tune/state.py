@@ -19,13 +19,13 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import check_data, read_table
 from bertviz_core.errors import BertVizError
-from bertviz_core.training.finetune.checks import DataCheck
+from bertviz_core.training.finetune.checks import DataCheck, check_data
 from bertviz_core.training.finetune.columns import (
     ColumnChoice,
     TableView,
     kind_of_column,
+    view_table,
 )
 from bertviz_core.training.finetune.request import (
     DataChoice,
@@ -96,7 +96,7 @@ def look(state: FineTuneState) -> FineTuneState:
         return state
     try:
         with model_at_work():
-            view = ask(read_table)(state.source)
+            view = ask(view_table)(state.source)
             state = replace(state, view=view)
             state = replace(state, columns=choose_columns(view, state))
             if state.data is not None:

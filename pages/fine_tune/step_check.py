@@ -7,7 +7,6 @@ import math
 import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import rows_to_mend
 from bertviz_core.figures.finetune_data import (
     MAX_BARS,
     balance_figure,
@@ -17,7 +16,11 @@ from bertviz_core.figures.finetune_data import (
 from bertviz_core.training.finetune.checks import MUCH_CUT, DataCheck, Finding
 from bertviz_core.training.finetune.request import DataChoice
 from bertviz_core.training.finetune.split import REMEDIES
-from bertviz_core.training.finetune.visitor_tables import PAGE_ROWS, Wanted
+from bertviz_core.training.finetune.visitor_tables import (
+    PAGE_ROWS,
+    Wanted,
+    rows_to_mend,
+)
 from pages.fine_tune.mend_rows import show_mending
 from pages.fine_tune.run_settings import (
     SHORTEST,

@@ -9,13 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import read_table
 from bertviz_core.errors import BertVizError, ValidationFileError
 from bertviz_core.training.finetune.checks import DataCheck
 from bertviz_core.training.finetune.columns import (
     ColumnChoice,
     TableView,
     kind_of_column,
+    view_table,
 )
 from bertviz_core.training.finetune.notes import Note
 from bertviz_core.training.finetune.request import SAMPLES, TableSource
@@ -229,7 +229,7 @@ def _show_validation(state: FineTuneState, source: TableSource) -> None:
     view = None
     # Why it cannot be read is the problem that the page shows anyway.
     with contextlib.suppress(BertVizError):
-        view = ask(read_table)(source)
+        view = ask(view_table)(source)
         show_preview(view)
     take = functools.partial(_take_layout, prefix="validation_")
     show_layout(source, view, "validation_file", take, headers=("yes", "no"))

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.word_scores import word_scores
-from bertviz_core.engine.finetune_tasks import read_table, training_outcome
+from bertviz_core.engine.finetune_tasks import training_outcome
 from bertviz_core.engine.finetuned_tasks import nearest_training_rows, predict_table
 from bertviz_core.experiments.after_training import NearTrainingRows
 from bertviz_core.experiments.attribution import attribute
@@ -19,7 +19,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure, signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelInfo, Texts
-from bertviz_core.training.finetune.columns import TableView
+from bertviz_core.training.finetune.columns import TableView, view_table
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import TableSource
 from bertviz_core.training.finetune.row_prediction import (
@@ -221,7 +221,7 @@ def _read(source: TableSource) -> TableView | None:
     """Reads the file, says what is lost of it, and lets it be read differently."""
     view = None
     with shown_to_user(stop=False):
-        view = ask(read_table)(source)
+        view = ask(view_table)(source)
         show_warnings(view.warnings)
 
     def take(changed: TableSource) -> None:

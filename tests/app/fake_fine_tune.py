@@ -1,6 +1,7 @@
 """A client that reads real tables and trains nothing."""
 
 import dataclasses
+from types import SimpleNamespace
 
 from bertviz_core import visitor_files
 from bertviz_core.engine import JobStatus, finetune_tasks, table_store
@@ -15,6 +16,7 @@ from bertviz_core.training.finetune.estimate import (
 )
 from bertviz_core.training.finetune.notes import note
 from bertviz_core.training.finetune.request import RESUMABLE, TrainingStatus
+from bertviz_core.training.finetune.visitor_tables import rows_to_mend
 from tests.app.fake_client import CONFIG, UNK, FakeClient, FakeTrainings
 
 RUN = "0123456789abcdef" * 2
@@ -50,18 +52,19 @@ class FineTuneClient(FakeClient):
         self.log = None  # a path
         self.trainings = FakeTrainings(self)
 
-    def read_table(self, source):
-        self._asked("read_table", source)
+    def view_table(self, source):
+        self._asked("view_table", source)
         return view_table(table_store.table(source))
 
     def check_data(self, model, data):
         self._asked("check_data", model, data)
-        positions = CONFIG["max_position_embeddings"]
-        return checks.check_data(table_store.prepared(data), Words(), positions)
+        config = SimpleNamespace(**CONFIG)
+        explorer = SimpleNamespace(config=config, tokenizer=Words())
+        return checks.check_data(explorer, table_store.prepared(data))
 
     def rows_to_mend(self, source, columns, wanted):
         self._asked("rows_to_mend", wanted)
-        return finetune_tasks.rows_to_mend(source, columns, wanted)
+        return rows_to_mend(table_store.table(source), columns, wanted)
 
     def mend_table(self, source, column, changes, owner):
         self._asked("mend_table", changes)

@@ -166,8 +166,8 @@ class RunClient(FakeClient):
         size = self.tokenize(model, texts.text).num_tokens
         return np.full((2, 3, size, size), 128, "uint8")
 
-    def read_table(self, source):
-        self._asked("read_table", source.table)
+    def view_table(self, source):
+        self._asked("view_table", source.table)
         table = read_table(
             self.table,
             encoding=source.encoding,

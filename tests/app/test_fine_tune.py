@@ -258,10 +258,10 @@ def test_a_table_that_is_gone_says_so(open_step, tuner):
 
 def test_a_file_that_the_engine_could_not_look_at_stays(open_step, tuner):
     own = table_of(tuner, UNEQUAL)
-    tuner.broken["read_table"] = EngineError("The engine is gone. Wait.")
+    tuner.broken["view_table"] = EngineError("The engine is gone. Wait.")
     app = open_step(ft_table=own)
     assert len(app.error) == 1
-    del tuner.broken["read_table"]
+    del tuner.broken["view_table"]
     app.button(key="ft_sample_en").click().run()
     assert table_path(own)
 

@@ -39,6 +39,8 @@ from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.experiments.word_vectors import nearest_words, word_norms
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, Trace
+from bertviz_core.training.finetune.columns import view_table
+from bertviz_core.training.finetune.request import TableSource
 from tests.core import engine_fake_tasks as tasks
 from tests.core.checkpoint_copies import HF, edit_config, hf_copy, weights_of_hf
 from tests.core.engine_waiting import ended, running, start, wait_until
@@ -57,6 +59,8 @@ def test_a_question_is_a_function_and_what_travels():
     assert question.task == "bertviz_core.explorer:Explorer.tokenize"
     assert (question.args, question.kwargs) == (("m", "a text"), (("cut", True),))
     assert (question.function, question.subject) == (Explorer.tokenize, "m")
+    table = InlineEngine().ask(view_table).about(TableSource("sample:library_en"))
+    assert table.subject == ""  # of no model
     with pytest.raises(ValueError, match="require_masks"):
         InlineEngine().ask(Explorer.require_masks)
 
@@ -221,9 +225,9 @@ def all_tasks():
             name = ".".join(path.with_suffix("").relative_to(core.parent).parts)
             module = vars(importlib.import_module(name))
             classes = [vars(one) for one in module.values() if isinstance(one, type)]
-            for function in (one for own in (module, *classes) for one in own.values()):
-                if hasattr(function, "task") and function.__module__ == name:
-                    yield function
+            for one in (one for own in (module, *classes) for one in own.values()):
+                if getattr(one, "__module__", "") == name and hasattr(one, "task"):
+                    yield one
 
 
 def test_every_task_takes_first_what_only_a_worker_has():

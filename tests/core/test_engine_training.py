@@ -11,11 +11,8 @@ from bertviz_core import visitor_files
 from bertviz_core.engine import memory
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.finetune_tasks import (
-    check_data,
     estimate_training,
-    read_table,
     report_rows,
-    rows_to_mend,
     training_outcome,
 )
 from bertviz_core.engine.inline import InlineEngine
@@ -25,6 +22,8 @@ from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, Trace
 from bertviz_core.training.finetune import run_files
+from bertviz_core.training.finetune.checks import check_data
+from bertviz_core.training.finetune.columns import view_table
 from bertviz_core.training.finetune.request import (
     DataChoice,
     TableSource,
@@ -36,6 +35,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     Wanted,
     forget_table,
     keep_table,
+    rows_to_mend,
 )
 from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
@@ -89,7 +89,7 @@ def cluster():
 
 def request_of(client, settings=SETTINGS, **options):
     source = TableSource(keep_table(table_bytes()))
-    data = DataChoice(source, client.ask(read_table)(source).guess)
+    data = DataChoice(source, client.ask(view_table)(source).guess)
     return TrainingRequest(MODEL, data, settings, **options)
 
 
@@ -116,7 +116,7 @@ def done(inline):
 
 def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
     source = TableSource(keep_table(table_bytes()))
-    view = inline.ask(read_table)(source)
+    view = inline.ask(view_table)(source)
     assert (view.columns, view.num_rows) == (("text", "label"), 42)
     data = DataChoice(source, view.guess)
     check = inline.ask(check_data)(MODEL, data)
@@ -135,10 +135,10 @@ def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
 
 def test_a_table_that_is_gone_is_told_though_it_was_kept_in_memory(inline):
     source = TableSource(keep_table(table_bytes()))
-    inline.ask(read_table)(source)
+    inline.ask(view_table)(source)
     forget_table(source.table)
     with pytest.raises(DatasetError, match="no longer here"):
-        inline.ask(read_table)(source)
+        inline.ask(view_table)(source)
 
 
 def test_the_served_model_answers_as_before(inline, done):
@@ -245,7 +245,7 @@ def test_a_log_is_there_if_asked_for_and_what_is_forgotten_is_gone(inline, done)
 
 def test_columns_that_cannot_be_trained_on_end_in_a_sentence(inline):
     source = TableSource(keep_table(b"text,label\n" + b"ab cab,yes\n" * 20))
-    data = DataChoice(source, inline.ask(read_table)(source).guess)
+    data = DataChoice(source, inline.ask(view_table)(source).guess)
     with pytest.raises(DatasetError, match="same label"):
         inline.ask(check_data)(MODEL, data)
     status = finished(inline, inline.trainings.start(TrainingRequest(MODEL, data)))

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -310,6 +311,11 @@ class Words:
         ]
 
 
+EXPLORER = SimpleNamespace(
+    tokenizer=Words(), config=SimpleNamespace(max_position_embeddings=512)
+)
+
+
 def test_counts_of_lengths_give_the_same_numbers_as_the_rows():
     tokens = np.random.default_rng(7).integers(3, 60, 211).astype("int32")
     counts = Lengths(tokens, np.zeros_like(tokens), 2).counts
@@ -350,7 +356,7 @@ def checked(rows=ROWS, other=None, rate=0.1, is_regression=False):
     choice = ColumnChoice("text", "label", is_regression=is_regression)
     other = None if other is None else table_of(other)
     prepared = prepare(table_of(rows), choice, other, rate, 3, 0.25)
-    return prepared.dataset, check_data(prepared, Words(), 512)
+    return prepared.dataset, check_data(EXPLORER, prepared)
 
 
 def test_all_is_counted_in_all_parts_of_the_split():

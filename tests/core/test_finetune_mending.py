@@ -7,7 +7,7 @@ import pytest
 
 from bertviz_core import visitor_files
 from bertviz_core.engine import table_store
-from bertviz_core.engine.finetune_tasks import mend_table, rows_to_mend
+from bertviz_core.engine.finetune_tasks import mend_table
 from bertviz_core.errors import DatasetError
 from bertviz_core.training.finetune.columns import ColumnChoice
 from bertviz_core.training.finetune.request import TableSource
@@ -18,6 +18,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     Mending,
     Wanted,
     keep_table,
+    rows_to_mend,
     table_path,
     tables_before,
 )
@@ -53,7 +54,7 @@ def cells(source):
 
 
 def shown(source, **wanted):
-    found = rows_to_mend(source, COLUMNS, Wanted(**wanted))
+    found = rows_to_mend(table_store.table(source), COLUMNS, Wanted(**wanted))
     return [row.row for row in found.rows]
 
 
@@ -108,12 +109,12 @@ def test_rows_are_found_by_what_is_odd_about_them_page_by_page():
     assert shown(source, label="Good") == [5]
     assert shown(source, rows=(9, 3, 4)) == [3, 9]
     assert shown(source, rows=()) == []
-    found = rows_to_mend(source, COLUMNS, Wanted())
+    found = rows_to_mend(table_store.table(source), COLUMNS, Wanted())
     assert found.labels[0] == "bad"
     assert set(found.labels) == {"bad", "good", "Good", ""}
     assert found.rows[0].text == "the first;\nof two lines"
     many = kept("text,label\n" + "".join(f"text {i},a\n" for i in range(120)))
-    found = rows_to_mend(many, COLUMNS, Wanted(page=2))
+    found = rows_to_mend(table_store.table(many), COLUMNS, Wanted(page=2))
     assert (found.num_rows, len(found.rows)) == (120, 120 - 2 * PAGE_ROWS)
     assert found.rows[0].row == 2 + 2 * PAGE_ROWS
 
@@ -135,6 +136,8 @@ def test_a_hundred_thousand_rows_are_mended_in_seconds():
     table_store.table(source)
     started = time.process_time()
     mended = mend_table(source, "label", Mending(renamed=(("a", "c"),)), "me")
-    found = rows_to_mend(mended, COLUMNS, Wanted(label="c", page=999))
+    found = rows_to_mend(
+        table_store.table(mended), COLUMNS, Wanted(label="c", page=999)
+    )
     assert time.process_time() - started < 10
     assert (found.num_rows, found.rows[-1].row) == (50_000, 100_000)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bertviz_core.numbers import number_text
+from bertviz_core.tasks import task
 from bertviz_core.trace import FrozenArrays
 from bertviz_core.training.finetune.baselines import is_unspaced
 from bertviz_core.training.finetune.dataset import Dataset, Examples, TrainingData
@@ -31,6 +32,7 @@ from bertviz_core.training.finetune.split import (
 )
 
 if TYPE_CHECKING:
+    from bertviz_core.explorer import Explorer
     from bertviz_core.tokenizer import BertTokenizer
 
 # Rows that a finding names.
@@ -289,10 +291,15 @@ def _count(
     return sizes, unknown
 
 
-def check_data(
-    prepared: PreparedData, tokenizer: BertTokenizer, max_position_embeddings: int
-) -> DataCheck:
-    """Runs all checks, for a model with this tokenizer and so many positions."""
+@task()
+def check_data(explorer: Explorer, prepared: PreparedData) -> DataCheck:
+    """Runs all checks of the rows that were chosen.
+
+    Args:
+        explorer: of the model that would be trained; its vocabulary counts the tokens.
+        prepared: the rows.
+    """
+    max_position_embeddings = explorer.config.max_position_embeddings
     data, trained = prepared.data, _trained(prepared)
     rows = _in_use(prepared, trained)
     measured, notes = rows, prepared.notes
@@ -308,7 +315,7 @@ def check_data(
                 total=len(rows),
             ),
         )
-    lengths = measure_lengths(measured, tokenizer)
+    lengths = measure_lengths(measured, explorer.tokenizer)
     default = lengths.counts.default_max_tokens(max_position_embeddings)
     found = (
         *check_dataset(trained),

@@ -14,6 +14,7 @@ import numpy as np
 
 from bertviz_core.errors import DatasetError
 from bertviz_core.numbers import parse_number
+from bertviz_core.tasks import task
 from bertviz_core.training.finetune.labels import class_names
 from bertviz_core.training.finetune.notes import Note, note
 from bertviz_core.training.finetune.table import (
@@ -138,6 +139,7 @@ class TableView:
     guess_problem: DatasetError | None
 
 
+@task()
 def view_table(table: Table) -> TableView:
     """Describes a table."""
     guess, problem = None, None

@@ -25,6 +25,7 @@ import numpy as np
 
 from bertviz_core import visitor_files
 from bertviz_core.errors import DatasetError, TrainingError, reason_of
+from bertviz_core.tasks import task
 from bertviz_core.training.finetune.checks import DataRow
 from bertviz_core.training.finetune.columns import ColumnChoice, is_absent
 from bertviz_core.training.finetune.labels import MAX_CLASSES
@@ -208,6 +209,7 @@ class RowPage:
     labels: tuple[str, ...]
 
 
+@task()
 def rows_to_mend(table: Table, columns: ColumnChoice, wanted: Wanted) -> RowPage:
     """Finds rows, also those that cannot be trained on.
 
