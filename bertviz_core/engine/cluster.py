@@ -120,7 +120,7 @@ class ClusterEngine(Engine):
         # A job that was forgotten meanwhile has nobody who wants to know.
         with contextlib.suppress(EngineError):
             job = self._jobs.get(report["job_id"])
-            job.report(report["fraction"], report["message"], report["so_far"])
+            job.report(report["fraction"], report["so_far"])
 
 
 def _reach(scheduler: str | None, begun: LocalCluster | None) -> Connection:

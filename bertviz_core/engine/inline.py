@@ -31,7 +31,7 @@ class InlineEngine(Engine):
             return run(question)
 
         def progress(fraction: float, message: str, so_far: Any = None) -> None:
-            job.report(fraction, message, so_far)
+            job.report(fraction, so_far)
             if job.status.state == "cancelled":
                 raise JobCancelled
 

@@ -72,7 +72,6 @@ class JobStatus:
         job_id: what `start` returned.
         state: "waiting", "running", "done", "failed" or "cancelled".
         fraction: how much is done, 0 to 1.
-        message: what is going on, in English.
         so_far: what the task showed of its work last; `None` for most tasks.
         result: what the task returned, when it is done.
         error: why it failed, or was cancelled where no one did so.
@@ -81,7 +80,6 @@ class JobStatus:
     job_id: str
     state: str
     fraction: float = 0.0
-    message: str = ""
     so_far: Any = None
     result: Any = None
     error: BertVizError | None = None
@@ -128,9 +126,9 @@ class Job:
         with self._lock:
             return self._status
 
-    def report(self, fraction: float, message: str, so_far: Any = None) -> None:
+    def report(self, fraction: float, so_far: Any = None) -> None:
         """Takes a progress report; one that comes after the end is dropped."""
-        self._change(state="running", fraction=fraction, message=message, so_far=so_far)
+        self._change(state="running", fraction=fraction, so_far=so_far)
 
     def finish(self, result: Any) -> None:
         """The task has returned."""

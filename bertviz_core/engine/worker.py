@@ -91,7 +91,7 @@ def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Ou
         question: what is asked.
         policy: see `run_call`.
         job_id: for `stop_job`.
-        topic: gets events `{"job_id", "fraction", "message", "so_far"}`.
+        topic: gets events `{"job_id", "fraction", "so_far"}`.
     """
     from distributed import get_worker
 
@@ -163,7 +163,6 @@ class _Reporter:
         event = {
             "job_id": self._job_id,
             "fraction": float(fraction),
-            "message": str(message),
             "so_far": so_far,
         }
         self._worker.log_event(self._topic, event)

@@ -227,7 +227,7 @@ class FakeClient:
         assert owner
         given = [value for _, value in question.kwargs]
         self._asked("start", question.name, *question.args, *given)
-        self.jobs["job-1"] = JobStatus("job-1", "running", 0.25, "download")
+        self.jobs["job-1"] = JobStatus("job-1", "running", 0.25)
         return "job-1"
 
     def job(self, job_id):

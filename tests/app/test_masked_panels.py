@@ -168,7 +168,7 @@ class ChainUnderWay:
         return "a chunk"
 
     def job(self, job_id):
-        return JobStatus(job_id, "running", 0.1, "gibbs", self.run.to_dict())
+        return JobStatus(job_id, "running", 0.1, self.run.to_dict())
 
     def cancel(self, job_id):
         self.is_cancelled = True

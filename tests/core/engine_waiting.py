@@ -34,4 +34,4 @@ def start(engine, task, *given):
 def running(engine, job_id):
     """The status of a job that has told how far it is."""
     status = engine.job(job_id)
-    return status if status.state == "running" and status.message else None
+    return status if status.state == "running" and status.fraction else None

@@ -38,13 +38,13 @@ def board(clock, monkeypatch):
 
 def test_a_job_waits_then_runs_then_is_done(job):
     states = [job.status.state]
-    job.report(0.5, "half")
-    states.append((job.status.state, job.status.fraction, job.status.message))
+    job.report(0.5, "so far")
+    states.append((job.status.state, job.status.fraction, job.status.so_far))
     assert not job.status.is_finished
     job.finish("value")
     states.append((job.status.state, job.status.fraction, job.status.result))
     assert job.status.is_finished
-    assert states == ["waiting", ("running", 0.5, "half"), ("done", 1.0, "value")]
+    assert states == ["waiting", ("running", 0.5, "so far"), ("done", 1.0, "value")]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_comes_after_the_end_changes_nothing(job, clock, end, state):
     end(job)
     before = job.status
     clock.seconds += 2
-    job.report(0.1, "late")
+    job.report(0.1)
     job.finish("late")
     job.fail(TextError("Late."))
     job.cancel()
@@ -161,7 +161,7 @@ def test_those_that_wait_know_their_place(board):
     first, other, second, third = (
         board.add(kind=kind) for kind in ("job", "train", "job", "job")
     )
-    first.report(0.1, "")
+    first.report(0.1)
     jobs = (first, other, second, third)
     assert [board.place_of(job.job_id) for job in jobs] == [0, 1, 1, 2]
     assert board.place_of("none") == 0
@@ -170,7 +170,7 @@ def test_those_that_wait_know_their_place(board):
 def test_a_job_that_nobody_asks_for_is_stopped_and_says_why(board, clock):
     told = []
     job = board.add()
-    job.report(0.5, "half")
+    job.report(0.5)
     job.when_cancelled(lambda: told.append("stop"))
     clock.seconds += 100
     board.cancel_abandoned()
@@ -185,7 +185,7 @@ def test_a_job_that_nobody_asks_for_is_stopped_and_says_why(board, clock):
 
 def test_asking_renews_a_lease_and_after_a_sleep_all_begin_anew(board, clock):
     waiting, running = board.add(), board.add()
-    running.report(0.5, "half")
+    running.report(0.5)
     for _ in range(5):
         clock.seconds += 60
         waiting.renew()

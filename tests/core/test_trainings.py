@@ -47,7 +47,7 @@ class Worker:
         try:
             if job.status.is_finished:
                 return None
-            job.report(0.0, "")
+            job.report(0.0)
             error = self._try(job.job_id)
         finally:
             self.queue.pop(0)
