@@ -48,7 +48,6 @@ from pages.attention.controls import METHODS
 from pages.layers import neurons
 from pages.layers.by_hand import SMALL
 from pages.shared.engine import client
-from pages.shared.own_text import EXAMPLES
 from tests.app import test_attention as attention
 from tests.app.real_pages import (
     answer,
@@ -65,7 +64,7 @@ from tests.core.sent_figures import numbers
 
 HF = str(checkpoint_copies.HF)
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
-TEXT, PAIR = EXAMPLES["en"][5]
+TEXT, PAIR = "She took the book to the library.", "The [MASK] was very old."
 MASK = 11  # its index in both
 SENTENCE = "She sat down on the bank of the river."
 
