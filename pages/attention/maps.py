@@ -64,7 +64,6 @@ def explore_maps(
     passes = layers / 2 * (len(ABLATED_PARTS) if kind == "parts" else heads)
     at_once = is_short(model, passes, tokenized.num_tokens)
     asked = (model, texts.text, watched.target, texts.pair)
-    of = {"model": model, "text": texts.text, "pair": texts.pair, **watched.literals}
     if kind == "parts":
         parts = ask_job(
             "attention_ablate_parts",
@@ -73,7 +72,11 @@ def explore_maps(
             at_once=at_once,
         )
         if parts is not None:
-            _show_parts(parts.deltas, watched, program(programs.PART_MAP, **of))
+            _show_parts(
+                parts.deltas,
+                watched,
+                program(programs.PART_MAP, model, texts, **watched.literals),
+            )
         return
     exact = ask_job(
         "attention_ablate_heads",
@@ -106,7 +109,7 @@ def explore_maps(
     with second:
         title = plain("attention.mass_short")
         told = t("attention.map_described_mass", **place_of(mass, int(mass.argmax())))
-        code = program(programs.HEAD_MAP, **of)
+        code = program(programs.HEAD_MAP, model, texts, **watched.literals)
         show_clickable(mass, "mass", title, told, framed, saved, code)
     if said:
         # The correlations of exact changes with attention and with the estimate.
@@ -254,9 +257,8 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
         ),
     )
     if result is not None:
-        of = {"model": model, "text": texts.text, "pair": texts.pair}
-        of |= watched.literals
-        code = program(programs.PATCHED, **of, other=other, minus=minus)
+        of = {**watched.literals, "other": other, "minus": minus}
+        code = program(programs.PATCHED, model, texts, **of)
         _show_patches(result, watched, contrast, code)
 
 

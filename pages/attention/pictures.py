@@ -211,11 +211,10 @@ def picture_of(
 def _program(model: str, texts: Texts, view: View) -> Program:
     """How the matrix is made; filters are left out."""
     asks_layer, asks_head = METHODS[view.method]
-    values: dict[str, Any] = {"text": texts.text, "pair": texts.pair}
-    values |= {"layer": view.layer} if asks_layer else {}
+    values: dict[str, Any] = {"layer": view.layer} if asks_layer else {}
     values |= {"head": view.head} if asks_head else {}
     values |= {"heads": view.heads} if view.method == "chosen" else {}
-    return program(getattr(programs, view.method.upper()), model, **values)
+    return program(getattr(programs, view.method.upper()), model, texts, **values)
 
 
 def _linked_look(view: View, num_heads: int) -> Look:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
-from pages.shared.language import current_language, listed, plain, t
+from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
 from pages.shared.panel import panel
@@ -47,7 +48,7 @@ def show_grammar(model: str, framed: Head) -> None:
     """Draws the box for a treebank, and what each head finds in it."""
     st.markdown(t("attention.grammar_intro"))
     conllu = _uploaded()
-    language = language_of(model) or current_language()
+    language = language_of(model)
     found = ask_job(
         "attention_grammar",
         "attention.grammar_start",
@@ -158,18 +159,17 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
         return
     places = {"share": SHARE_THRESHOLD, "broad": BROAD_THRESHOLD, "rows": LEAST_ROWS}
     st.markdown(t("attention.profile_intro", **places))
-    of: dict[str, Any] = {"model": model, "layer": view.layer, "head": view.head}
+    of: dict[str, Any] = {"layer": view.layer, "head": view.head}
     if where == "corpus":
-        template = programs.CORPUS_PROFILE
-        of["language"] = language_of(model) or current_language()
+        of["language"] = language_of(model)
+        code = functools.partial(program, programs.CORPUS_PROFILE, model, **of)
         found = ask_job(
             "attention_profile",
             "attention.profile_start",
             ask(corpus_profile).about(model, of["language"]),
         )
     else:
-        template = programs.PROFILE
-        of |= {"text": texts.text, "pair": texts.pair}
+        code = functools.partial(program, programs.PROFILE, model, texts, **of)
         found = ask(profile_heads)(model, texts)
     if found is None:
         return
@@ -188,7 +188,7 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
             **place_of(values, int(np.nanargmax(values))),
         ),
         (view.layer, view.head),
-        code=program(template, measure=name, **of),
+        code=code(measure=name),
         top=float(np.nanmax(values)),
     )
     _show_names(found, where)

@@ -52,10 +52,8 @@ def norm_by_hand(
         code = functools.partial(program, layers.NORM_OF_SMALL, vector=SMALL)
     else:
         norm = _real(model, texts, tokenized, token)
-        of = {"model": model, "text": texts.text, "pair": texts.pair}
-        code = functools.partial(
-            program, layers.NORM, **of, step=norm.step, token=token
-        )
+        of = (layers.NORM, model, texts)
+        code = functools.partial(program, *of, step=norm.step, token=token)
     shift, scale, epsilon = _choose_change(source, norm.epsilon)
     changed = change_vector(norm.vector, shift, scale)
     found = layer_norm_steps(changed, norm.gamma, norm.beta, epsilon)

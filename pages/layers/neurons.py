@@ -69,8 +69,8 @@ def rank_all_neurons(
     )
     if found is None:
         return
-    of = {"model": model, "text": texts.text, "pair": texts.pair, **watched.literals}
-    _show_effects(found, watched, program(snippets.EFFECTS, **of, num_neurons=count))
+    of = {**watched.literals, "num_neurons": count}
+    _show_effects(found, watched, program(snippets.EFFECTS, model, texts, **of))
     places = dict(zip(neuron_names(found.neurons), found.neurons.tolist(), strict=True))
     st.pills(
         t("layers.effects_open"),

@@ -85,8 +85,7 @@ def follow_residual(model: str, texts: Texts, num_tokens: int, token: int) -> No
         else t("layers.residual_post", **_lengths_around_norms(stream))
     )
     _show_token(stream, token)
-    of = {"model": model, "text": texts.text, "pair": texts.pair}
-    _show_all(stream, token, program(layers.RESIDUAL, **of, token=token))
+    _show_all(stream, token, program(layers.RESIDUAL, model, texts, token=token))
 
 
 def _lengths_around_norms(stream: ResidualStream) -> dict[str, float]:

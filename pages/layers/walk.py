@@ -95,8 +95,7 @@ def show_numbers(
         code=program(
             layers.STEP,
             model,
-            text=tokenized.text,
-            pair=tokenized.pair,
+            Texts(tokenized.text, tokenized.pair),
             part=step.part,
             token=0 if step.is_pooled else numbers_of(step.part).token,
             step=step.name,

@@ -63,8 +63,7 @@ def show_objective(model: str, texts: Texts) -> None:
     st.caption(t("objective.places"))
     if not texts.pair:
         st.caption(t("objective.no_pair"))
-    words = {"text": texts.text, "pair": texts.pair}
-    _show_pieces(found, program(snippets.OBJECTIVE, model=model, **words, **choices))
+    _show_pieces(found, program(snippets.OBJECTIVE, model, texts, **choices))
 
 
 def _show_pieces(found: Objective, code: Program) -> None:

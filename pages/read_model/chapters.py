@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep
@@ -126,14 +124,15 @@ def _open(
         return
     numbers = ask(part_numbers)(model, texts, step.part, token)
     shown = picture_of(model, steps, step, numbers, tokenized)
-    code = functools.partial(program, snippets.STEP, model=model, text=texts.text)
     show_figure(
         shown.drawing.figure(),
         name=f"read_{step.operation}",
         description=shown.description,
         columns=shown.columns(),
-        code=code(
-            pair=texts.pair,
+        code=program(
+            snippets.STEP,
+            model,
+            texts,
             part=step.part,
             token=0 if step.is_pooled else token,
             step=step.name,
