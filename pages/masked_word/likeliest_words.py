@@ -36,7 +36,6 @@ from pages.shared.tools import Program, program
 MOST_SHOWN = 100
 MOST_DRAWS = 10_000
 _FIRST_DRAWS = 10
-_ONE_ROW = 20  # candidates; more scroll sideways
 
 # Widget keys, which are also the names in the address, and the neutral settings.
 _NEUTRAL = {"masked_temperature": 1.0, "masked_top_k": 0, "masked_top_p": 1.0}
@@ -198,19 +197,9 @@ def _tokens(mask: Mask, ids: np.ndarray) -> list[str]:
 def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
     tokens = dict.fromkeys(_tokens(mask, ids))
     words = tuple(token for token in tokens if not is_sign(token))
-    if not words:
-        return
-    labels = [str(escape(word, 40)) for word in words]
-    st.pills(
-        t("masked_word.insert"),
-        range(len(words)),
-        format_func=labels.__getitem__,
-        key=state.INSERT,
-        help=t("masked_word.insert_help"),
-        on_change=state.insert_word,
-        args=(masked, range(mask.index, mask.index + 1), words, state.INSERT),
-        wrap=len(words) <= _ONE_ROW,
-    )
+    if words:
+        this = range(mask.index, mask.index + 1)
+        state.offer_insertion(masked, this, words, "masked_insert")
 
 
 def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:

@@ -10,14 +10,16 @@ import streamlit as st
 
 from bertviz_core.chinese_words import characters_along
 from bertviz_core.mask_text import MASK, MaskedText, fill_mask, split_words, toggle_mask
+from pages.shared.language import t
+from pages.shared.markdown import escape
 from pages.shared.own_text import EXAMPLES, change_sentence, read_text
 
 WORDS = "masked_words"
 EARLIER = "masked_earlier"
-INSERT = "masked_insert"
 
 # More would be a wall of buttons; the longest text of BERT has 512 pieces.
 MOST_WORDS = 200
+_ONE_ROW = 20  # candidates; more scroll sideways
 
 _HIDES_NOTHING = "masked_hides_nothing"
 _INSERTED = "masked_inserted"
@@ -66,21 +68,35 @@ def take_notice() -> bool:
     return bool(st.session_state.pop(_HIDES_NOTHING, False))
 
 
-def insert_word(
-    shown: MaskedText, mask_indices: range, words: tuple[str, ...], key: str
+def offer_insertion(
+    shown: MaskedText, masks: range, words: tuple[str, ...], key: str
 ) -> None:
-    """Writes the clicked whole word where neighbouring masks stand.
+    """Draws a button for each word: a click writes it where neighbouring masks stand.
 
-    It replaces the masks `mask_indices`; the widget holds an index into `words`.
+    It replaces `masks` of the text that is `shown`.
     """
+    labels = [str(escape(word, 40)) for word in words]
+    st.pills(
+        t("masked_word.insert"),
+        range(len(words)),
+        format_func=labels.__getitem__,
+        key=key,
+        help=t("masked_word.insert_help"),
+        on_change=_insert,
+        args=(shown, masks, words, key),
+        wrap=len(words) <= _ONE_ROW,
+    )
+
+
+def _insert(shown: MaskedText, masks: range, words: tuple[str, ...], key: str) -> None:
     choice = st.session_state[key]
     st.session_state[key] = None
     if choice is None or read_text().text != shown.text:
         return
-    masked = fill_mask(shown, mask_indices[0], words[choice])
-    for _ in mask_indices[1:]:
+    masked = fill_mask(shown, masks[0], words[choice])
+    for _ in masks[1:]:
         # The next mask has the same number, now that one is gone.
-        masked = fill_mask(masked, mask_indices[0], "")
+        masked = fill_mask(masked, masks[0], "")
     change_sentence(masked)
     st.session_state[_INSERTED] = True
 

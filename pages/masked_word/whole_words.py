@@ -20,7 +20,7 @@ from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import ask_soon
 from pages.shared.language import plain, t, words_of
-from pages.shared.markdown import Markdown, escape
+from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
 from pages.shared.own_text import read_text
 from pages.shared.panel import panel
@@ -28,7 +28,6 @@ from pages.shared.tools import Program, program
 
 _SIZES = ("1", "2", "3", "4")
 _SIZE = "masked_whole_size"
-_INSERT = "masked_whole_insert"
 _KINDS = {"zh": "characters", "en": "pieces"}
 _MOST_SHOWN = 20
 _BEAM = 32  # of `experiments.whole_word.find_whole_words`
@@ -61,7 +60,7 @@ def explore_whole_words(question: Question) -> None:
     else:
         shown = found.best(_MOST_SHOWN)
         _show(shown, code)
-        _offer(shown, masks)
+        state.offer_insertion(read_text(), masks, shown.words, "masked_whole_insert")
     _compare_with_hidden(question.model, text, masks, found)
     if state.take_insertion():
         st.rerun()  # the text has changed, and with it everything above
@@ -107,20 +106,6 @@ def _words(name: str) -> str:
     if name == "logit":
         return plain("masked_panels.log_prob")
     return words_of("masked_word")(name)
-
-
-def _offer(found: WholeWords, masks: range) -> None:
-    words = found.words
-    labels = [str(escape(word, 40)) for word in words]
-    st.pills(
-        t("masked_word.insert"),
-        range(len(words)),
-        format_func=labels.__getitem__,
-        key=_INSERT,
-        help=t("masked_word.insert_help"),
-        on_change=state.insert_word,
-        args=(read_text(), masks, words, _INSERT),
-    )
 
 
 def _compare_with_hidden(
