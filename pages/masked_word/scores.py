@@ -36,23 +36,46 @@ _PAIRS = {
 }
 
 
-def show_sentence_score(model: str, variant: str) -> None:
-    """Draws a text box and its score, token by token."""
-    typed = type_linked(
-        st.text_input,
-        "masked_panels.sentence",
-        _PAIRS[language_of(model)][0],
-        key="masked_score_text",
-        max_chars=3000,
+def _score_sentences(model: str, kind: str) -> None:
+    """Draws a text box or two, and the score of the text or of both."""
+    variant = choose_named(
+        "masked_panels.variant", _VARIANTS, key="masked_score_variant"
     )
-    text = normalise_masks(typed)[0]
-    if not text:
+    boxes = _BOXES[kind]
+    examples = _PAIRS[language_of(model)][: len(boxes)]
+    texts = {
+        name: normalise_masks(
+            type_linked(
+                box.text_input,
+                f"masked_panels.{label}",
+                example,
+                key=f"masked_score_{name}",
+                max_chars=3000,
+            )
+        )[0]
+        for box, (name, label), example in zip(
+            st.columns(len(boxes)), boxes.items(), examples, strict=True
+        )
+    }
+    if not all(texts.values()):
         return
-    size = ask(Explorer.tokenize)(model, text, cut=True).num_tokens
-    asked = ask(score_sentence).about(model, text, variant=variant)
-    score = ask_soon("masked_sentence_score", asked, size, size)
-    if score is None:
+    read = [ask(Explorer.tokenize)(model, text, cut=True) for text in texts.values()]
+    size = sum(one.num_tokens for one in read)
+    places: dict[str, Any] = {**texts, "variant": variant}
+    if kind == "sentence":
+        asked = ask(score_sentence).about(model, **places)
+        score = ask_soon("masked_sentence_score", asked, size, size)
+        if score is not None:
+            code = program(masked_sentences.SENTENCE_SCORE, model, **places)
+            _show_sentence(score, code)
         return
+    both = ask(score_minimal_pair).about(model, **places)
+    pair = ask_soon("masked_minimal_pair", both, size, size / 2)
+    if pair is not None:
+        _show_pair(pair, program(masked_sentences.MINIMAL_PAIR, model, **places))
+
+
+def _show_sentence(score: SentenceScore, code: Program) -> None:
     tokens = [score.tokenized.tokens[i] for i in score.positions]
     _show_totals((score,))
     weakest = int(score.log_probs.argmin())
@@ -69,49 +92,8 @@ def show_sentence_score(model: str, variant: str) -> None:
             "masked_panels.log_prob": score.log_probs,
             "masked_panels.rank": score.ranks,
         },
-        code=program(
-            masked_sentences.SENTENCE_SCORE, model, text=text, variant=variant
-        ),
+        code=code,
     )
-
-
-def show_pair_score(model: str, variant: str) -> None:
-    """Draws two text boxes, which of the two is preferred, and where it comes from."""
-    texts = _type_both(language_of(model))
-    if not all(texts):
-        return
-    size = sum(ask(Explorer.tokenize)(model, x, cut=True).num_tokens for x in texts)
-    asked = ask(score_minimal_pair).about(model, texts[0], texts[1], variant)
-    pair = ask_soon("masked_minimal_pair", asked, size, size / 2)
-    if pair is None:
-        return
-    _show_totals((pair.first, pair.second))
-    winner = "first" if pair.difference > 0 else "second"
-    st.markdown(
-        t(f"masked_panels.prefers_{winner}", value=abs(pair.difference))
-        if pair.difference
-        else t("masked_panels.pair_equal")
-    )
-    chosen = {"first": texts[0], "second": texts[1], "variant": variant}
-    code = program(masked_sentences.MINIMAL_PAIR, model, **chosen)
-    _show_aligned(pair, code)
-
-
-def _type_both(language: str) -> list[str]:
-    examples = _PAIRS[language]
-    texts = []
-    for box, name, example in zip(
-        st.columns(2), ("first", "second"), examples, strict=True
-    ):
-        typed = type_linked(
-            box.text_input,
-            f"masked_panels.{name}_sentence",
-            example,
-            key=f"masked_score_{name}",
-            max_chars=3000,
-        )
-        texts.append(normalise_masks(typed)[0])
-    return texts
 
 
 def _show_totals(scores: tuple[SentenceScore, ...]) -> None:
@@ -126,7 +108,15 @@ def _show_totals(scores: tuple[SentenceScore, ...]) -> None:
         )
 
 
-def _show_aligned(pair: MinimalPair, code: Program) -> None:
+def _show_pair(pair: MinimalPair, code: Program) -> None:
+    """Draws which of the two is preferred, and where that comes from."""
+    _show_totals((pair.first, pair.second))
+    winner = "first" if pair.difference > 0 else "second"
+    st.markdown(
+        t(f"masked_panels.prefers_{winner}", value=abs(pair.difference))
+        if pair.difference
+        else t("masked_panels.pair_equal")
+    )
     columns: dict[str, list[Any]] = {}
     tokens, values = [], []
     for name, score, places in zip(
@@ -151,6 +141,11 @@ def _show_aligned(pair: MinimalPair, code: Program) -> None:
 
 
 _KINDS = ("word", "sentence", "pair")
+# By kind: the keys of the boxes' texts, by their own.
+_BOXES = {
+    "sentence": {"text": "sentence"},
+    "pair": {"first": "first_sentence", "second": "second_sentence"},
+}
 _VARIANTS = ("within_word", "naive")
 _MOST_WORDS = 50
 _PIECES_A_WORD = 2  # about
@@ -169,14 +164,8 @@ def explore_scores(model: str, question: Question | None = None) -> None:
     st.markdown(t(f"masked_panels.score_{kind}_intro"))
     if kind == "word":
         _score_words(question)
-        return
-    variant = choose_named(
-        "masked_panels.variant", _VARIANTS, key="masked_score_variant"
-    )
-    if kind == "sentence":
-        show_sentence_score(model, variant)
     else:
-        show_pair_score(model, variant)
+        _score_sentences(model, kind)
 
 
 def _score_words(question: Question | None) -> None:
