@@ -27,7 +27,7 @@ from pages.attention.controls import View, grid_of, select_head
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
 from pages.shared.export import cell_columns, show_below, show_map
-from pages.shared.jobs import ask_job, is_short
+from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.other_sentence import with_a_word_changed
@@ -62,14 +62,14 @@ def explore_maps(
     layers, heads = grid_of(model)
     # Half of the layers for every pass.
     passes = layers / 2 * (len(ABLATED_PARTS) if kind == "parts" else heads)
-    at_once = is_short(model, passes, tokenized.num_tokens)
     asked = (model, texts.text, watched.target, texts.pair)
     if kind == "parts":
-        parts = ask_job(
+        parts = ask_soon(
             "attention_ablate_parts",
-            t("attention.compute_parts", count=layers),
             ask(ablate_parts).about(*asked, cut=True),
-            at_once=at_once,
+            passes,
+            tokenized.num_tokens,
+            t("attention.compute_parts", count=layers),
         )
         if parts is not None:
             _show_parts(
@@ -78,11 +78,12 @@ def explore_maps(
                 program(programs.PART_MAP, model, texts, **watched.literals),
             )
         return
-    exact = ask_job(
+    exact = ask_soon(
         "attention_ablate_heads",
-        t("attention.compute_map", count=layers * heads),
         ask(ablate_heads).about(*asked, cut=True),
-        at_once=at_once,
+        passes,
+        tokenized.num_tokens,
+        t("attention.compute_map", count=layers * heads),
     )
     first, second = st.columns(2)
     with st.container():  # under the maps, which need not wait for it

@@ -23,7 +23,7 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_number, switch_linked, type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
-from pages.shared.jobs import ask_job, is_short
+from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import plain, t
 from pages.shared.models import default_model, language_of
 from pages.shared.panel import button, panel, show_numbers
@@ -107,12 +107,10 @@ def _ask(
     seed: int,
     random_weights: bool,
 ) -> ShuffledTest | None:
-    return ask_job(
-        name,
-        "masked_panels.compute",
-        ask(run_shuffled_test).about(model, pairs, seed, random_weights),
-        at_once=not random_weights and is_short(model, 2 * len(pairs), _TOKENS_A_PAIR),
-    )
+    question = ask(run_shuffled_test).about(model, pairs, seed, random_weights)
+    if random_weights:
+        return ask_job(name, "masked_panels.compute", question)
+    return ask_soon(name, question, 2 * len(pairs), _TOKENS_A_PAIR)
 
 
 def _show_shuffled(

@@ -359,11 +359,8 @@ def test_the_head_that_is_pointed_out(monkeypatch, kind, deltas, expected):
     found = np.zeros((LAYERS, HEADS))
     found[0, :3] = deltas
     exact = SimpleNamespace(deltas=found) if kind == "exact" else None
-    monkeypatch.setattr(
-        maps,
-        "ask_job",
-        lambda place, *_, **__: found if place == "attention_estimate" else exact,
-    )
+    monkeypatch.setattr(maps, "ask_job", lambda *_, **__: found)
+    monkeypatch.setattr(maps, "ask_soon", lambda *_, **__: exact)
     text = said(ask("maps"))
     assert expected in text
     assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)
