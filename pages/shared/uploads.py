@@ -12,16 +12,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import streamlit as st
-from anyio import to_thread
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -126,64 +125,37 @@ class _OnDisk(bytes):
         return self.stored.num_bytes
 
 
-class _Body:
-    """Writes the one file of a request's body, as the body comes.
+class _Body(MultiPartParser):
+    """Writes the one file of a request's body to `target`, as the body comes."""
 
-    Raises:
-        FormParserError: the body is no form, or holds no file or several; from its
-            methods, too.
-    """
+    def __init__(
+        self, headers: Headers, body: AsyncGenerator[bytes, None], target: BinaryIO
+    ) -> None:
+        super().__init__(headers, body, max_files=1, max_fields=0)
+        self._target, self._is_whole = target, False
 
-    def __init__(self, content_type: str, target: BinaryIO) -> None:
-        boundary = parse_options_header(content_type)[1].get(b"boundary")
-        if not boundary:
-            raise FormParserError("The body is no form.")
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._field = self._value = b""
-        self._num_parts, self._is_whole = 0, False
-        self._write = target.write
-        self._parser = MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._begin,
-                "on_header_field": self._on_field,
-                "on_header_value": self._on_value,
-                "on_header_end": self._on_header_end,
-                "on_part_data": self._on_data,
-                "on_end": self._on_end,
-            },
-        )
-        self.take = self._parser.write
+    async def file(self) -> UploadFile:
+        """The file, with its name and its type, once it is whole.
 
-    def finish(self) -> tuple[str, str]:
-        """The name and the type of the file, which is whole now."""
-        self._parser.finalize()
-        headers = dict(self._headers)
-        said = parse_options_header(headers.get(b"content-disposition", b""))[1]
-        if b"filename" not in said or not self._is_whole:
-            raise FormParserError("The body holds no whole file.")
-        kind = headers.get(b"content-type", b"application/octet-stream")
-        return said[b"filename"].decode(errors="replace"), kind.decode("latin-1")
+        Raises:
+            MultiPartException: the body is no form, or holds no whole file or several.
+        """
+        if "Content-Type" not in self.headers:
+            raise MultiPartException("The body has no type.")
+        (found,) = (await self.parse()).values() or [None]
+        if not isinstance(found, UploadFile) or not self._is_whole:
+            raise MultiPartException("The body holds no whole file.")
+        return found
 
-    def _begin(self) -> None:
-        self._num_parts += 1
-        if self._num_parts > 1:
-            raise FormParserError("The body holds several files.")
+    def on_headers_finished(self) -> None:
+        """A file begins: not in `/tmp`, which may be small."""
+        super().on_headers_finished()
+        if (file := self._current_part.file) is not None:
+            file.file.close()
+            file.file = self._target
 
-    def _on_field(self, data: bytes, start: int, end: int) -> None:
-        self._field += data[start:end]
-
-    def _on_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-
-    def _on_header_end(self) -> None:
-        self._headers.append((self._field.lower(), self._value))
-        self._field = self._value = b""
-
-    def _on_data(self, data: bytes, start: int, end: int) -> None:
-        self._write(data[start:end])
-
-    def _on_end(self) -> None:
+    def on_end(self) -> None:
+        """The last boundary has come."""
         self._is_whole = True
 
 
@@ -211,7 +183,7 @@ async def _put(request: Request) -> Response:
             on_error.callback(stored.remove)
             name, kind = await _receive(request, stored)
             on_error.pop_all()
-    except (FormParserError, ClientDisconnect) as error:
+    except (MultiPartException, ClientDisconnect) as error:
         raise HTTPException(400) from error
     except (OSError, BertVizError) as error:  # the disk is full
         raise HTTPException(503) from error
@@ -222,15 +194,18 @@ async def _put(request: Request) -> Response:
 
 
 async def _receive(request: Request, stored: _Stored) -> tuple[str, str]:
-    with stored.path.open("wb") as target:
-        body = _Body(request.headers.get("content-type", ""), target)
+    """Writes a file to the disk; returns its name and its type."""
+
+    async def body() -> AsyncGenerator[bytes, None]:
         async for chunk in request.stream():
             _require_room(stored.session, stored.num_bytes + len(chunk), stored)
             stored.num_bytes += len(chunk)
-            await to_thread.run_sync(body.take, chunk)
-        said = body.finish()
+            yield chunk
+
+    with stored.path.open("wb") as target:
+        file = await _Body(request.headers, body(), target).file()
     stored.num_bytes = stored.path.stat().st_size
-    return said
+    return file.filename or "", file.content_type or "application/octet-stream"
 
 
 def _require_room(session: str, num_sent: int, own: _Stored | None = None) -> None:
