@@ -3,10 +3,8 @@
 import streamlit as st
 
 from bertviz_core.experiments.token_numbers import steps_for_one_token
-from pages.layers.by_hand import norm_by_hand
-from pages.layers.neuron_groups import explore_factors
-from pages.layers.neurons import explore_neurons
-from pages.layers.norm_order import compare_orders
+from pages.layers.neurons import explore_factors, explore_neurons
+from pages.layers.norms import compare_orders, norm_by_hand
 from pages.layers.residual import compare_layers, follow_residual
 from pages.layers.walk import walk
 from pages.shared.answers import ask

@@ -9,7 +9,7 @@ from bertviz_core.experiments.primer import both_orders_of_a_block
 from bertviz_core.experiments.step_table import describe, layer_operations
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts
-from pages.layers.norm_order import compare_orders
+from pages.layers.norms import compare_orders
 from pages.layers.walk import show_lines
 from pages.shared.answers import ask
 from pages.shared.export import show_curves

@@ -46,7 +46,7 @@ from bertviz_core.trace import Texts
 from pages.activations.training import FIRST_SEED, NUM_STEPS
 from pages.attention.controls import METHODS
 from pages.layers import neurons
-from pages.layers.by_hand import SMALL
+from pages.layers.norms import SMALL
 from pages.shared.engine import client
 from tests.app import test_attention as attention
 from tests.app.real_pages import (

@@ -1,4 +1,4 @@
-"""Layer norm by hand: move a vector's mean, spread its numbers, watch the result."""
+"""The norms of a layer: where they stand, and one by hand, to move and to spread."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from bertviz_core.analysis.layer_norm import (
 )
 from bertviz_core.experiments.step_results import NormInput
 from bertviz_core.experiments.token_numbers import norm_input_at, steps_for_one_token
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.layer_diagram import layer_boxes, layer_diagram
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.number_formulas import norm_formulas
@@ -26,6 +28,37 @@ from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
+
+
+@panel
+def compare_orders(model: str) -> None:
+    """Draws a layer of BERT and one of its successors, and says which one this is."""
+    st.markdown(t("layers.orders_intro"))
+    is_pre = ask(Explorer.info)(model).config.pre_norm
+    for column, order in zip(st.columns(2, gap="large"), ("post", "pre"), strict=True):
+        is_this = (order == "pre") == is_pre
+        boxes = layer_boxes(order == "pre")
+        with column:
+            st.subheader(t(f"layers.order_{order}"), anchor=False)
+            st.caption(t("layers.order_this" if is_this else "layers.order_other"))
+            show_figure(
+                layer_diagram(order == "pre", lambda name: plain(f"layers.box_{name}")),
+                name=f"layers_order_{order}",
+                description=t(f"layers.order_{order}_described"),
+                columns={
+                    "layers.box": [plain(f"layers.box_{box.kind}") for box in boxes],
+                    "layers.box_where": [
+                        plain(
+                            "layers.on_stream"
+                            if box.is_on_stream
+                            else "layers.beside_stream"
+                        )
+                        for box in boxes
+                    ],
+                },
+            )
+    st.markdown(t("layers.orders_why"))
+
 
 # Small enough to check on paper: mean 1, variance 4.5.
 SMALL = (3.0, -1.0, 4.0, 0.0, 2.0, -3.0, 1.0, 2.0)
