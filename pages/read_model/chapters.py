@@ -1,30 +1,73 @@
-"""The chapters of the forward pass: each step a line that opens."""
+"""The forward pass: Keras on the shortest layer, each step a line, a sheet to print."""
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.primer import keras_primer
+from bertviz_core.experiments.read_model_results import Primer
 from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.experiments.step_table import describe
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.formula_sheet import chapter_of
+from bertviz_core.figures.formula_sheet import (
+    chapter_of,
+    formula_sheet,
+    shape_of,
+    sheet_chapters,
+)
 from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.numbers import picture_of
 from pages.layers.walk import STEP, name_missing_heads, shape_sentence, show_lines
 from pages.layers.wording import about_step, operation_name
 from pages.shared.answers import ask
-from pages.shared.choices import (
-    choose_linked,
-    choose_named,
-    is_way_back,
-    write_linked,
-)
+from pages.shared.choices import choose_linked, choose_named, is_way_back, write_linked
 from pages.shared.export import show_figure
-from pages.shared.language import t
-from pages.shared.markdown import Markdown
-from pages.shared.panel import panel
+from pages.shared.language import current_language, plain, t
+from pages.shared.markdown import Markdown, escape
+from pages.shared.models import title_of
+from pages.shared.panel import download, panel
 from pages.shared.tools import program
+
+_METHODS = ("init", "build", "call")
+
+
+@panel
+def keras_primer_told() -> None:
+    """Draws the three methods side by side, with what there is after each has run."""
+    st.markdown(t("read_model.primer_intro"))
+    primer = ask(keras_primer)()
+    for name, moment in zip(_METHODS, primer.moments, strict=True):
+        st.markdown(t(f"read_model.primer_{name}"))
+        show_lines(moment.place)
+    with st.expander(t("read_model.primer_numbers"), icon=":material/calculate:"):
+        _show_numbers(primer)
+
+
+def _show_numbers(primer: Primer) -> None:
+    for name, moment in zip(_METHODS, primer.moments, strict=True):
+        count = len(moment.weights)
+        st.markdown(t(f"read_model.primer_after_{name}", count=count))
+        if name == "build":
+            for weight, values in moment.weights.items():
+                st.latex(_equation(weight, _matrix(values)))
+    kernel, bias = primer.moments[-1].weights.values()
+    x, y = _matrix(primer.x), _matrix(primer.y)
+    st.latex(_equation("y", rf"{x}\,{_matrix(kernel)} + {_matrix(bias)} = {y}"))
+
+
+def _equation(name: str, right: str) -> str:
+    return rf"\mathrm{{{name}}} = {right}"
+
+
+def _matrix(values: np.ndarray) -> str:
+    rows = r" \\ ".join(
+        " & ".join(f"{x:z.4g}" for x in row) for row in np.atleast_2d(values)
+    )
+    return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}"
+
 
 _DEPTHS = ("lines", "code", "numbers")
 _LAYER = "read_layer"
@@ -138,3 +181,48 @@ def _open(
             step=step.name,
         ),
     )
+
+
+@panel
+def offer_sheet(model: str) -> None:
+    """Draws the formulas as they are printed, and the button that saves them."""
+    info = ask(Explorer.info)(model)
+    config = info.config
+    st.markdown(t("read_model.sheet_intro"))
+    download(
+        "read_model.sheet_save",
+        lambda: formula_sheet(
+            config,
+            info.heads,
+            current_language(),
+            _say,
+            plain("read_model.sheet_title", model=title_of(model)),
+        ),
+        plain("read_model.sheet_file"),
+        "text/html",
+        "read_sheet_file",
+        "print",
+    )
+    for chapter in sheet_chapters(config.pre_norm, info.heads):
+        st.markdown(f"**{t(f'read_model.chapter_{chapter.name}')}**")
+        lines = []
+        for name in chapter.operations:
+            found = describe(name, config.pre_norm, config.hidden_act)
+            cells = plain(f"layer_steps.name_{name}"), shape_of(found.axes, config)
+            named, shape = map(escape, cells)
+            lines.append(f"| {named} | ${found.formula}$ | {shape} |")
+        header = "| " + " | ".join(
+            t(f"read_model.sheet_{column}") for column in ("step", "formula", "shape")
+        )
+        st.markdown(Markdown("\n".join([f"{header} |", "|---|---|---|", *lines])))
+
+
+def _say(name: str) -> str:
+    """What the sheet says, in the visitor's language."""
+    if name == "signs":
+        return plain("glossary.signs_meaning")
+    if name == "intro":
+        return plain("read_model.sheet_note")
+    if name.startswith("chapter_"):
+        return plain(f"read_model.{name}")
+    return plain(f"layer_steps.name_{name}")

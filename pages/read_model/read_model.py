@@ -3,12 +3,14 @@
 import streamlit as st
 
 from bertviz_core.experiments.token_numbers import steps_for_one_token
-from pages.read_model.chapters import choose_depth, read_chapters
-from pages.read_model.formula_sheet import offer_sheet
-from pages.read_model.orders import read_both_orders
+from pages.read_model.chapters import (
+    choose_depth,
+    keras_primer_told,
+    offer_sheet,
+    read_chapters,
+)
+from pages.read_model.other_formulas import read_both_orders, try_wrong_formulas
 from pages.read_model.padding import see_padding
-from pages.read_model.primer import keras_primer_told
-from pages.read_model.wrong_formulas import try_wrong_formulas
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.language import t
