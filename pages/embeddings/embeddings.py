@@ -4,14 +4,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.embeddings.contexts import explore_contexts
+from pages.embeddings.contexts import explore_contexts, explore_senses
 from pages.embeddings.geometry import explore_geometry
-from pages.embeddings.input_sum import explore_input
-from pages.embeddings.positions import explore_positions
-from pages.embeddings.senses import explore_senses
+from pages.embeddings.input_embeddings import explore_input, explore_positions
 from pages.embeddings.sentences import explore_sentences
-from pages.embeddings.vocabulary_map import explore_vocabulary
-from pages.embeddings.words import explore_words
+from pages.embeddings.vocabulary import explore_vocabulary, explore_words
 from pages.shared.choices import choose_named
 from pages.shared.models import model_picker
 from pages.shared.own_text import sentence_of_visit

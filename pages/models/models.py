@@ -11,8 +11,8 @@ from pages.models.model_report import (
     show_parts,
     show_report,
     show_sizes,
+    weight_names,
 )
-from pages.models.weight_names import weight_names
 from pages.shared.answers import ask
 from pages.shared.language import t
 from pages.shared.markdown import Markdown

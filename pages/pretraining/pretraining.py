@@ -5,9 +5,12 @@ import streamlit as st
 from bertviz_core.experiments.tiny_results import COMMAND
 from bertviz_core.figures.pretraining import LOSS_FORMULA
 from bertviz_core.trace import Texts
-from pages.pretraining.costs import show_blocks_anew, show_decoding
-from pages.pretraining.layer_drop import show_layer_drop
-from pages.pretraining.objective import show_objective
+from pages.pretraining.objective import (
+    show_blocks_anew,
+    show_decoding,
+    show_layer_drop,
+    show_objective,
+)
 from pages.pretraining.tiny_run import explore_pretraining
 from pages.shared.choices import choose_named
 from pages.shared.language import t

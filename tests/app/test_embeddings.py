@@ -39,7 +39,7 @@ from bertviz_core.experiments.word_vectors import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import bundled_text
-from pages.embeddings import figures, input_sum
+from pages.embeddings import figures, input_embeddings
 from pages.shared import jobs
 from pages.shared.engine import client
 from pages.shared.export import show_map
@@ -101,7 +101,7 @@ def test_a_layer_norm_that_differs_is_said_to_differ(monkeypatch, share, kind):
     found = client().ask(take_input_apart)(DEFAULT_MODEL, TEXT)
     difference = share * float(np.abs(found.normed).max())
     changed = dataclasses.replace(found, largest_difference=difference)
-    monkeypatch.setattr(input_sum, "answer", lambda _: changed)
+    monkeypatch.setattr(input_embeddings, "answer", lambda _: changed)
     app = open_page()
     shown = {"success": app.success, "warning": app.warning}
     (told,) = shown.pop(kind)

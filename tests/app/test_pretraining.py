@@ -19,7 +19,7 @@ from bertviz_core.experiments.training_costs import (
 )
 from bertviz_core.sentences import FIRST_QUESTIONS, bundled_text
 from bertviz_core.training.schedule import keep_rate, keep_rates
-from pages.pretraining import costs, tiny_run
+from pages.pretraining import objective, tiny_run
 from pages.shared.engine import client
 from tests.app import real_pages
 from tests.app.real_pages import checked, link_of, run_program, said, specs
@@ -129,7 +129,7 @@ def test_layer_drop_is_the_curve_that_pre_training_takes():
 def test_what_was_measured_is_told(monkeypatch):
     found = {"kept": Cost(0.2, 80_000_000), "each": Cost(0.4, 8_000_000)}
     found["root"] = Cost(0.3, 20_000_000)
-    monkeypatch.setattr(costs, "ask_job", lambda *_: found)
+    monkeypatch.setattr(objective, "ask_job", lambda *_: found)
     app = open_page(objective_part="anew")
     (figure,) = specs(app)
     assert numbers(figure["data"][0]["x"]).tolist() == [80, 8, 20]
@@ -143,7 +143,7 @@ def test_what_was_measured_is_told(monkeypatch):
     decoded = DecodingCosts(
         60, 2, 17, 9000, Cost(0.01, 9_000_000), Cost(0.1, 70_000_000), 2e-7
     )
-    monkeypatch.setattr(costs, "ask_job", lambda *_: decoded)
+    monkeypatch.setattr(objective, "ask_job", lambda *_: decoded)
     app = open_page(objective_part="decoder", text=TEXT, pair=PAIR)
     (figure,) = specs(app)
     assert numbers(figure["data"][0]["x"]).tolist() == [9, 70]
