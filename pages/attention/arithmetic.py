@@ -12,7 +12,7 @@ from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.number_formulas import attention_formulas
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.controls import View
+from pages.attention.canvas import View
 from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
 from pages.shared.export import download_csv, show_map, show_table

@@ -21,9 +21,15 @@ from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.canvas import Head, canvas_words, take_click
+from pages.attention.canvas import (
+    Head,
+    View,
+    canvas_words,
+    grid_of,
+    select_head,
+    take_click,
+)
 from pages.attention.canvas import head_map as clickable_map
-from pages.attention.controls import View, grid_of, select_head
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
 from pages.shared.export import cell_columns, show_below, show_map

@@ -16,7 +16,7 @@ from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.controls import View, choose_heads, grid_of
+from pages.attention.canvas import View, choose_heads, grid_of
 from pages.attention.maps import show_clickable
 from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask

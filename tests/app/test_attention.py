@@ -34,18 +34,8 @@ from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.color_scales import SHARES
 from bertviz_core.trace import ModelEntry, Texts, Trace
-from pages.attention import (
-    combined,
-    controls,
-    difference,
-    downloads,
-    maps,
-    matrix,
-    pictures,
-    profile,
-)
-from pages.attention.canvas import Look
-from pages.attention.controls import CANVAS, METHODS
+from pages.attention import canvas, comparison, maps, matrix, pictures, profile
+from pages.attention.canvas import CANVAS, METHODS, Look
 from pages.shared.engine import client
 from pages.shared.markdown import spoken
 from tests.app import real_pages
@@ -115,9 +105,9 @@ def told(monkeypatch):
         lesser = (0, 0, "same word elsewhere", 0.6)
         return [NamedHead(*one, 0.5, 0.1, 9) for one in ((*place, 0.714), lesser)]
 
-    ask_engine = controls.ask
+    ask_engine = canvas.ask
     monkeypatch.setattr(
-        controls, "ask", lambda task: named if task is named_heads else ask_engine(task)
+        canvas, "ask", lambda task: named if task is named_heads else ask_engine(task)
     )
 
 
@@ -461,7 +451,7 @@ def test_filters_reach_the_grid_the_lines_and_the_saved_heads(
         [[filtered(head, **options) for head in layer] for layer in attention()]
     )
     if is_long:  # however few of its tokens are shown
-        monkeypatch.setattr(downloads, "_MOST_SAVED", len(expected[0, 0]))
+        monkeypatch.setattr(pictures, "_MOST_SAVED", len(expected[0, 0]))
     ask(*OPEN_BOX, **{f"attention_{name}": "true" for name in options})
     view = drawn.last
     np.testing.assert_array_equal(view.thumbnails, grid_thumbnails(expected))
@@ -531,7 +521,7 @@ def differences(monkeypatch):
     """What the pictures of a difference show, in place of those, newest last."""
     seen: list[AttentionView] = []
     monkeypatch.setattr(
-        difference, "attention_canvas", lambda view, key, on_change: seen.append(view)
+        comparison, "attention_canvas", lambda view, key, on_change: seen.append(view)
     )
     return seen
 
@@ -737,7 +727,7 @@ def test_all_ways_stand_beside_each_other_with_their_agreement():
     app = ask("combine", text=text, attention_layer="3")
     wanted = [  # rollout and flow are of the last layer
         client().ask(attention_matrix)(MODEL, Texts(text), way, 5, 0)
-        for way in combined.WAYS
+        for way in comparison.WAYS
     ]
     for drawn, one in zip(drawn_maps(app), wanted, strict=True):
         assert drawn == pytest.approx(one, abs=1e-4)
@@ -753,7 +743,7 @@ def test_all_ways_stand_beside_each_other_with_their_agreement():
 @pytest.mark.parametrize("top", [1, 2])
 def test_equal_colours_are_equal_numbers_in_all(monkeypatch, top):
     """To 1; words that are put together may bring a maximum beyond it."""
-    drawn = combined.shown_attention
+    drawn = comparison.shown_attention
 
     def scaled(place, *asked):
         shown = drawn(place, *asked)
@@ -761,7 +751,7 @@ def test_equal_colours_are_equal_numbers_in_all(monkeypatch, top):
             return shown
         return dataclasses.replace(shown, values=2 * shown.values / shown.values.max())
 
-    monkeypatch.setattr(combined, "shown_attention", scaled)
+    monkeypatch.setattr(comparison, "shown_attention", scaled)
     app = ask("combine", text="word " * 60)
     assert [button.label for button in app.button if "flow" in button.key]
     shown = traces(app)

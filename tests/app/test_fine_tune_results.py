@@ -16,7 +16,7 @@ from bertviz_core.training.finetune.evaluation import compare, evaluate_classes
 from bertviz_core.training.finetune.request import TableSource
 from bertviz_core.training.finetune.temperature import Temperature, with_temperature
 from bertviz_core.training.finetune.visitor_tables import Mending
-from pages.attention import difference
+from pages.attention import comparison
 from pages.fine_tune import before_and_after, mend_rows, state
 from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
@@ -664,7 +664,7 @@ def test_the_change_of_a_head_is_drawn_with_that_of_all_heads(
 ):
     seen = []
     monkeypatch.setattr(
-        difference, "attention_canvas", lambda view, key, on_change: seen.append(view)
+        comparison, "attention_canvas", lambda view, key, on_change: seen.append(view)
     )
     open_step("try", ft_compare_panel="heads")
     asked = [call[1:] for call in client.calls if call[0] == "difference_heads"]

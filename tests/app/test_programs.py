@@ -44,7 +44,7 @@ from bertviz_core.snippets import embeddings as programs
 from bertviz_core.snippets.writing import write_snippet
 from bertviz_core.trace import Texts
 from pages.activations.training import FIRST_SEED, NUM_STEPS
-from pages.attention.controls import METHODS
+from pages.attention.canvas import METHODS
 from pages.layers import neurons
 from pages.layers.norms import SMALL
 from pages.shared.engine import client

@@ -1,9 +1,10 @@
-"""What differs: two sentences in one model, or one sentence in two models."""
+"""What differs: ways to put all heads together, two sentences, or two models."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import streamlit as st
@@ -14,31 +15,113 @@ from bertviz_core.analysis.comparison import (
     align_tokens,
     attention_difference,
 )
+from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.shown_attention import Places
-from bertviz_core.experiments.attention_matrix import compare_heads
+from bertviz_core.experiments.attention_matrix import MOST_FLOWING, compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_heads
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.canvas import (
+    METHODS,
+    View,
     attention_canvas,
     current_look,
+    grid_of,
     key_of_tokens,
     take_click,
 )
-from pages.attention.controls import METHODS, View, grid_of
-from pages.attention.downloads import Sides, offer_difference
-from pages.attention.maps import look_at_head, place_of, show_clickable
-from pages.attention.matrix import measure_of, shown_attention, words_to_merge
-from pages.attention.pictures import picture_of
-from pages.attention.texts import words_of_other
+from pages.attention.maps import (
+    look_at_head,
+    place_of,
+    said_correlation,
+    show_clickable,
+)
+from pages.attention.matrix import (
+    measure_of,
+    shown_attention,
+    words_of_other,
+    words_to_merge,
+)
+from pages.attention.pictures import Sides, offer_difference, picture_of
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, type_linked
+from pages.shared.export import show_map
 from pages.shared.language import plain, t
 from pages.shared.models import known_models, say_if_unread
 from pages.shared.other_sentence import with_a_word_changed
 from pages.shared.own_text import MOST_CHARACTERS
 from pages.shared.panel import panel
+
+WAYS = ("mean", "max", "rollout", "flow")
+_TIED = 5e-4  # nearer shares look the same
+_MOST_DRAWN = 40  # tokens; more are not legible in half of the page
+
+
+@panel
+def explore_combinations(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> None:
+    """Draws mean, maximum, rollout and flow of all heads beside each other."""
+    st.markdown(t("attention.combine_intro"))
+    last = grid_of(model)[0] - 1
+    found = {}
+    can_flow = tokenized.num_tokens <= MOST_FLOWING
+    for way in WAYS if can_flow else WAYS[:-1]:
+        asked = replace(view, method=way, layer=last)
+        shown = shown_attention(f"combine_{way}", model, texts, tokenized, asked)
+        if shown is not None:
+            found[way] = shown
+    if not all(len(shown.places) for shown in found.values()):
+        st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
+        return
+    measures = [
+        measure_of(replace(view, method=way), shown.values)
+        for way, shown in found.items()
+    ]
+    # One scale for all.
+    unit, top = measures[0].unit, max(measure.top for measure in measures)
+    names = {way: plain(f"attention.combine_{way}") for way in found}
+    boxes = [box for _ in range(2) for box in st.columns(2)]
+    for box, (way, shown) in zip(boxes, found.items(), strict=False):
+        labels, received = shown.places.labels, shown.values.mean(axis=0)
+        best = np.flatnonzero(received > received.max() - _TIED)
+        with box:
+            show_map(
+                f"attention_combine_{way}",
+                shown.values,
+                labels,
+                labels,
+                (names[way], "attention.from_token", "attention.to_token"),
+                t(
+                    f"attention.combine_{'tied' if len(best) > 1 else 'described'}",
+                    token=labels[best[0]],
+                    count=len(best),
+                    share=float(received.max()),
+                ),
+                most=_MOST_DRAWN,
+                # Half of a page is narrow: no number is written.
+                marks=[[""] * len(labels[:_MOST_DRAWN])] * len(labels[:_MOST_DRAWN]),
+                top=top,
+                unit=unit,
+            )
+    st.caption(t("attention.combine_scale", unit=unit, top=top))
+    if not can_flow:
+        st.caption(t("attention.combine_flow_long", most=MOST_FLOWING))
+    elif "flow" in found:
+        spread = float(np.ptp(found["flow"].values, axis=0).max())
+        st.caption(t("attention.combine_flow_rows", spread=spread))
+    if tokenized.num_tokens > _MOST_DRAWN:
+        st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
+    st.markdown(t("attention.combine_agreement"))
+    boxes = [box for _ in range(2) for box in st.columns(3)]
+    for box, (one, other) in zip(boxes, combinations(found, 2), strict=False):
+        box.metric(
+            t("attention.combine_pair", first=names[one], second=names[other]),
+            said_correlation(spearman(found[one].values, found[other].values)),
+            help=t("attention.combine_pair_help"),
+        )
+
 
 # What is compared: a model, and what it reads.
 _Side = tuple[str, Texts, TokenizedText]
