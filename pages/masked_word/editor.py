@@ -1,20 +1,38 @@
-"""The top of the masked-word page: text box, examples, words to click."""
+"""The text of the masked-word page: its box, words to click or insert, its pieces.
+
+The text box and the clickable words show one state, that of `own_text`: a text with
+masks that remembers what they hide.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import streamlit as st
 
-from bertviz_core.chinese_words import is_character
-from bertviz_core.mask_text import MaskedText, Word, normalise_masks, split_words
-from pages.masked_word import state
+from bertviz_core.chinese_words import characters_along, is_character
+from bertviz_core.explorer import Explorer
+from bertviz_core.mask_text import (
+    MASK,
+    MaskedText,
+    Word,
+    fill_mask,
+    normalise_masks,
+    split_words,
+    toggle_mask,
+)
+from bertviz_core.trace import TokenizedText
+from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.language import listed, plain, t
+from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape
+from pages.shared.models import say_if_unread
 from pages.shared.own_text import (
+    EXAMPLES,
     TEXT,
     can_undo,
+    change_sentence,
     draw_box,
     draw_button,
     earlier_texts,
@@ -25,6 +43,94 @@ from pages.shared.own_text import (
     undo,
 )
 from pages.shared.panel import button
+
+_WORDS = "masked_words"
+_EARLIER = "masked_earlier"
+
+# More would be a wall of buttons; the longest text of BERT has 512 pieces.
+_MOST_WORDS = 200
+_ONE_ROW = 20  # candidates; more scroll sideways
+
+_HIDES_NOTHING = "masked_hides_nothing"
+_INSERTED = "masked_inserted"
+
+
+def _go_back_to(texts: tuple[MaskedText, ...]) -> None:
+    """Takes the chosen one of earlier texts; undo leads back from it."""
+    chosen = st.session_state[_EARLIER]
+    st.session_state[_EARLIER] = None
+    read_text()
+    if chosen is not None:
+        change_sentence(texts[chosen])
+
+
+def take_two_masks(language: str) -> None:
+    """Replaces the text by an example with two masks."""
+    two = (text for text, _ in EXAMPLES[language] if text.count(MASK) == 2)
+    change_sentence(next(two))
+
+
+def _toggle(shown: MaskedText) -> None:
+    """Hides the words that were clicked, or puts them back.
+
+    `shown` is the text as it stood there when they were clicked.
+    """
+    current = read_text()
+    if current.text != shown.text:
+        return  # The text was edited in the same moment: the words moved.
+    selected = set(st.session_state[_WORDS])
+    words = split_words(current.text, _MOST_WORDS)
+    clicked = [i for i, word in enumerate(words) if word.is_mask != (i in selected)]
+    # Asked here: a size chosen just before the click has not been drawn yet.
+    num_characters = int(st.session_state.get(_SIZE) or 1)
+    if num_characters > 1 and len(clicked) == 1:
+        clicked = characters_along(words, clicked[0], num_characters)
+    masked = current
+    # From the end: what is put back may join the word before it.
+    for word_index in reversed(clicked):
+        masked = toggle_mask(masked, word_index)
+    if masked != current:
+        change_sentence(masked)
+    st.session_state[_HIDES_NOTHING] = masked == current and bool(clicked)
+
+
+def offer_insertion(
+    shown: MaskedText, masks: range, words: tuple[str, ...], key: str
+) -> None:
+    """Draws a button for each word: a click writes it where neighbouring masks stand.
+
+    It replaces `masks` of the text that is `shown`.
+    """
+    labels = [str(escape(word, 40)) for word in words]
+    st.pills(
+        t("masked_word.insert"),
+        range(len(words)),
+        format_func=labels.__getitem__,
+        key=key,
+        help=t("masked_word.insert_help"),
+        on_change=_insert,
+        args=(shown, masks, words, key),
+        wrap=len(words) <= _ONE_ROW,
+    )
+
+
+def _insert(shown: MaskedText, masks: range, words: tuple[str, ...], key: str) -> None:
+    choice = st.session_state[key]
+    st.session_state[key] = None
+    if choice is None or read_text().text != shown.text:
+        return
+    masked = fill_mask(shown, masks[0], words[choice])
+    for _ in masks[1:]:
+        # The next mask has the same number, now that one is gone.
+        masked = fill_mask(masked, masks[0], "")
+    change_sentence(masked)
+    st.session_state[_INSERTED] = True
+
+
+def take_insertion() -> bool:
+    """Whether a candidate was just inserted; true once."""
+    return bool(st.session_state.pop(_INSERTED, False))
+
 
 # Wire values of a widget's options must differ, also for "the" and "the".
 _INVISIBLE = "\u2060"
@@ -71,10 +177,10 @@ def _draw_history() -> None:
         range(len(earlier)),
         index=None,
         format_func=_names(earlier).__getitem__,
-        key=state.EARLIER,
+        key=_EARLIER,
         placeholder=t("masked_word.choose_earlier"),
         label_visibility="collapsed",
-        on_change=state.go_back_to,
+        on_change=_go_back_to,
         args=(earlier,),
         width=240,
     )
@@ -96,35 +202,30 @@ def _names(texts: tuple[MaskedText, ...]) -> list[str]:
 
 
 def _draw_words(masked: MaskedText) -> None:
-    words = split_words(masked.text, state.MOST_WORDS + 1)
-    is_cut = len(words) > state.MOST_WORDS
-    words = words[: state.MOST_WORDS]
+    words = split_words(masked.text, _MOST_WORDS + 1)
+    is_cut = len(words) > _MOST_WORDS
+    words = words[:_MOST_WORDS]
     if not words:
         return
     if any(is_character(word.text) for word in words):
         _choose_size()
     labels = _labels(words, masked.originals)
-    st.session_state[state.WORDS] = [i for i, word in enumerate(words) if word.is_mask]
+    st.session_state[_WORDS] = [i for i, word in enumerate(words) if word.is_mask]
     st.pills(
         t("masked_word.words"),
         range(len(words)),
         selection_mode="multi",
         format_func=labels.__getitem__,
-        key=state.WORDS,
+        key=_WORDS,
         help=t("masked_word.words_help"),
         on_change=_toggle,
         args=(masked,),
         wrap=len(words) <= _MOST_IN_ROWS,
     )
     if is_cut:
-        st.caption(t("masked_word.first_words_only", count=state.MOST_WORDS))
-    if state.take_notice():
+        st.caption(t("masked_word.first_words_only", count=_MOST_WORDS))
+    if st.session_state.pop(_HIDES_NOTHING, False):
         st.info(t("masked_word.hides_nothing"), icon=":material/info:")
-
-
-def _toggle(shown: MaskedText) -> None:
-    # Asked here: a size chosen just before the click has not been drawn yet.
-    state.toggle_words(shown, int(st.session_state.get(_SIZE) or 1))
 
 
 def _choose_size() -> None:
@@ -155,3 +256,62 @@ def _labels(words: tuple[Word, ...], originals: tuple[str, ...]) -> list[str]:
         times[label] = times.get(label, -1) + 1
         labels.append(label + _INVISIBLE * times[label])
     return labels
+
+
+_MANY = 100  # tokens; more get a box that scrolls
+_SOME = 8  # words in a sentence
+
+
+def show_reading(model: str, tokenized: TokenizedText) -> None:
+    """Draws the counter and the tokens, and what is left out of a long text."""
+    limit = ask(Explorer.info)(model).config.max_position_embeddings
+    if tokenized.was_cut:
+        _show_cut(tokenized, limit)
+    badges = " ".join(_badges(tokenized))
+    if tokenized.num_tokens > _MANY:
+        st.container(height=220).markdown(badges)
+    else:
+        st.markdown(badges)
+    counter = t("masked_word.counter", count=tokenized.num_tokens, limit=limit)
+    st.caption(in_a_row((counter, t("masked_word.tokens_legend"))))
+    say_if_unread(model, tokenized)
+    _explain_unknown(tokenized)
+
+
+def _show_cut(tokenized: TokenizedText, limit: int) -> None:
+    left_out = tokenized.text[int(tokenized.offsets[:, 1].max()) :]
+    st.warning(
+        t(
+            "masked_word.was_cut",
+            limit=limit,
+            count=tokenized.num_tokens_uncut - tokenized.num_tokens,
+            start=" ".join(left_out[:200].split())[:60],
+            masks=left_out.count(MASK),
+        ),
+        icon=":material/content_cut:",
+    )
+
+
+def _badges(tokenized: TokenizedText) -> list[str]:
+    """A Markdown badge for each token; a sign, not colour alone, marks a kind."""
+    badges = []
+    for index, token in enumerate(tokenized.tokens):
+        colour, sign = "gray", ""
+        if tokenized.input_ids[index] == tokenized.mask_token_id:
+            colour, sign = "blue", ":material/visibility_off: "
+        elif tokenized.is_unknown[index]:
+            colour, sign = "red", ":material/question_mark: "
+        token_id = tokenized.input_ids[index]
+        badges.append(f":{colour}-badge[{sign}**{escape(token, 40)}** {token_id}]")
+    return badges
+
+
+def _explain_unknown(tokenized: TokenizedText) -> None:
+    places = tokenized.offsets[np.flatnonzero(tokenized.is_unknown)]
+    words = list(dict.fromkeys(tokenized.text[start:end] for start, end in places))
+    if words:
+        some = " ".join(words[:_SOME]) + (" …" if len(words) > _SOME else "")
+        st.warning(
+            t("masked_word.unknown", words=some, count=len(words)),
+            icon=":material/question_mark:",
+        )

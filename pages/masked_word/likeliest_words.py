@@ -24,7 +24,7 @@ from bertviz_core.analysis.wordlists import is_sign
 from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MaskedText
 from bertviz_core.snippets import masked_words
-from pages.masked_word import state
+from pages.masked_word.editor import offer_insertion, take_insertion
 from pages.masked_word.question import Mask, Sampling, choose_sampling
 from pages.shared.choices import choose_number, switch_linked
 from pages.shared.export import show_figure
@@ -72,7 +72,7 @@ def explore_choices(
         _show_words(mask, settings, after, draws, ids, code)
         _offer_insertion(masked, mask, ids)
     _show_uncertainty(mask, after)
-    if state.take_insertion():
+    if take_insertion():
         st.rerun()  # the text has changed, and with it everything above
 
 
@@ -199,7 +199,7 @@ def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
     words = tuple(token for token in tokens if not is_sign(token))
     if words:
         this = range(mask.index, mask.index + 1)
-        state.offer_insertion(masked, this, words, "masked_insert")
+        offer_insertion(masked, this, words, "masked_insert")
 
 
 def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:

@@ -4,11 +4,10 @@ import streamlit as st
 
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.explorer import Explorer
-from pages.masked_word.editor import edit_text
+from pages.masked_word.editor import edit_text, show_reading
 from pages.masked_word.likeliest_words import explore_choices
 from pages.masked_word.panels import ask_further, ask_without_text
 from pages.masked_word.question import choose_mask, compare_with_hidden
-from pages.masked_word.reading import show_reading
 from pages.shared.answers import answer, ask, fetch
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t

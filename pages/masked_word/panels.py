@@ -10,14 +10,15 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 from pages.masked_word.attribution import explore_reasons
 from pages.masked_word.chains import explore_chains
-from pages.masked_word.fill_masks import explore_filling
-from pages.masked_word.lens import explore_layers
+from pages.masked_word.fill_masks import explore_filling, explore_whole_words
 from pages.masked_word.next_sentence import explore_next_sentence
-from pages.masked_word.positions import explore_positions
+from pages.masked_word.predictions import (
+    explore_layers,
+    explore_positions,
+    explore_scores,
+)
 from pages.masked_word.question import Mask, Question, ask_about
-from pages.masked_word.scores import explore_scores
 from pages.masked_word.two_sentences import explore_comparison
-from pages.masked_word.whole_words import explore_whole_words
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked_or_none
 from pages.shared.language import plain, t
