@@ -49,8 +49,7 @@ from pages.shared.choices import choose_linked, choose_named, type_linked
 from pages.shared.export import show_map
 from pages.shared.language import plain, t
 from pages.shared.models import known_models, say_if_unread
-from pages.shared.other_sentence import with_a_word_changed
-from pages.shared.own_text import MOST_CHARACTERS
+from pages.shared.own_text import MOST_CHARACTERS, with_a_word_changed
 from pages.shared.panel import panel
 
 WAYS = ("mean", "max", "rollout", "flow")

@@ -32,14 +32,13 @@ from pages.attention.canvas import (
 from pages.attention.canvas import head_map as clickable_map
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
+from pages.shared.components import save_drawn
 from pages.shared.export import cell_columns, show_below, show_map
 from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
-from pages.shared.other_sentence import with_a_word_changed
-from pages.shared.own_text import MOST_CHARACTERS
+from pages.shared.own_text import MOST_CHARACTERS, with_a_word_changed
 from pages.shared.panel import panel, show_numbers
-from pages.shared.picture_files import save_drawn
 from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched, choose_contrast
 

@@ -71,13 +71,13 @@ from pages.shared.choices import (
     is_untouched,
     write_linked,
 )
+from pages.shared.components import save_kind
 from pages.shared.engine import client
 from pages.shared.export import Columns, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
 from pages.shared.panel import download, panel
-from pages.shared.picture_files import save_kind
 from pages.shared.tools import Program, program, show_tools
 
 _LOOK = "attention_drawn"

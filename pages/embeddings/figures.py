@@ -20,11 +20,11 @@ from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbou
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
+from pages.shared.components import save_drawn
 from pages.shared.export import download_csv, show_curves, show_figure, show_map
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
 from pages.shared.panel import download
-from pages.shared.picture_files import save_drawn
 from pages.shared.point_map import mark_points
 from pages.shared.tools import Program
 

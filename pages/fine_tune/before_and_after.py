@@ -31,12 +31,12 @@ from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
+from pages.shared.components import save_drawn
 from pages.shared.export import download_csv, show_curves, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
-from pages.shared.picture_files import save_drawn
 from pages.shared.point_map import groups_colour, point_map
 from pages.shared.tools import show_tools
 

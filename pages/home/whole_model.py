@@ -38,14 +38,13 @@ from bertviz_core.mask_text import (
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import follow_default, write_linked
-from pages.shared.components import component, teller
+from pages.shared.components import component, save_drawn, teller
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
 from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
 from pages.shared.panel import download
-from pages.shared.picture_files import save_drawn
 from pages.shared.tools import show_tools
 
 _component = component(

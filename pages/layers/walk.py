@@ -43,12 +43,11 @@ from pages.shared.choices import (
     switch_linked,
     write_linked,
 )
-from pages.shared.components import component
+from pages.shared.components import component, save_drawn
 from pages.shared.export import figure_html, show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.panel import button, panel
-from pages.shared.picture_files import save_drawn
 from pages.shared.tools import program
 
 _NAME = "layers_numbers"  # of the files and the widgets

@@ -16,11 +16,10 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.shared.answers import ask
-from pages.shared.choices import choose_number, switch_linked
+from pages.shared.choices import choose_number, choose_piece, switch_linked
 from pages.shared.language import t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.own_text import focus_on, piece_in_focus
-from pages.shared.pieces import choose_piece
 
 _AROUND = 40  # characters of the sentence on each side of the mask
 _FEW_MASKS = 12

@@ -23,7 +23,7 @@ from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
-from pages.shared.other_sentence import with_a_word_changed
+from pages.shared.own_text import with_a_word_changed
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 

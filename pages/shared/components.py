@@ -1,4 +1,4 @@
-"""Registering the components of `assets/components` with Streamlit."""
+"""Registering the components of `assets/components`, and saving what they draw."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.component_files import component_script, component_style
+from pages.shared.language import plain
 
 
 def component(folder: str, show: str, host: str = "", tag: str = "div") -> Any:
@@ -40,3 +41,24 @@ def teller(event: str) -> Any:
     tell = f'window["{event}"] = data\n  window.dispatchEvent(new Event("{event}"))'
     mount = f"export default function ({{ data }}) {{\n  {tell}\n}}\n"
     return st.components.v2.component(event.replace("-", "_"), js=mount)
+
+
+_component = component("save_button", "showSave(parentElement, data)", "save-button")
+
+
+def save_drawn(key: str) -> None:
+    """Draws the buttons that save what the component of that key shows."""
+    for kind in ("svg", "png"):
+        save_kind(key, kind, plain(f"app.picture_{kind}"))
+
+
+def save_kind(key: str, kind: str, label: str, file: str = "") -> None:
+    """Draws one of them, for a kind of file that the component knows.
+
+    `label` is plain text; `file` is its name, where the component has none.
+    """
+    _component(
+        data={"label": label, "told": {"key": key, "kind": kind, "file": file}},
+        key=f"{key}_save_{kind}",
+        width="content",
+    )

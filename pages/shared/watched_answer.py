@@ -21,12 +21,17 @@ from bertviz_core.figures.bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, choose_linked_or_none, follow_default
+from pages.shared.choices import (
+    choose_linked,
+    choose_linked_or_none,
+    choose_piece,
+    follow_default,
+    id_of,
+)
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.panel import show_numbers
-from pages.shared.pieces import choose_piece, id_of
 from pages.shared.tools import Program
 
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
