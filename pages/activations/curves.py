@@ -9,7 +9,6 @@ from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentia
 from bertviz_core.experiments.activation_times import NUM_NUMBERS, time_activations
 from bertviz_core.figures.activations import Curve, curves_figure
 from bertviz_core.snippets import activations as snippets
-from pages.activations.formulas import FORMULAS
 from pages.activations.widgets import (
     LABELS,
     choose_functions,
@@ -33,6 +32,46 @@ _POINTS = np.concatenate(
     [np.linspace(-FARTHEST, -_NEAR_ZERO, 121), np.linspace(_NEAR_ZERO, FARTHEST, 121)]
 )
 _CARDS_BESIDE = 3
+# f(x) and f′(x), in LaTeX.
+FORMULAS = {
+    "sigmoid": (
+        r"\sigma(x)=\frac{1}{1+e^{-x}}",
+        r"\sigma'(x)=\sigma(x)\,\bigl(1-\sigma(x)\bigr)",
+    ),
+    "tanh": (r"\tanh x=\frac{e^{x}-e^{-x}}{e^{x}+e^{-x}}", r"\tanh' x=1-\tanh^2x"),
+    "relu": (r"f(x)=\max(0,x)", r"f'(x)=\begin{cases}1&x>0\\0&x\le0\end{cases}"),
+    "leaky_relu": (
+        r"f(x)=\begin{cases}x&x>0\\\lambda x&x\le0\end{cases}",
+        r"f'(x)=\begin{cases}1&x>0\\\lambda&x\le0\end{cases}",
+    ),
+    "prelu": (
+        r"f(x)=\begin{cases}x&x>0\\a\,x&x\le0\end{cases}",
+        r"\begin{aligned}\tfrac{\partial f}{\partial x}"
+        r"&=\begin{cases}1&x>0\\a&x\le0\end{cases}\\[2ex]"
+        r"\tfrac{\partial f}{\partial a}"
+        r"&=\begin{cases}0&x>0\\x&x\le0\end{cases}\end{aligned}",
+    ),
+    "elu": (
+        r"f(x)=\begin{cases}x&x>0\\\alpha\,(e^{x}-1)&x\le0\end{cases}",
+        r"f'(x)=\begin{cases}1&x>0\\\alpha\,e^{x}&x\le0\end{cases}",
+    ),
+    "gelu": (
+        r"\begin{aligned}f(x)&=x\,\Phi(x)\\&=\tfrac{x}{2}"
+        r"\bigl[1+\operatorname{erf}\tfrac{x}{\sqrt2}\bigr]\end{aligned}",
+        r"f'(x)=\Phi(x)+x\,\varphi(x)",
+    ),
+    "gelu_tanh": (
+        r"\begin{aligned}f(x)&=\tfrac{x}{2}\,(1+\tanh u)\\"
+        r"u&=\sqrt{\tfrac{2}{\pi}}\,(x+c\,x^3)\\c&=0.044715\end{aligned}",
+        r"\begin{aligned}f'(x)=\;&\tfrac12(1+\tanh u)\\"
+        r"&+\tfrac{x}{2}(1-\tanh^2u)\,u'\end{aligned}",
+    ),
+    "swish": (
+        r"f(x)=x\,\sigma(\beta x)",
+        r"\begin{aligned}f'(x)=\;&\sigma(\beta x)\\"
+        r"&+\beta x\,\sigma'(\beta x)\end{aligned}",
+    ),
+}
 
 
 @panel

@@ -25,10 +25,8 @@ from bertviz_core.figures.gelu import (
     normal_figure,
 )
 from bertviz_core.snippets import activations as snippets
-from pages.activations.formulas import GELU_STEPS, TANH_STEPS
 from pages.activations.widgets import (
     choose_seed,
-    derivation,
     number,
     slide,
 )
@@ -48,6 +46,65 @@ _CONSTANTS = np.linspace(_LOWEST, _HIGHEST, 81)
 _DIGITS = 6  # of the constant, behind the point
 # The address of the question about both on the page of masked words.
 _TWO_KINDS = {"read_panel": "wrong", "read_wrong": "gelu_curve"}
+
+# Each step of a derivation: the key of its sentence, and its formula. Tests check
+# every one of these equations numerically.
+GELU_STEPS = {
+    "gelu_step_gate": (
+        r"\begin{gathered}Z\sim\mathcal N(0,1)\\"
+        r"m=\begin{cases}1&Z\le x\\0&Z>x\end{cases}\end{gathered}"
+    ),
+    "gelu_step_density": (
+        r"\begin{gathered}\varphi(t)=\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\\"
+        r"\int_{-\infty}^{\infty}\varphi(t)\,dt=1\end{gathered}"
+    ),
+    "gelu_step_cumulative": r"\Phi(x)=P(Z\le x)=\int_{-\infty}^{x}\varphi(t)\,dt",
+    "gelu_step_mean": (
+        r"\begin{aligned}E[m\,x]&=\Phi(x)\cdot x+\bigl(1-\Phi(x)\bigr)\cdot0\\"
+        r"&=x\,\Phi(x)=\operatorname{GELU}(x)\end{aligned}"
+    ),
+    "gelu_step_half": (
+        r"\Phi(x)=\frac12+\int_{0}^{x}\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\,dt"
+    ),
+    "gelu_step_substitution": (
+        r"\begin{aligned}&\int_{0}^{x}\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\,dt\\"
+        r"&=\frac{1}{\sqrt{\pi}}\int_{0}^{x/\sqrt2}e^{-s^2}\,ds\end{aligned}"
+    ),
+    "gelu_step_erf": (
+        r"\begin{gathered}\operatorname{erf}(u)"
+        r"=\frac{2}{\sqrt\pi}\int_0^u e^{-s^2}\,ds\\"
+        r"\Phi(x)=\frac12\Bigl[1+\operatorname{erf}\frac{x}{\sqrt2}\Bigr]"
+        r"\end{gathered}"
+    ),
+    "gelu_step_result": (
+        r"\operatorname{GELU}(x)"
+        r"=\frac{x}{2}\Bigl[1+\operatorname{erf}\frac{x}{\sqrt2}\Bigr]"
+    ),
+    "gelu_step_derivative": (
+        r"\begin{aligned}\operatorname{GELU}'(x)&=\Phi(x)+x\,\Phi'(x)\\"
+        r"&=\Phi(x)+x\,\varphi(x)\end{aligned}"
+    ),
+}
+TANH_STEPS = {
+    "tanh_step_idea": (
+        r"\begin{gathered}\operatorname{erf}\frac{x}{\sqrt2}\approx\tanh u(x)\\"
+        r"u(x)=\sqrt{\tfrac{2}{\pi}}\,\bigl(x+c\,x^3\bigr)\end{gathered}"
+    ),
+    "tanh_step_erf": (
+        r"\operatorname{erf}\frac{x}{\sqrt2}"
+        r"=\sqrt{\tfrac{2}{\pi}}\,\Bigl(x-\frac{x^3}{6}+\frac{x^5}{40}-\dots\Bigr)"
+    ),
+    "tanh_step_tanh": r"\tanh u=u-\frac{u^3}{3}+\frac{2u^5}{15}-\dots",
+    "tanh_step_insert": (
+        r"\begin{aligned}&\tanh u(x)=\\&\sqrt{\tfrac{2}{\pi}}\,"
+        r"\Bigl(x+\Bigl[c-\frac{2}{3\pi}\Bigr]x^3+\dots\Bigr)\end{aligned}"
+    ),
+    "tanh_step_equal": (
+        r"\begin{gathered}c-\frac{2}{3\pi}=-\frac16\\"
+        r"c=\frac{2}{3\pi}-\frac16=\frac{4-\pi}{6\pi}\\"
+        r"=0.04553992\ldots\end{gathered}"
+    ),
+}
 
 
 @panel
@@ -96,14 +153,14 @@ def explore_normal() -> None:
     )
     st.markdown(_meeting(means, *normal))
     with st.expander(t("activations.gelu_derivation"), icon=":material/functions:"):
-        st.markdown(derivation(GELU_STEPS))
+        st.markdown(_derivation(GELU_STEPS))
 
 
 @panel
 def explore_approximation() -> None:
     """Draws the constant, the error of the tanh form, and the largest one."""
     with st.expander(t("activations.tanh_derivation"), icon=":material/functions:"):
-        st.markdown(derivation(TANH_STEPS))
+        st.markdown(_derivation(TANH_STEPS))
     measure = choose_named(
         "activations.measure",
         MEASURES,
@@ -160,6 +217,14 @@ def explore_approximation() -> None:
         label=t("activations.gelu_on_model"),
         icon=":material/arrow_forward:",
         query_params=_TWO_KINDS,
+    )
+
+
+def _derivation(steps: Mapping[str, str]) -> str:
+    """Sentences and formulas in turn, as Markdown: one element for all of them."""
+    return "\n\n".join(
+        f"{number}. {t(f'activations.{key}')}\n\n$$\n{formula}\n$$"
+        for number, (key, formula) in enumerate(steps.items(), start=1)
     )
 
 

@@ -25,7 +25,6 @@ from bertviz_core.figures.small_networks import (
     path_figure,
 )
 from bertviz_core.snippets import activations as snippets
-from pages.activations.formulas import column, matrix
 from pages.activations.widgets import (
     LABELS,
     choose_function,
@@ -98,6 +97,18 @@ def explore_collapse() -> None:
         function=name,
     )
     _show_collapse(layers, one, inputs, name, code)
+
+
+def matrix(rows: list[list[float]]) -> str:
+    """A matrix, two digits after the point."""
+    # "z": what rounds to zero has no sign.
+    lines = r"\\".join("&".join(f"{cell:z.2f}" for cell in row) for row in rows)
+    return rf"\begin{{pmatrix}}{lines}\end{{pmatrix}}"
+
+
+def column(cells: list[float]) -> str:
+    """A column vector, two digits after the point."""
+    return matrix([[cell] for cell in cells])
 
 
 def _walk_through(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -26,14 +26,6 @@ LABELS = {
     "swish": "swish",
 }
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def derivation(steps: Mapping[str, str]) -> str:
-    """Sentences and formulas in turn, as Markdown: one element for all of them."""
-    return "\n\n".join(
-        f"{number}. {t(f'activations.{key}')}\n\n$$\n{formula}\n$$"
-        for number, (key, formula) in enumerate(steps.items(), start=1)
-    )
 
 
 def number(value: float, digits: int = 3) -> Markdown:

@@ -25,13 +25,10 @@ from bertviz_core.analysis.gelu_approximation import (
     sampled_gate,
 )
 from bertviz_core.analysis.small_networks import gradient_through_layers
-from pages.activations.formulas import (
-    FORMULAS,
-    GELU_STEPS,
-    TANH_STEPS,
-    matrix,
-)
+from pages.activations.curves import FORMULAS
+from pages.activations.gelu import GELU_STEPS, TANH_STEPS
 from pages.activations.training import FIRST_SEED, NUM_STEPS, TWINS
+from pages.activations.weaknesses import matrix
 from pages.activations.widgets import LABELS, number
 from pages.shared import player
 from tests.core.sent_figures import numbers

@@ -20,7 +20,8 @@ from bertviz_core.analysis.activations import (
     tanh_argument,
 )
 from bertviz_core.analysis.gelu_approximation import TAYLOR_CONSTANT
-from pages.activations.formulas import FORMULAS, GELU_STEPS, TANH_STEPS
+from pages.activations.curves import FORMULAS
+from pages.activations.gelu import GELU_STEPS, TANH_STEPS
 from pages.shared.language import text
 from tests.app.latex import FAR, equations, integral, value
 
