@@ -4,12 +4,16 @@ import streamlit as st
 
 from bertviz_core.experiments.attention_matrix import named_heads
 from pages.attention.arithmetic import explore_arithmetic
+from pages.attention.causes import (
+    explore_maps,
+    explore_patches,
+    explore_patterns,
+    explore_switches,
+)
 from pages.attention.comparison import explore_combinations, explore_differences
-from pages.attention.maps import explore_maps, explore_patches
 from pages.attention.matrix import own_words
 from pages.attention.pictures import choose_and_show, follow_lock
 from pages.attention.profile import explore_profile
-from pages.attention.switch_off import explore_patterns, explore_switches
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.language import plain, t

@@ -31,7 +31,7 @@ from pages.attention.canvas import (
     key_of_tokens,
     take_click,
 )
-from pages.attention.maps import (
+from pages.attention.causes import (
     look_at_head,
     place_of,
     said_correlation,

@@ -24,7 +24,7 @@ from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts
 from pages.attention.canvas import Head, View
-from pages.attention.maps import place_of, show_clickable
+from pages.attention.causes import place_of, show_clickable
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table

@@ -25,8 +25,8 @@ from bertviz_core.trace import Texts
 from bertviz_core.training.finetune.notes import excerpt
 from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.attention.canvas import View
+from pages.attention.causes import place_of, show_clickable
 from pages.attention.comparison import show_matrix
-from pages.attention.maps import place_of, show_clickable
 from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
 from pages.shared.answers import ask

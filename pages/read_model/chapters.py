@@ -19,8 +19,13 @@ from bertviz_core.figures.formula_sheet import (
 )
 from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts, TokenizedText
-from pages.layers.numbers import picture_of
-from pages.layers.walk import STEP, name_missing_heads, shape_sentence, show_lines
+from pages.layers.walk import (
+    STEP,
+    name_missing_heads,
+    picture_of,
+    shape_sentence,
+    show_lines,
+)
 from pages.layers.wording import about_step, operation_name
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, is_way_back, write_linked

@@ -34,7 +34,7 @@ from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.color_scales import SHARES
 from bertviz_core.trace import ModelEntry, Texts, Trace
-from pages.attention import canvas, comparison, maps, matrix, pictures, profile
+from pages.attention import canvas, causes, comparison, matrix, pictures, profile
 from pages.attention.canvas import CANVAS, METHODS, Look
 from pages.shared.engine import client
 from pages.shared.markdown import spoken
@@ -613,7 +613,7 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
     monkeypatch, differences, method, layer, framed
 ):
     drawn = []
-    monkeypatch.setattr(maps, "clickable_map", lambda one, *_: drawn.append(one))
+    monkeypatch.setattr(causes, "clickable_map", lambda one, *_: drawn.append(one))
     chosen = {"attention_method": method, "attention_layer": layer}
     of = {"text": "ab cab", "attention_compare": "model"}
     app = ask("compare", UPLOADED, **of, **chosen, attention_head="2")

@@ -41,7 +41,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.sentences import bundled_text
 from bertviz_core.trace import Texts, Trace
-from pages.attention import arithmetic, maps, profile
+from pages.attention import arithmetic, causes, profile
 from pages.attention.pictures import key_of
 from pages.shared import export
 from pages.shared.engine import client
@@ -283,7 +283,7 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypat
     ask("sparse", model=str(HF), text="ab [MASK]")
     assert not read
     text = "[MASK] ab cab ab ba"
-    monkeypatch.setattr("pages.attention.switch_off._MOST_DRAWN", 4)
+    monkeypatch.setattr("pages.attention.causes._MOST_DRAWN", 4)
     box = {"attention_sparse_edges_tools": "table"}
     app = ask("sparse", box, model=str(HF), text=text)
     tokens = client().ask(Explorer.tokenize)(str(HF), text).tokens
@@ -309,7 +309,7 @@ def test_the_exact_map_and_its_agreement_are_the_engines(
     drawn = {}
     monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1e20)
     monkeypatch.setattr(
-        maps, "clickable_map", lambda shown, key, _: drawn.update({key: shown.values})
+        causes, "clickable_map", lambda shown, key, _: drawn.update({key: shown.values})
     )
     app, target = ask("maps"), likeliest()
     exact = result_of(ablate_heads, MODEL, TEXT, target)
@@ -359,8 +359,8 @@ def test_the_head_that_is_pointed_out(monkeypatch, kind, deltas, expected):
     found = np.zeros((LAYERS, HEADS))
     found[0, :3] = deltas
     exact = SimpleNamespace(deltas=found) if kind == "exact" else None
-    monkeypatch.setattr(maps, "ask_job", lambda *_, **__: found)
-    monkeypatch.setattr(maps, "ask_soon", lambda *_, **__: exact)
+    monkeypatch.setattr(causes, "ask_job", lambda *_, **__: found)
+    monkeypatch.setattr(causes, "ask_soon", lambda *_, **__: exact)
     text = said(ask("maps"))
     assert expected in text
     assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)

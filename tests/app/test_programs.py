@@ -507,7 +507,7 @@ def test_the_arithmetic():
 def test_the_profile(where, monkeypatch):
     shown = []
     monkeypatch.setattr(
-        "pages.attention.maps.clickable_map",
+        "pages.attention.causes.clickable_map",
         lambda head_map, *_: shown.append(head_map.values),
     )
     link = {"attention_panel": "profile", "attention_profile_where": where}

@@ -1,7 +1,8 @@
-"""What every head, layer and state does for one answer, beside where heads look."""
+"""What heads, layers and states do for one answer: switched off, patched, cut away."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +13,18 @@ import streamlit as st
 from bertviz_core.analysis.correlation import spearman
 from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
 from bertviz_core.experiments.attention_matrix import attention_mass
-from bertviz_core.experiments.cause_results import ABLATED_PARTS, PatchingMap, Target
+from bertviz_core.experiments.cause_results import (
+    ABLATED_PARTS,
+    Edge,
+    PatchingMap,
+    SparsePattern,
+    Switches,
+    Target,
+)
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.experiments.patching import patch_hidden_states
+from bertviz_core.experiments.sparsity import predict_sparsely
+from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_view import HeadMap
@@ -25,13 +35,22 @@ from pages.attention.canvas import (
     Head,
     View,
     canvas_words,
+    choose_heads,
     grid_of,
     select_head,
     take_click,
 )
 from pages.attention.canvas import head_map as clickable_map
+from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
-from pages.shared.choices import choose_named, type_linked
+from pages.shared.choices import (
+    choose_linked,
+    choose_named,
+    choose_number,
+    choose_several,
+    switch_linked,
+    type_linked,
+)
 from pages.shared.components import save_drawn
 from pages.shared.export import cell_columns, show_below, show_map
 from pages.shared.jobs import ask_job, ask_soon
@@ -40,7 +59,7 @@ from pages.shared.markdown import Markdown, spoken
 from pages.shared.own_text import MOST_CHARACTERS, with_a_word_changed
 from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
-from pages.shared.watched_answer import Watched, choose_contrast
+from pages.shared.watched_answer import Watched, choose_contrast, show_before_and_after
 
 _SIGNED = ("exact", "estimate")  # kinds of maps with negative numbers
 _CHOSEN = "attention_chosen_in_map"
@@ -324,3 +343,137 @@ def _strongest_between(
     share, row = float(between[layer, token]), rows[int(layer) + 1]
     said = t("attention.patch_best", row=row, token=tokens[int(token)], share=share)
     return share, Markdown(said)
+
+
+# What of a layer is switched off, and the key of its row of buttons.
+_PARTS = {
+    "off_whole": "attention_off_whole",
+    "off_attention": "attention_off_layers",
+    "off_feed_forward": "attention_off_feed_forward",
+}
+_SMALLEST = 0.005  # half a point: nobody would see it in the bars
+_DOT = "•"  # an arrow that is left, for colour alone says nothing to some
+_MOST_DRAWN = 64  # tokens on a side of the pattern's picture
+# Of a sparse pattern: the least, the most and the usual number.
+_PATTERN = {
+    "window": (0, 64, 2),
+    "stride": (0, 64, 0),
+    "num_global": (0, 16, 1),
+    "block": (1, 32, 1),
+}
+
+
+@panel
+def explore_switches(
+    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
+) -> None:
+    """Draws the switches and the prediction before and after."""
+    st.markdown(t("attention.switch_intro"))
+    switches = _choose_switches(model, texts, tokenized, view)
+    result = ask(switch_off)(
+        model, texts.text, watched.target, switches, pair=texts.pair, cut=True
+    )
+    code = program(
+        programs.SWITCHED_OFF,
+        model,
+        texts,
+        heads=switches.heads,
+        attention=switches.attention,
+        feed_forward=switches.feed_forward,
+        edges=tuple(dataclasses.astuple(edge) for edge in switches.edges),
+        **watched.literals,
+    )
+    show_before_and_after(result, model, watched, "attention_switched_off", code)
+    if switches == Switches():
+        st.info(t("attention.nothing_off"), icon=":material/toggle_on:")
+    elif result.before.is_number:
+        change = result.after.value - result.before.value
+        st.caption(t("attention.number_moved", change=change))
+    else:
+        change = result.delta_probability
+        key = "large_fall" if change < 0 else "large_rise"
+        key = "small_change" if abs(change) < _SMALLEST else key
+        st.caption(t(f"attention.{key}", points=100 * abs(change)))
+
+
+def _choose_switches(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> Switches:
+    heads = choose_heads(model, "attention_off_heads", ((view.layer, view.head),))
+    layers = [str(layer + 1) for layer in range(grid_of(model)[0])]
+    chosen = (
+        choose_several(f"attention.{name}", layers, key=key, widget=box.pills)
+        for box, (name, key) in zip(
+            st.columns(len(_PARTS)), _PARTS.items(), strict=True
+        )
+    )
+    whole, attention, feed_forward = ({int(n) - 1 for n in one} for one in chosen)
+    st.caption(t("attention.off_left"))
+    return Switches(
+        heads=heads,
+        attention=tuple(sorted(whole | attention)),
+        feed_forward=tuple(sorted(whole | feed_forward)),
+        edges=_choose_edges(model, texts, tokenized, view),
+    )
+
+
+def _choose_edges(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> tuple[Edge, ...]:
+    if not switch_linked("attention.cut_edge", key="attention_cut_edge"):
+        return ()
+    row, column = choose_pair(model, texts, tokenized, view, "edge_to")
+    st.caption(t("attention.edge_help"))
+    layer, head = view.layer, view.head
+    places = {"layer": layer + 1, "head": head + 1}
+    place = choose_linked(
+        st.segmented_control,
+        "attention.edge_where",
+        ("everywhere", "layer", "head"),
+        key="attention_cut_edge_where",
+        format_func=lambda name: plain(f"attention.edge_{name}", **places),
+    )
+    in_layer = None if place == "everywhere" else layer
+    return (Edge(row, column, in_layer, head if place == "head" else None),)
+
+
+@panel
+def explore_patterns(
+    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
+) -> None:
+    """Draws the settings of a sparse pattern, and the prediction under it."""
+    st.markdown(t("attention.sparse_intro"))
+    chosen = {}
+    for box, name in zip(st.columns(len(_PATTERN)), _PATTERN, strict=True):
+        label = f"attention.sparse_{name}"
+        chosen[name] = choose_number(
+            *(box.number_input, t(label), *_PATTERN[name]),
+            key=f"attention_sparse_{name}",
+            help=t(f"{label}_help"),
+        )
+    pattern = SparsePattern(**chosen)
+    result = ask(predict_sparsely)(
+        model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
+    )
+    show_before_and_after(result, model, watched, "attention_sparse_answer")
+    first, second = st.columns(2)
+    with first:
+        show_map(
+            "attention_sparse_edges",
+            result.edges,
+            tokenized.tokens,
+            tokenized.tokens,
+            ("attention.may_look", "attention.from_token", "attention.to_token"),
+            t("attention.edges_described", share=result.kept_share),
+            most=_MOST_DRAWN,
+            digits=0,
+            marks=np.where(result.edges, _DOT, "")[:_MOST_DRAWN, :_MOST_DRAWN].tolist(),
+        )
+    with second:
+        show_clickable(
+            result.cut_mass,
+            "cut",
+            plain("attention.cut_mass"),
+            t("attention.cut_mass_described", share=float(result.cut_mass.mean())),
+            (view.layer, view.head),
+        )
