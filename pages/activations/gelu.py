@@ -166,7 +166,6 @@ def explore_approximation() -> None:
         MEASURES,
         "act_measure",
         key="act_measure",
-        help=t("activations.act_measure_help"),
     )
     constants = {
         "chosen": _choose_constant(measure),

@@ -39,7 +39,7 @@ from pages.shared.choices import (
     switch_linked,
 )
 from pages.shared.components import component
-from pages.shared.language import help_of, plain, t
+from pages.shared.language import plain, t
 from pages.shared.own_text import HEAD
 
 Head = tuple[int, int]  # layer and head, from 0
@@ -340,11 +340,10 @@ def choose_heads(
     places = [f"{i + 1}·{j + 1}" for i in range(layers) for j in range(heads)]
     with st.container(height=_WALL_HEIGHT if len(places) > _WALL else "content"):
         chosen = choose_several(
-            t(label),
+            label,
             places,
             [f"{layer + 1}·{head + 1}" for layer, head in default],
             key=key,
-            help=help_of(label),
         )
     pairs = (place.split("·") for place in chosen)
     return tuple((int(layer) - 1, int(head) - 1) for layer, head in pairs)
@@ -454,12 +453,10 @@ def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
             cut = "least_share" if is_length else "least_weight"
         if cut != "nothing":
             low, usual = (0.05, 0.9) if cut == "mass" else (0.0, 0.05)
-            label = f"attention.{cut}"
             chosen[cut] = choose_number(
-                *(st.slider, t(label), low, 1.0, usual),
+                *(st.slider, f"attention.{cut}", low, 1.0, usual),
                 key=f"attention_{cut}",
                 step=0.01,
-                help=help_of(label),
                 width=220,
             )
     return AttentionOptions(**chosen)

@@ -445,11 +445,9 @@ def explore_patterns(
     st.markdown(t("attention.sparse_intro"))
     chosen = {}
     for box, name in zip(st.columns(len(_PATTERN)), _PATTERN, strict=True):
-        label = f"attention.sparse_{name}"
         chosen[name] = choose_number(
-            *(box.number_input, t(label), *_PATTERN[name]),
+            *(box.number_input, f"attention.sparse_{name}", *_PATTERN[name]),
             key=f"attention_sparse_{name}",
-            help=t(f"{label}_help"),
         )
     pattern = SparsePattern(**chosen)
     result = ask(predict_sparsely)(

@@ -45,15 +45,13 @@ def choose_draw() -> tuple[float, int]:
     """Draws both choices: the share of the pieces that are drawn, and the seed."""
     first, second = st.columns([3, 1])
     rate = choose_number(
-        *(first.slider, t("objective.rate"), 5, 60, 15),
+        *(first.slider, "objective.rate", 5, 60, 15),
         key="objective_rate",
         format="%d%%",
-        help=t("objective.rate_help"),
     )
     seed = choose_number(
-        *(second.number_input, t("objective.seed"), 0, MAX_SEED, 1),
+        *(second.number_input, "objective.seed", 0, MAX_SEED, 1),
         key="objective_seed",
-        help=t("objective.seed_help"),
     )
     return rate / 100, seed
 

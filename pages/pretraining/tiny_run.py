@@ -42,33 +42,29 @@ def explore_pretraining() -> None:
     )
     page = type_linked(
         st.text_area,
-        t("pretraining.page"),
+        "pretraining.page",
         bundled_text("first_page", language),
         key=f"pretraining_page_{language}",
         is_main=True,
         max_chars=MAX_TINY_CHARACTERS,
         height=200,
-        help=t("pretraining.page_help"),
     )
     sentence = type_linked(
         st.text_input,
-        t("pretraining.sentence"),
+        "pretraining.sentence",
         FIRST_QUESTIONS[language],
         key=f"pretraining_sentence_{language}",
         max_chars=200,
-        help=t("pretraining.sentence_help"),
     )
     first, second = st.columns([3, 1])
     num_steps = choose_number(
-        *(first.slider, t("pretraining.steps"), 100, MAX_TINY_STEPS, 400),
+        *(first.slider, "pretraining.steps", 100, MAX_TINY_STEPS, 400),
         key="pretraining_steps",
         step=100,
-        help=t("pretraining.steps_help"),
     )
     seed = choose_number(
-        *(second.number_input, t("pretraining.seed"), 0, _MAX_SEED, 1),
+        *(second.number_input, "pretraining.seed", 0, _MAX_SEED, 1),
         key="pretraining_seed",
-        help=t("pretraining.seed_help"),
     )
     with shown_to_user(stop=False):
         run = ask_job(

@@ -379,8 +379,8 @@ def choose_piece(
     /,
     *,
     key: str,
-    help: str,
     unknown: str,
+    **arguments: Any,
 ) -> int:
     """Draws the choice: the likeliest pieces, or any that is typed.
 
@@ -401,7 +401,7 @@ def choose_piece(
         start,
         key=key,
         accept_new_options=True,
-        help=help,
+        **arguments,
     )
     found = id_of(words, chosen.strip())
     if found is not None:

@@ -84,11 +84,10 @@ def choose_target(
     words = ask(vocabulary)(model)
     with word_box:
         index = choose_piece(
-            t("attention.target_word"),
+            "attention.target_word",
             words,
             _likely(model, texts, chosen.target),
             key=f"{page}_word",
-            help=t("attention.target_word_help"),
             unknown="attention.unknown_word",
         )
     return Watched(Target("mlm", index, chosen.target.position), words[index])
