@@ -109,11 +109,6 @@ def _offer_trained_on(key: str) -> None:
     )
 
 
-def forget_taken(key: str) -> None:
-    """Drops the note about a file: the box holds another text now."""
-    st.session_state.pop(f"{key}_taken", None)
-
-
 def _show_choices(key: str) -> None:
     found: FileRows | None = st.session_state.get(f"{key}_rows")
     if found is None:
@@ -253,12 +248,9 @@ def lines_of(table: Table, text: str, group: str) -> LabelledLines:
 
 
 def edit_sentences(model: str, name: str) -> LabelledLines | None:
-    """Draws the box.
+    """Draws the box, whose text is part of the address as long as it fits.
 
-    What is typed is part of the address as long as it fits.
-
-    What is typed is part of the address as long as it fits. `None` while there are no
-    sentences, or too many.
+    `None` while there are no sentences, or too many.
     """
     key = f"embeddings_{name}"
     language = language_of(model)
@@ -311,5 +303,5 @@ def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
 
 
 def _reset(key: str, example: str) -> None:
-    forget_taken(key)
+    st.session_state.pop(f"{key}_taken", None)  # the note about a file
     st.session_state[key] = example

@@ -28,7 +28,12 @@ from pages.embeddings.figures import (
     show_nearest_points,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
-from pages.embeddings.widgets import DRAWING, choose_neighbourhood, choose_seed
+from pages.embeddings.widgets import (
+    DRAWING,
+    choose_map,
+    choose_neighbourhood,
+    choose_seed,
+)
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.engine import client
@@ -198,13 +203,7 @@ def explore_sentences(model: str) -> None:
 
 def _choose() -> _Settings:
     reading = _linked("reading", READINGS)
-    boxes = st.columns(2)
-    with boxes[0]:
-        method = _linked("method", METHODS)
-    with boxes[1]:
-        num_axes = int(
-            choose_named("embeddings.num_axes", ("2", "3"), key=f"{KEY}_axes")
-        )
+    method, num_axes = choose_map(KEY, METHODS)
     if method != "pca":
         seed, size = choose_neighbourhood(KEY, method)
         return _Settings(reading, method, num_axes, "procrustes", seed, size)

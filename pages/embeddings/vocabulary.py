@@ -38,6 +38,7 @@ from pages.embeddings.widgets import (
     DRAWING,
     choose_comparison,
     choose_left_out,
+    choose_map,
     choose_neighbourhood,
     choose_seed,
     type_word,
@@ -251,13 +252,7 @@ def _entries(model: str) -> tuple[tuple[str, ...], np.ndarray]:
 def explore_vocabulary(model: str) -> None:
     """Draws the map, the neighbours of what is chosen on it, and the files."""
     st.markdown(t("embeddings.map_intro"))
-    boxes = st.columns(2)
-    with boxes[0]:
-        method = choose_named("embeddings.method", _METHODS, key=f"{KEY}_method")
-    with boxes[1]:
-        num_axes = int(
-            choose_named("embeddings.num_axes", ("2", "3"), key=f"{KEY}_axes")
-        )
+    method, num_axes = choose_map(KEY, _METHODS)
     norms = ask(word_norms)(model)
     found, seed = None, 0
     if method != "pca":

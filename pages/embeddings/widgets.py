@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -71,6 +71,16 @@ def choose_left_out() -> tuple[str, ...]:
         key="embeddings_left_out",
         format_func=lambda kind: plain(f"embeddings.kind_{kind}"),
     )
+
+
+def choose_map(key: str, methods: Sequence[str]) -> tuple[str, int]:
+    """Draws how a map is made, and whether it has 2 or 3 axes."""
+    first, second = st.columns(2)
+    with first:
+        method = choose_named("embeddings.method", methods, key=f"{key}_method")
+    with second:
+        axes = choose_named("embeddings.num_axes", ("2", "3"), key=f"{key}_axes")
+    return method, int(axes)
 
 
 def choose_neighbourhood(key: str, method: str) -> tuple[int, float]:

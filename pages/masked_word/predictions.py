@@ -38,7 +38,7 @@ from pages.shared.jobs import ask_soon
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
-from pages.shared.panel import panel
+from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
 
 _HOW = ("hidden", "seen")
@@ -294,14 +294,10 @@ def _show_sentence(score: SentenceScore, code: Program) -> None:
 
 def _show_totals(scores: tuple[SentenceScore, ...]) -> None:
     for box, score in zip(st.columns(len(scores)), scores, strict=True):
-        box.metric(
-            t("masked_panels.total"),
-            t("masked_panels.log_value", value=score.log_prob),
-            t("masked_panels.perplexity", value=score.perplexity),
-            delta_color="off",
-            delta_arrow="off",
-            help=t("masked_panels.total_help"),
-        )
+        total = t("masked_panels.log_value", value=score.log_prob)
+        below = t("masked_panels.perplexity", value=score.perplexity)
+        with box:
+            show_numbers({"masked_panels.total": (total, below)})
 
 
 def _show_pair(pair: MinimalPair, code: Program) -> None:
