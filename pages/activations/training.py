@@ -163,7 +163,7 @@ def explore_training() -> None:
     learning_rate = slide(
         rate_box, "learning_rate", 0.01, 1.0, 0.1, 0.01, key="act_rate"
     )
-    twin = choose_function(twin_box, "twin", TWINS, key="act_twin", hint="twin_help")
+    twin = choose_function(twin_box, "twin", TWINS, key="act_twin")
     parameter = _choose_parameter(parameter_box, twin)
     with seed_box:
         seed = choose_seed("act_dead_seed", FIRST_SEED)

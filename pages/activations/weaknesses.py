@@ -45,7 +45,7 @@ _ALONG = np.linspace(-3, 3, 121)
 def explore_collapse() -> None:
     """Draws the layers with their numbers, the one layer, and both at work."""
     depth_box, *input_boxes, function_box, seed_box = st.columns(5)
-    depth = slide(depth_box, "num_layers", 2, 6, 3, key="act_linear_depth", hint=None)
+    depth = slide(depth_box, "num_layers", 2, 6, 3, key="act_linear_depth")
     inputs = np.array(
         [
             slide(
@@ -57,7 +57,6 @@ def explore_collapse() -> None:
                 0.1,
                 key=f"act_linear_x{index}",
                 label=t("activations.input_number", index=index),
-                hint=None,
             )
             for box, index, default in zip(
                 input_boxes, (1, 2), (1.0, -0.5), strict=True
@@ -70,7 +69,6 @@ def explore_collapse() -> None:
         "in_between",
         functions,
         key="act_linear_function",
-        hint="in_between_help",
         first=functions.index("relu"),
     )
     with seed_box:
@@ -284,11 +282,9 @@ def _explore_zigzag() -> None:
         "beside_tanh",
         [name for name in ACTIVATIONS if name != "tanh"],
         key="act_zigzag",
-        hint="usual_parameters",
+        help=t("activations.usual_parameters"),
     )
-    num_steps = slide(
-        steps_box, "num_steps", 5, 200, 40, key="act_zigzag_steps", hint=None
-    )
+    num_steps = slide(steps_box, "num_steps", 5, 200, 40, key="act_zigzag_steps")
     with seed_box:
         seed = choose_seed("act_zigzag_seed", 0)
     paths = {

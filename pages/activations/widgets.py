@@ -68,32 +68,33 @@ def slide(
     *,
     key: str = "",
     label: str = "",
-    hint: str | None = "",
+    hint: str = "",
     **arguments: Any,
 ) -> N:
     """Draws a slider that is part of the address.
 
-    Its texts are NAME and NAME_help, unless a label and the name of a hint are given
-    (`None` for no hint); its key is act_NAME, unless that is given.
+    Its texts are NAME and NAME_help, unless a label and the name of a hint are given;
+    its key is act_NAME, unless that is given.
     """
+    if hint:
+        arguments["help"] = t(f"activations.{hint}")
     return choose_number(
-        *(box.slider, label or t(f"activations.{name}"), low, high, default),
+        *(box.slider, label or f"activations.{name}", low, high, default),
         key=key or f"act_{name}",
         step=step,
-        help=None if hint is None else t(f"activations.{hint or f'{name}_help'}"),
         **arguments,
     )
 
 
 def choose_function(
-    box: Any, name: str, options: Sequence[str], *, key: str, hint: str, first: int = 0
+    box: Any, name: str, options: Sequence[str], *, key: str, first: int = 0, **how: Any
 ) -> str:
-    """Draws the choice of one of `ACTIVATIONS`; `name` and `hint` are of its texts."""
+    """Draws the choice of one of `ACTIVATIONS`; `name` is that of its texts."""
     return choose_linked(
         *(box.selectbox, f"activations.{name}", options, options[first]),
         key=key,
         format_func=LABELS.__getitem__,
-        help=t(f"activations.{hint}"),
+        **how,
     )
 
 
