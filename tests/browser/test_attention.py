@@ -229,7 +229,7 @@ def test_a_clicked_head_and_its_picture_are_told_first_and_nothing_more(listened
             click_head(view, layer, head, NUM_HEADS)
             expect(asked_about(page, f"{layer}·{head}")).to_be_visible()
             settle(page)
-            page.wait_for_timeout(500)
+        page.wait_for_timeout(500)
         assert len(said.messages) == 4
         click_head(view, 1, 1, NUM_HEADS)
         expect(asked_about(page, "1·1")).to_be_visible()

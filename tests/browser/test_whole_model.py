@@ -117,16 +117,21 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
     expect(view.locator("text.row").first).not_to_contain_text("→")
 
 
-def test_each_part_opens_in_place_from_a_link(open_whole):
+def test_each_part_opens_in_place_from_a_link_or_by_a_click(open_whole):
+    page, view = open_whole("?whole_open=layer.3.head.0", color_scheme="dark")
+    panel = view.get_by_role("region")
     for name, said in (
-        ("embeddings", "normalized"),
-        ("layer.3", "Attention adds"),
+        ("", "Softmax"),
         ("layer.3.mlp", "Makes likelier"),
-        ("layer.3.head.0", "Softmax"),
+        ("layer.3", "Attention adds"),
+        ("embeddings", "normalized"),
         ("mlm.logits", "Temperature"),
     ):
-        page, view = open_whole(f"?whole_open={name}", color_scheme="dark")
-        expect(view.get_by_role("region")).to_contain_text(said)
+        if name:
+            panel.get_by_role("button").first.click()  # to its layer, or out of it
+            if name != "layer.3":
+                view.locator(f"[data-name='{name}']:visible").first.click()
+        expect(panel).to_contain_text(said)
         be_tended(page)
         assert faults(page) == set(), name
 
@@ -362,7 +367,7 @@ def test_what_changes_moves_unless_the_system_asks_for_less_motion(draw, motion)
           const word = document.querySelectorAll('[data-part=foot] text')[3]
           word.dispatchEvent(new MouseEvent('click', { bubbles: true }))
           const soon = sizes()
-          await new Promise((done) => setTimeout(done, 1500))
+          await new Promise((done) => setTimeout(done, 300))
           return [soon, sizes()]
         }"""
     )
