@@ -41,6 +41,7 @@ from pages.shared.markdown import spoken
 from tests.app import real_pages
 from tests.app.chinese_model import write_chinese_model
 from tests.app.real_pages import checked, open_page, said, specs
+from tests.core.bundled import open_bundled
 from tests.core.checkpoint_copies import HF
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
@@ -258,9 +259,13 @@ def attention() -> np.ndarray:
     return np.asarray(trace.attention_probs)
 
 
-def filtered(matrix: np.ndarray, **options: bool) -> np.ndarray:
+def filtered(matrices: np.ndarray, **options: bool) -> np.ndarray:
+    """Of heads `[..., T, T]`."""
     tokenized = client().ask(Explorer.tokenize)(MODEL, TEXT)
-    return show_attention(matrix, tokenized, AttentionOptions(**options)).values
+    chosen = AttentionOptions(**options)
+    heads = matrices.reshape(-1, *matrices.shape[-2:])
+    shown = np.array([show_attention(one, tokenized, chosen).values for one in heads])
+    return shown.reshape(*matrices.shape[:-2], *shown.shape[1:])
 
 
 def test_what_is_shown_is_named_and_what_it_does_not_ask_for_is_switched_off(drawn):
@@ -370,10 +375,10 @@ def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
 
 def test_the_maximum_of_words_is_a_weight_that_a_head_gives_to_a_word(drawn):
     ask(attention_method="max", attention_merge_words="true")
-    heads = np.concatenate(attention())
-    words = [filtered(head, merge_words=True) for head in heads]
-    assert len(words[0]) < heads.shape[-1]
-    np.testing.assert_allclose(drawn.last.matrix, np.max(words, axis=0), atol=1e-6)
+    heads = attention()
+    words = filtered(heads, merge_words=True)
+    assert words.shape[-1] < heads.shape[-1]
+    np.testing.assert_allclose(drawn.last.matrix, words.max((0, 1)), atol=1e-6)
     assert drawn.last.top == 1
 
 
@@ -447,9 +452,7 @@ def test_filters_reach_the_grid_the_lines_and_the_saved_heads(
     drawn, saved, monkeypatch, is_long
 ):
     options = {"hide_special": True, "renormalise": True}
-    expected = np.array(
-        [[filtered(head, **options) for head in layer] for layer in attention()]
-    )
+    expected = filtered(attention(), **options)
     if is_long:  # however few of its tokens are shown
         monkeypatch.setattr(pictures, "_MOST_SAVED", len(expected[0, 0]))
     ask(*OPEN_BOX, **{f"attention_{name}": "true" for name in options})
@@ -702,7 +705,7 @@ def test_every_view_of_a_difference_can_be_taken_away(difference_files):
     told = [one["told"] for one in map(json.loads, sent) if "told" in one]
     kinds = {one["kind"] for one in told if one["key"] == "attention_difference"}
     assert {"png", "heatmap_svg", "lines_svg", "grid_svg"} <= kinds
-    explored = Explorer.open(MODEL)
+    explored = open_bundled(MODEL)
     first, second = (explored.trace(text).attention_probs for text in (TEXT, OTHER))
     values = second - first
     layers, heads, rows, _ = values.shape

@@ -32,6 +32,7 @@ from pages.shared.language import text as said_in
 from pages.shared.markdown import spoken
 from tests.app import real_pages
 from tests.app.real_pages import answer, checked, finished, link_of, said, specs
+from tests.core.bundled import open_bundled
 from tests.core.checkpoint_copies import (
     HF,
     first_layers,
@@ -532,7 +533,7 @@ def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
 
 def test_what_the_norms_do_to_the_sums_and_what_is_added_most_is_measured():
     model = "bert-mini-en"
-    explorer = Explorer.open(model)
+    explorer = open_bundled(model)
     trace = explorer.trace(TEXT)
     layers = range(explorer.config.num_hidden_layers)
     values = [block_values(explorer, trace, layer) for layer in layers]

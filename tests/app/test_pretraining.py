@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -22,7 +20,14 @@ from bertviz_core.training.schedule import keep_rate, keep_rates
 from pages.pretraining import objective, tiny_run
 from pages.shared.engine import client
 from tests.app import real_pages
-from tests.app.real_pages import checked, link_of, run_program, said, specs
+from tests.app.real_pages import (
+    checked,
+    finished,
+    link_of,
+    run_program,
+    said,
+    specs,
+)
 from tests.core.sent_figures import numbers
 
 TEXT, PAIR = "She took the book to the library.", "It was very old."
@@ -69,12 +74,7 @@ def test_a_run_is_told_and_each_look_at_it_can_be_seen_again(monkeypatch):
 
 def test_a_sentence_without_a_gap_is_refused_in_the_readers_language():
     app = open_page("zh", pretraining_sentence_zh="没有空。")
-    app.button(key=START).click().run()
-    for _ in range(200):
-        if app.error:
-            break
-        time.sleep(0.3)
-        app.run()
+    app = finished(app.button(key=START).click().run(), may_fail=True)
     assert "恰好一个 [MASK]" in app.error[0].value.replace("\\", "")
     assert START in keys(app)
 

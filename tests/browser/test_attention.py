@@ -7,10 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from bertviz_core import Explorer
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from tests.browser.conftest import overflow, settle
 from tests.browser.test_attention_canvas import cell_position, click_head
+from tests.core.bundled import open_bundled
 
 pytestmark = pytest.mark.browser
 
@@ -98,7 +98,7 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path)
     expect(shown.locator("h4", has_text="Heatmap: layer 4, head 7")).to_be_visible()
     at = cell_position(shown, 2, 1, num_tokens=5)
     shown.locator("canvas.heat").hover(position=at)
-    probs = Explorer.open(DEFAULT_MODEL).trace("a cat sat").attention_probs
+    probs = open_bundled(DEFAULT_MODEL).trace("a cat sat").attention_probs
     expect(shown.get_by_role("status").first).to_contain_text(
         f"cat → a · layer 4, head 7 · weight {probs[3, 6, 2, 1]:.4f}"
     )

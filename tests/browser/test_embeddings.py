@@ -105,22 +105,6 @@ def test_a_word_is_found_marked_kept_in_the_link_and_let_go(new_page, server_url
     expect(kind).to_have_attribute("aria-pressed", "false")
 
 
-def test_sentences_that_are_typed_have_none_chosen(visit):
-    page, points = open_map(visit, SENTENCES)
-    points.get_by_role("searchbox").fill("the")
-    points.locator(".found button").first.click()
-    expect(page).to_have_url(re.compile("embeddings_points_selected="))
-    expect(points).not_to_have_attribute("data-marked", "0")
-    settle(page)
-    box = page.get_by_role("textbox").first
-    box.fill("a | the lamp\nb | two lamps\na | the house\nb | his house")
-    box.press("Control+Enter")
-    expect(points).to_have_attribute("data-shown", "4")
-    expect(points).to_have_attribute("data-selected", "")
-    expect(points.get_by_role("searchbox")).to_have_value("the")
-    expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
-
-
 def test_points_far_away_leave_the_others_their_room(visit):
     """A few words of the Chinese t-SNE lie far outside of all others."""
     query = "embeddings_panel=map&embeddings_map_method=tsne&embeddings_map_axes=3"
@@ -165,6 +149,22 @@ def test_the_layer_moves_the_points_and_all_is_saved(visit):
     assert saved(page, "Download", "Figure (SVG)").read_bytes().startswith(b"<svg")
     png = saved(page, "", "Figure (PNG)")
     assert png.read_bytes().startswith(b"\x89PNG")
+    sentences_that_are_typed_have_none_chosen(page, points)
+
+
+def sentences_that_are_typed_have_none_chosen(page, points):
+    points.get_by_role("searchbox").fill("the")
+    points.locator(".found button").first.click()
+    expect(page).to_have_url(re.compile("embeddings_points_selected="))
+    expect(points).not_to_have_attribute("data-marked", "0")
+    settle(page)
+    box = page.get_by_role("textbox").first
+    box.fill("a | the lamp\nb | two lamps\na | the house\nb | his house")
+    box.press("Control+Enter")
+    expect(points).to_have_attribute("data-shown", "4")
+    expect(points).to_have_attribute("data-selected", "")
+    expect(points.get_by_role("searchbox")).to_have_value("the")
+    expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
 
 
 def test_a_saved_picture_says_what_it_shows(visit):

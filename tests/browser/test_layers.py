@@ -138,6 +138,7 @@ def test_the_picture_is_saved_as_it_is_drawn_with_chinese_letters_as_shapes(visi
 
 def test_arrows_walk_wherever_no_box_needs_them(visit):
     page = open_page(visit, f"?layers_step=embedding_sum&layers_panel=orders&{TEXT}")
+    the_pointer_over_a_strip_is_told_the_number_there(page)
     box = page.get_by_role("textbox", name="Your text")
     box.click()
     box.press("End")
@@ -159,10 +160,15 @@ def test_arrows_walk_wherever_no_box_needs_them(visit):
     before = page.locator("h3").first.inner_text()
     page.keyboard.press("ArrowLeft")
     expect(page.locator("h3").first).not_to_have_text(before)
+    strip(page).locator("[title='Layer 1: Activation']").click()
+    title(page, "Layer 1: Activation")
+    settle(page)
+    page.get_by_text("Show all tokens").click()
+    expect(page.get_by_text("tokens 1 to 13, one row each").first).to_be_visible()
+    expect(page).to_have_url(re.compile("layers_all_tokens=true"))
 
 
-def test_the_pointer_over_a_strip_is_told_the_number_there(visit):
-    page = open_page(visit, f"?layers_step=embedding_sum&layers_panel=orders&{TEXT}")
+def the_pointer_over_a_strip_is_told_the_number_there(page):
     picture = page.locator(".step-picture")
     cells, told = picture.locator(".cells"), picture.locator(".told")
     expect(cells).to_be_visible()
@@ -186,12 +192,6 @@ def test_the_pointer_over_a_strip_is_told_the_number_there(visit):
     assert total != 0
     page.mouse.move(0, 0)
     expect(told).to_be_hidden()
-    strip(page).locator("[title='Layer 1: Activation']").click()
-    title(page, "Layer 1: Activation")
-    settle(page)
-    page.get_by_text("Show all tokens").click()
-    expect(page.get_by_text("tokens 1 to 13, one row each").first).to_be_visible()
-    expect(page).to_have_url(re.compile("layers_all_tokens=true"))
 
 
 # What only the numbers of a part can say.

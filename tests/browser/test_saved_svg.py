@@ -74,8 +74,12 @@ def test_a_saved_view_looks_as_it_does_on_the_screen(show, text):
         assert apart < 4, (name, apart)
 
 
-def test_what_is_locked_and_the_names_are_in_the_file_as_text(show):
-    page, view = show("?text=pair")
+def test_names_what_is_locked_each_head_and_a_map_are_in_the_files(show):
+    page, view = show("?text=pair&map")
+    a_map_is_saved_with_its_title_and_the_signs_of_its_numbers(page)
+    drawn = ElementTree.fromstring(saved_as(page, "grid_svg"))
+    images = [one.get("href") for one in drawn.iter(f"{SVG}image")]
+    assert len(images) == len(set(images)) == 12 * 12
     at = cell_position(view, 9, 2)
     view.locator("canvas.heat").click(position=at)
     expect(status(view)).to_contain_text("<b> → cat")
@@ -90,15 +94,7 @@ def test_what_is_locked_and_the_names_are_in_the_file_as_text(show):
     assert sum("C" in path.get("d") for path in paths) == 1
 
 
-def test_every_head_has_its_own_picture_in_the_grid(show):
-    page, _ = show("?text=pair")
-    drawn = ElementTree.fromstring(saved_as(page, "grid_svg"))
-    images = [one.get("href") for one in drawn.iter(f"{SVG}image")]
-    assert len(images) == len(set(images)) == 12 * 12
-
-
-def test_a_map_is_saved_with_its_title_and_the_signs_of_its_numbers(show):
-    page, _ = show("?text=pair&map")
+def a_map_is_saved_with_its_title_and_the_signs_of_its_numbers(page):
     with page.expect_download() as download:
         page.evaluate(
             SAVE.replace("'canvas'", "'map'").replace("'saved.svg'", "''"), "svg"

@@ -10,20 +10,19 @@ import pytest
 from playwright.sync_api import expect
 
 from bertviz_core.analysis.aggregation import follow_down
-from bertviz_core.checkpoints.library import open_model
 from bertviz_core.experiments.whole_model import (
     WholeModel,
     open_head,
     remove_tokens,
     whole_model,
 )
-from bertviz_core.explorer import Explorer
 from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.whole_model import whole_model_payload
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
 from tests.browser.conftest import be_tended, settle
 from tests.browser.test_accessibility import LAPTOP, faults
+from tests.core.bundled import open_bundled
 
 LOCALE = Path(__file__).parents[2] / "assets" / "locales" / "en" / "whole_model.json"
 TEXTS = {
@@ -47,7 +46,7 @@ def open_whole(visit):
 
 @pytest.mark.parametrize("model", TEXTS)
 def test_what_is_drawn_is_what_the_model_says(open_whole, model):
-    explorer = Explorer(open_model(model))
+    explorer = open_bundled(model)
     picture = whole_model(explorer, explorer.trace(TEXTS[model]))
     _, view = open_whole(f"?model={model}")
     dots = view.locator("[data-part=nodes] circle").evaluate_all(
@@ -224,8 +223,7 @@ def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
     assert file.value.path().read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_path):
-    page, _ = open_whole()
+def the_saved_file_stays_alive_without_a_network(page, new_page, tmp_path):
     page.get_by_role("radio", name="Download").click()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Figure (HTML, works offline)").click()
@@ -248,7 +246,7 @@ def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_
     expect(view.locator(".proof")).not_to_be_empty()
     view.locator("[data-name='layer.3']").first.click()
     panel.locator(".head button").nth(2).click()
-    explorer = Explorer(open_model("bert-mini-en"))
+    explorer = open_bundled("bert-mini-en")
     trace = explorer.trace(TEXTS["bert-mini-en"])
     weights = open_head(explorer, trace, 3, 1, 7).weights
     # Between the row of the query and that of the sum.
@@ -256,8 +254,11 @@ def test_the_saved_file_stays_alive_without_a_network(open_whole, new_page, tmp_
     assert shown == [f" {100 * weight:.1f}%" for weight in weights]
 
 
-def test_bars_and_table_have_every_number_a_curve_is_cut_and_stations_play(open_whole):
+def test_bars_table_and_file_have_every_number_a_curve_is_cut_and_stations_play(
+    open_whole, new_page, tmp_path
+):
     page, view = open_whole()
+    the_saved_file_stays_alive_without_a_network(page, new_page, tmp_path)
     bars = view.locator("[data-moved]")
     expect(bars).to_have_count(9)
     found = {}
@@ -268,7 +269,7 @@ def test_bars_and_table_have_every_number_a_curve_is_cut_and_stations_play(open_
         )
     words = view.locator("[data-part=foot] text").all()
     middles = [box["x"] + box["width"] / 2 for box in map(_box, words)]
-    explorer = Explorer(open_model("bert-mini-en"))
+    explorer = open_bundled("bert-mini-en")
     trace = explorer.trace(TEXTS["bert-mini-en"])
     removed = remove_tokens(explorer, trace, 7)
     for token, moved in zip(removed.tokens, removed.moved, strict=True):
