@@ -15,7 +15,6 @@ from bertviz_core.figures.attention_view import (
     HeadMap,
     token_kinds,
 )
-from tests.attention_words import component_words
 from tests.browser.conftest import settle
 from tests.browser.test_attention_canvas import (
     GRID_LABEL,
@@ -27,6 +26,7 @@ from tests.browser.test_attention_canvas import (
     title,
     weights_of,
 )
+from tests.locale_words import component_words
 
 pytestmark = pytest.mark.browser
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -11,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import ROOT, open_panel, overflow, settle
+from tests.browser.conftest import open_panel, overflow, settle
+from tests.locale_words import words_of
 
 pytestmark = pytest.mark.browser
 
@@ -198,8 +198,7 @@ LAST_OF = {
 
 
 def test_every_part_is_there_on_a_phone(visit):
-    path = ROOT / "assets" / "locales" / "en" / "embeddings.json"
-    words = json.loads(path.read_text("utf-8"))
+    words = words_of("embeddings")
     page = visit("/embeddings", width=390, color_scheme="dark")
     for panel, last in LAST_OF.items():
         open_panel(page, words[f"panel_{panel}"])

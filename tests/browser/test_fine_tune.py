@@ -1,7 +1,6 @@
 """Fine-tuning in a real browser: from a visitor's file to the model in the bag."""
 
 import contextlib
-import json
 import re
 import zipfile
 
@@ -10,13 +9,14 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import (
     LOCALES,
-    ROOT,
     open_panel,
     overflow,
     said_after,
     settle,
 )
+from tests.locale_words import words_of
 
+EN, ZH = (words_of("fine_tune", language) for language in ("en", "zh"))
 TRAINING_SECONDS = 240
 UPLOADED = re.compile(r"^model\.zip")  # the name of its file
 
@@ -35,11 +35,6 @@ UNREAD = b"id,message\r\n1,When does the choir meet?\r\n2,=1+1 books\r\n3,\r\n"
 PHONE = {"width": 390, "height": 900}
 LAPTOP = {"width": 1280, "height": 900}
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
-
-
-def words(language, page="fine_tune"):
-    path = ROOT / "assets" / "locales" / language / f"{page}.json"
-    return json.loads(path.read_text("utf-8"))
 
 
 def upload(page, name, data, place="table"):
@@ -72,13 +67,13 @@ def test_the_whole_way_from_a_file_to_a_model_that_opens_again(visit, server, tm
     assert page.get_by_text("3 / 3").is_visible()
     # The run has a copy of the file under another name, and is still of this file.
     again = page.locator(".st-key-ft_again").inner_text()
-    assert words("zh")["train_again"] in again
+    assert ZH["train_again"] in again
     go_on.click()
 
     text, answer = walk_to_the_end(page)
     path = tmp_path / "model.zip"
     take_the_zip(page, server, path)
-    app = words("zh", "app")
+    app = words_of("app", "zh")
     link = page.get_by_test_id("stMain").get_by_role("link", name=app["page_attention"])
     link.click()
     # On a busy machine Streamlit's front end may forget to write the choice into the
@@ -124,7 +119,7 @@ def come_to_checks(page):
     assert "48" in ready.inner_text()
     assert page.locator(".st-key-ft_field_text input").input_value() == "评论"
     go(page, "data")
-    page.get_by_role("heading", name=words("zh")["check_title"]).wait_for()
+    page.get_by_role("heading", name=ZH["check_title"]).wait_for()
     cut_before = page.get_by_test_id("stMetricValue").nth(5).inner_text()
     page.get_by_role("slider").nth(1).press("ArrowLeft")
     page.wait_for_url("**ft_max_tokens=*")
@@ -144,7 +139,7 @@ def rows_are_mended_in_the_table(page, tmp_path):
         place = now
         page.wait_for_timeout(500)
     take = page.locator(".st-key-ft_mend_take button")
-    one = words("zh")["mend_take"].format(count=1)
+    one = ZH["mend_take"].format(count=1)
     for _ in range(3):
         # By keys, as a click on the box itself ticks it, and one beside it does not.
         # A key that comes before the last one is drawn is passed over.
@@ -160,10 +155,10 @@ def rows_are_mended_in_the_table(page, tmp_path):
     page.get_by_text("English", exact=True).click()
     settle(page)
     # For a moment the old one stands beside the new one.
-    expect(take.last).to_contain_text(words("en")["mend_take"].format(count=1))
+    expect(take.last).to_contain_text(EN["mend_take"].format(count=1))
     expect(take).to_have_count(1)
     take.click()
-    expect(page.get_by_text(words("en")["mended"].format(count=1))).to_be_visible()
+    expect(page.get_by_text(EN["mended"].format(count=1))).to_be_visible()
     settle(page)
     for key, name in (("old", "差评"), ("new", "不好")):
         box = page.locator(f".st-key-ft_mend_{key} input")
@@ -175,7 +170,7 @@ def rows_are_mended_in_the_table(page, tmp_path):
         expect(box).to_have_value(name)
         settle(page)
     page.locator(".st-key-ft_mend_rename button").click()
-    expect(page.get_by_text(words("en")["mended"].format(count=2))).to_be_visible()
+    expect(page.get_by_text(EN["mended"].format(count=2))).to_be_visible()
     path = tmp_path / "mended.csv"
     with page.expect_download() as download:
         page.locator(".st-key-ft_mend_download a").first.click()
@@ -188,9 +183,9 @@ def rows_are_mended_in_the_table(page, tmp_path):
         '"第 2 盏灯很坏。","不好"',
     ]
     page.locator(".st-key-ft_mend_undo button").click()
-    expect(page.get_by_text(words("en")["mended"].format(count=1))).to_be_visible()
+    expect(page.get_by_text(EN["mended"].format(count=1))).to_be_visible()
     page.get_by_text("中文", exact=True).click()
-    expect(page.get_by_text(words("zh")["mended"].format(count=1))).to_be_visible()
+    expect(page.get_by_text(ZH["mended"].format(count=1))).to_be_visible()
     settle(page)
 
 
@@ -233,7 +228,7 @@ def take_the_zip(page, server, path):
 
 def answer_on(page):
     """What the model says of the text, with the share that it gives."""
-    start = words("zh", "fine_tune_results")["says_class"].split("{")[0]
+    start = words_of("fine_tune_results", "zh")["says_class"].split("{")[0]
     return page.get_by_text(re.compile(f"^{re.escape(start)}.*%")).first
 
 
@@ -242,13 +237,13 @@ def open_step(page, step, language="en"):
     number = 1 + STEPS.index(step)
     page.get_by_test_id("stButtonGroup").get_by_text(str(number)).first.click()
     page.wait_for_url(f"**ft_step={step}*")
-    texts = words(language) | words(language, "fine_tune_results")
+    texts = words_of("fine_tune", language) | words_of("fine_tune_results", language)
     page.get_by_role("heading", level=2, name=texts[f"{step}_title"]).wait_for()
     settle(page)
 
 
 def open_again(page, url, path):
-    models = words("zh", "models")
+    models = words_of("models", "zh")
     page.goto(f"{url}/models")
     settle(page)
     page.locator("input[type=file]").set_input_files(path)
@@ -288,7 +283,7 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit):
         open_step(page, step)
         assert overflow(page) <= 0, step
     page.locator(".st-key-ft_start button").click()
-    said = words("en")  # what the button says when there is an epoch to keep
+    said = EN  # what the button says when there is an epoch to keep
     page.get_by_role("button", name=said["stop"]).wait_for(
         timeout=TRAINING_SECONDS * 1000
     )
@@ -330,7 +325,7 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit):
 
 
 def a_click_anywhere_in_a_cell_shows_its_rows(page):
-    texts = words("en", "fine_tune_results")
+    texts = words_of("fine_tune_results")
     open_panel(page, texts["panel_confusion"])
     page.get_by_text(texts["confusion_intro"].split(",")[0]).wait_for()
     settle(page)

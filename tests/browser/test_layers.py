@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -11,14 +10,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from tests.browser.conftest import ROOT, open_panel, overflow, settle
+from tests.browser.conftest import open_panel, overflow, settle
+from tests.locale_words import words_of
 
 TEXT = f"text={quote('The cat sat on the [MASK] because it was tired.')}"
-
-
-def texts_of(page: str) -> dict[str, str]:
-    path = ROOT / "assets" / "locales" / "en" / f"{page}.json"
-    return json.loads(path.read_text("utf-8"))
 
 
 def open_page(visit, query: str = "", **browser) -> Page:
@@ -213,10 +208,10 @@ SIGNS = {
 
 
 def test_every_panel_fits_a_phone(visit):
-    words = texts_of("layers")
+    words = words_of("layers")
     page = open_page(visit, "?layers_step=layer_2/attention_probs", width=390)
     part = words["part_layer"].format(number=3)
-    step = texts_of("layer_steps")["name_attention_probs"]
+    step = words_of("layer_steps")["name_attention_probs"]
     title(page, words["step_of"].format(part=part, step=step))
     for name, sign in SIGNS.items():
         settle(page)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,9 +24,9 @@ from tests.browser.test_attention_canvas import (
     click_head,
     status,
 )
+from tests.locale_words import words_of
 
 SVG = "{http://www.w3.org/2000/svg}"
-WORDS = Path(__file__).parents[2] / "assets" / "locales" / "en" / "point_map.json"
 
 # The canvas of a view, and the same part of its saved picture, at the size of the
 # screen: the mean distance of colours, and that of the canvas to an empty one.
@@ -159,7 +157,7 @@ def test_below_a_saved_map_nothing_is_drawn_into_what_is_said_of_it(new_page):
         ("low", "high", "other"),
         places,
         (Colour("height", places[0, :, 1]),),
-        json.loads(WORDS.read_text("utf-8")),
+        words_of("point_map"),
         first=FirstChoice(selected=0),
     )
     page.evaluate(PULLED_DOWN, base64.b64encode(point_payload(points)).decode())

@@ -1,9 +1,7 @@
 """The picture of the whole model in a real browser: hands, keys, numbers, files."""
 
 import base64
-import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +21,8 @@ from bertviz_core.trace import SPECIAL_TOKENS
 from tests.browser.conftest import be_tended, settle
 from tests.browser.test_accessibility import LAPTOP, faults
 from tests.core.bundled import open_bundled
+from tests.locale_words import words_of
 
-LOCALE = Path(__file__).parents[2] / "assets" / "locales" / "en" / "whole_model.json"
 TEXTS = {
     "bert-mini-en": "They were married and had three [MASK].",
     "bert-mini-zh": "他是一名[MASK]国足球运动员。",
@@ -330,7 +328,7 @@ def draw(new_page):
         page.set_content("<!doctype html><body></body>")
         page.add_style_tag(content=component_style("whole_model"))
         page.add_script_tag(content=component_script("whole_model"))
-        said = json.loads(LOCALE.read_text("utf-8"))
+        said = words_of("whole_model")
         payload = whole_model_payload(picture, id="x", text="", file="", words=said)
         page.evaluate(
             "bytes => showWhole(document.body,"

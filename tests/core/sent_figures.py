@@ -2,20 +2,18 @@
 
 import base64
 import json
-from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 
-ENGLISH = Path(__file__).parents[2] / "assets" / "locales" / "en"
+from tests.locale_words import words_of
 
 
 def figure_texts(page):
     """The texts of a page's figures, by name."""
-    texts = json.loads((ENGLISH / f"{page}.json").read_text("utf-8"))
     return {
         name.removeprefix("figure_"): text
-        for name, text in texts.items()
+        for name, text in words_of(page).items()
         if name.startswith("figure_")
     }
 

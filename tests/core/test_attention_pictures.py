@@ -23,7 +23,7 @@ from bertviz_core.figures.attention_view import (
     token_kinds,
 )
 from bertviz_core.figures.component_files import component_script, component_style
-from tests.attention_words import component_words
+from tests.locale_words import component_words
 from tests.payloads import unpacked
 
 WORDS = component_words("zh")
