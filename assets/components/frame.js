@@ -74,9 +74,8 @@ function tendHistory() {
   let left = ''
   addEventListener('popstate', () => ([left, here] = [here, location.href]), { signal: end.signal })
   history.pushState = (state, title, url) => {
-    const isOther = new URL(url, location.href).pathname !== location.pathname
-    const change = isOther ? 'pushState' : 'replaceState'
-    History.prototype[change].call(history, state, title, url)
+    if (new URL(url, location.href).pathname === location.pathname) return history.replaceState(state, title, url)
+    History.prototype.pushState.call(history, state, title, url)
     ;[left, here] = ['', location.href]
   }
   history.replaceState = (state, title, url) => {
