@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LOCALES, go_to, said_after, settle
+from tests.browser.conftest import LOCALES, said_after, settle
 from tests.browser.test_accessibility import DARK
 
 PRESS = "按 Ctrl+Enter", "Press Ctrl+Enter to apply"
@@ -25,7 +25,8 @@ def test_the_menu_boxes_and_figures_speak_chinese(visit, server_url):
     expect(page.locator(".stApp")).to_have_css("background-color", DARK)
 
     for (page_name, box), (hint, english) in BOXES.items():
-        go_to(page, page_name)
+        page.goto(f"{server_url}/{page_name}")
+        settle(page)
         page.locator(box).first.press_sequentially("他")
         below = page.get_by_test_id("InputInstructions").locator("span")
         words = below.filter(has_text=english).first
