@@ -240,7 +240,7 @@ def test_words_are_laid_out_between_two_words():
     table = app.dataframe[0].value
     np.testing.assert_allclose(table["cosine"], found.cosines[order], atol=1e-6)
     removed = client().ask(remove_axis)(
-        DEFAULT_MODEL, "fire", "cold", "hot", 10, ("piece", "unused", "special")
+        DEFAULT_MODEL, "fire", "cold", "hot", ("piece", "unused", "special")
     )
     app.selectbox(key="embeddings_axis_removed").set_value("fire").run()
     assert app.query_params["embeddings_axis_removed"] in ("fire", ["fire"])

@@ -13,8 +13,15 @@ from tests.app.fake_fine_tune import FineTuneClient
 from tests.app.finished_runs import RunClient
 
 ROOT = Path(__file__).parents[2]
-# An id and texts are what pages send for these, see `engine.questions`.
-SENT = {"explorer": "model", "self": "model", "trace": "texts"}
+# What pages send is an id, texts, or where a table and its parts lie; see
+# `engine.questions`.
+SENT = {
+    "explorer": "model",
+    "self": "model",
+    "trace": "texts",
+    "table": "source",
+    "prepared": "data",
+}
 
 
 def tasks():
