@@ -76,9 +76,11 @@ def test_the_first_page_is_one_step_of_the_way_back(visit, before):
     """Though it writes its model into the address once it is open."""
     page = visit("/", locale=LOCALES["zh"])
     expect(page).to_have_url(re.compile(r"/\?model=bert-mini-zh$"))
+    # What tends the history tells the language, too.
+    expect(page.locator("html")).to_have_attribute("lang", "zh")
     page.evaluate(before)
     page.evaluate("history.back()")
-    expect(page).to_have_url("about:blank", timeout=10_000)
+    expect(page).to_have_url("about:blank")
 
 
 def test_the_keyboard_reaches_all_and_nothing_covers_the_menu(visit):
