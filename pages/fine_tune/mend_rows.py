@@ -24,8 +24,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     table_path,
     tables_before,
 )
-from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember
-from pages.fine_tune.table_files import table_name
+from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember, table_name
 from pages.fine_tune.widgets import rows_of, say_rows_shown, show_rows
 from pages.shared.answers import ask
 from pages.shared.engine import client

@@ -28,6 +28,7 @@ from bertviz_core.training.finetune.columns import (
     view_table,
 )
 from bertviz_core.training.finetune.request import (
+    SAMPLES,
     DataChoice,
     TableSource,
     TrainingRequest,
@@ -433,6 +434,14 @@ def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
         f"{prefix}separator": source.separator or "",
         f"{prefix}header": header,
     }
+
+
+def table_name(state: FineTuneState) -> str:
+    """What to call the table of the state."""
+    for language, table in SAMPLES.items():
+        if table == state.table:
+            return plain(f"fine_tune.sample_{language}")
+    return state.name or plain("fine_tune.your_table")
 
 
 def earlier_runs() -> tuple[tuple[str, str], ...]:

@@ -35,8 +35,8 @@ from pages.fine_tune.state import (
     earlier_runs,
     note_run,
     remember,
+    table_name,
 )
-from pages.fine_tune.table_files import table_name
 from pages.fine_tune.widgets import choice_name, draw_field, lease, memory
 from pages.shared.answers import ask
 from pages.shared.engine import client

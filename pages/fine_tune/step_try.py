@@ -30,7 +30,7 @@ from bertviz_core.training.finetune.row_prediction import (
 from bertviz_core.training.finetune.visitor_tables import forget_table
 from pages.fine_tune.running import share
 from pages.fine_tune.state import ROW, STEP, FineTuneState
-from pages.fine_tune.table_files import show_layout, upload_table
+from pages.fine_tune.step_data import show_layout, upload_table
 from pages.fine_tune.widgets import (
     choose_panel,
     lease,
