@@ -23,7 +23,7 @@ from bertviz_core.training.finetune.settings import (
 )
 from bertviz_core.visitor_files import reading_name
 from pages.fine_tune.state import FineTuneState, change, go_to, offer_step, peek_step
-from pages.fine_tune.widgets import choice_name, duration, lease, say
+from pages.fine_tune.widgets import duration, lease, say
 from pages.shared.engine import client
 from pages.shared.errors import sentence, shown_to_user
 from pages.shared.export import show_figure
@@ -322,6 +322,14 @@ def _show_settings(settings: FinetuneSettings) -> None:
         ]
         header = [plain("fine_tune.setting"), plain("fine_tune.value")]
         st.markdown(table(header, rows))
+
+
+def choice_name(setting: str, choice: str) -> str:
+    """What a choice of "decay" or "precision" is called, as plain text."""
+    # The other precisions are names of number formats, in any language.
+    if setting == "precision" and choice != "auto":
+        return choice
+    return plain(f"fine_tune.option_{setting}_{choice}")
 
 
 def setting_value(name: str, value: object) -> str:

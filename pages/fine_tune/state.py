@@ -158,6 +158,10 @@ TRUE, SAID, THRESHOLD, ROW = _OF_RUN = (
 TITLE = "ft_title"
 MAX_SEED = 2**31 - 1
 MIN_RATE, MAX_RATE = 0.05, 0.5
+# Settings that are chosen in fields of their own, not among the options.
+ELSEWHERE = ("level", "max_tokens", "class_weights", "oversample")
+# What `FinetuneSettings.proposed` makes anew of another model or table.
+PROPOSED = ("epochs", "learning_rate")
 # Whether the first row names the columns; "" leaves it to a guess.
 HEADERS = {"": None, "yes": True, "no": False}
 _LAYOUT = {"encoding": ENCODINGS, "separator": SEPARATORS, "header": ("yes", "no")}
@@ -404,15 +408,12 @@ def take_over(request: TrainingRequest) -> None:
 
 
 def _changed(settings: FinetuneSettings) -> tuple[tuple[str, Any], ...]:
-    """Settings that are not those of the level; some are chosen in other fields."""
+    """Settings that are not those of the level, and all that are proposed."""
     usual = FinetuneSettings(level=settings.level).to_dict()
-    # These are proposed anew for another model or table.
-    del usual["epochs"], usual["learning_rate"]
-    elsewhere = ("level", "max_tokens", "class_weights", "oversample")
     return tuple(
         (name, value)
         for name, value in settings.to_dict().items()
-        if name not in elsewhere and value != usual.get(name)
+        if name not in ELSEWHERE and (name in PROPOSED or value != usual[name])
     )
 
 

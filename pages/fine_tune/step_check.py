@@ -22,13 +22,6 @@ from bertviz_core.training.finetune.visitor_tables import (
     rows_to_mend,
 )
 from pages.fine_tune.mend_rows import show_mending
-from pages.fine_tune.run_settings import (
-    SHORTEST,
-    balance_of,
-    is_asked,
-    max_tokens_of,
-    show_estimate,
-)
 from pages.fine_tune.state import (
     MAX_RATE,
     MAX_SEED,
@@ -38,6 +31,13 @@ from pages.fine_tune.state import (
     remember,
 )
 from pages.fine_tune.step_data import choose_field, show_left_out
+from pages.fine_tune.step_train import (
+    SHORTEST,
+    balance_of,
+    is_asked,
+    max_tokens_of,
+    show_estimate,
+)
 from pages.fine_tune.widgets import say, show_notes
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user

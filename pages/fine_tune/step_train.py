@@ -1,13 +1,17 @@
-"""Step 3: how much learns, with which settings; then the run itself."""
+"""Step 3: how much learns, with which settings, and what that would need."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import estimate_training
+from bertviz_core.engine.questions import Question
+from bertviz_core.errors import BertVizError
 from bertviz_core.explorer import Explorer
 from bertviz_core.training.finetune.checks import DataCheck
 from bertviz_core.training.finetune.estimate import TrainingEstimate
@@ -17,18 +21,13 @@ from bertviz_core.training.finetune.settings import (
     LEVELS,
     PRECISIONS,
     FinetuneSettings,
+    count_steps,
 )
-from pages.fine_tune.run_settings import (
-    FIRST_LEVEL,
-    ask_estimate,
-    explain_estimate,
-    num_rows_seen,
-    settings_of,
-    time_of,
-)
-from pages.fine_tune.running import setting_value, show_run, show_schedule
+from pages.fine_tune.running import choice_name, setting_value, show_run, show_schedule
 from pages.fine_tune.state import (
+    ELSEWHERE,
     MAX_SEED,
+    PROPOSED,
     TITLE,
     FineTuneState,
     change,
@@ -37,12 +36,13 @@ from pages.fine_tune.state import (
     remember,
     table_name,
 )
-from pages.fine_tune.widgets import choice_name, draw_field, lease, memory
+from pages.fine_tune.widgets import draw_field, duration, lease
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
+from pages.shared.jobs import Wording, ask_job, has_job
 from pages.shared.language import in_a_row, listed, plain, t
-from pages.shared.markdown import Markdown, escape
+from pages.shared.markdown import Markdown, escape, table
 from pages.shared.panel import button
 from pages.shared.visitor import owner
 
@@ -52,8 +52,13 @@ _ICONS = {
     "top": ":material/layers:",
     "full": ":material/deployed_code:",
 }
-# What `FinetuneSettings.proposed` makes of the table and the model.
-_PROPOSED = ("epochs", "learning_rate")
+# Where nothing was measured and nothing chosen: it takes minutes on any machine.
+_FIRST_LEVEL = "head"
+SHORTEST = 8  # tokens, where the model reads that many
+# Settings that the time of a step depends on.
+_TIMED = ("batch_size", "num_top_layers", "precision")
+_PLACE = "ft_estimate"
+_BYTES_UNKNOWN = 0
 _BOUNDS: dict[str, dict[str, float]] = {
     "epochs": {"min_value": 1, "max_value": 500, "step": 1},
     "learning_rate": {"min_value": 1e-7, "max_value": 1.0},
@@ -78,10 +83,10 @@ def show(state: FineTuneState) -> None:
     if check is None:
         return
     st.markdown(t("fine_tune.train_intro", model=state.model))
-    estimate = ask_estimate(state, at_once=True)
+    estimate = _ask_estimate(state, at_once=True)
     state = _choose_level(state, check, estimate)
-    settings = settings_of(state, check)
-    num_rows = num_rows_seen(check, settings.oversample)
+    settings = _settings_of(state, check)
+    num_rows = _num_rows_seen(check, settings.oversample)
     st.subheader(t("fine_tune.settings_title"), anchor=False)
     _choose_options(state, settings, check)
     st.subheader(t("fine_tune.schedule_title"), anchor=False)
@@ -96,7 +101,7 @@ def _choose_level(
     state: FineTuneState, check: DataCheck, estimate: TrainingEstimate | None
 ) -> FineTuneState:
     """Draws a card for each of `LEVELS`; the state with one of them."""
-    recommended = estimate.recommended if estimate else FIRST_LEVEL
+    recommended = estimate.recommended if estimate else _FIRST_LEVEL
     if not state.level:
         # Settings that somebody looks at do not change when the timing ends.
         remember(level=recommended)
@@ -109,7 +114,7 @@ def _choose_level(
                 st.markdown(t("fine_tune.recommended"))
             st.markdown(t(f"fine_tune.level_{level}_explained"))
             if estimate is not None:
-                time = time_of(estimate, state, check, level)
+                time = _time_of(estimate, state, check, level)
                 st.caption(_needs(estimate, level, time))
             is_chosen = level == state.level
             button(
@@ -126,7 +131,7 @@ def _choose_level(
 
 def _needs(estimate: TrainingEstimate, level: str, time: str) -> str:
     one = estimate.level(level)
-    said = t("fine_tune.level_needs", time=time, memory=memory(one.memory_bytes))
+    said = t("fine_tune.level_needs", time=time, memory=_memory(one.memory_bytes))
     return said if one.fits else in_a_row([said, t("fine_tune.does_not_fit")])
 
 
@@ -169,10 +174,10 @@ def _usual(
     """
     usual = FinetuneSettings(level=settings.level, decay=settings.decay).to_dict()
     usual["decay"] = DECAYS[0]
-    for name in _PROPOSED:
+    for name in PROPOSED:
         others = tuple(pair for pair in state.options if pair[0] != name)
         without = dataclasses.replace(state, options=others)
-        usual[name] = getattr(settings_of(without, check), name)
+        usual[name] = getattr(_settings_of(without, check), name)
     return usual
 
 
@@ -242,7 +247,7 @@ def _expect(
         t(
             "fine_tune.about_to_train",
             level=plain(f"fine_tune.level_{settings.level}"),
-            count=num_rows_seen(check, settings.oversample),
+            count=_num_rows_seen(check, settings.oversample),
             epochs=settings.epochs,
             max_tokens=settings.max_tokens,
         )
@@ -252,12 +257,12 @@ def _expect(
         return
     one = estimate.level(settings.level)
     if one.run is not None:
-        time = time_of(estimate, state, check, settings.level)
+        time = _time_of(estimate, state, check, settings.level)
         said.append(t("fine_tune.may_take", time=time))
     if not one.fits:
         st.warning(t("fine_tune.may_not_fit"), icon=":material/memory:")
     st.markdown(in_a_row(said))
-    explain_estimate(estimate)
+    _explain_estimate(estimate)
 
 
 def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
@@ -304,3 +309,146 @@ def _offer_earlier() -> None:
             label = t("fine_tune.earlier", number=len(earlier) - number, title=title)
             chosen = {"run_id": run_id}
             button(label, f"ft_earlier_{run_id}", "history", change, kwargs=chosen)
+
+
+def _settings_of(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
+    """The settings of the run.
+
+    Raises:
+        TrainingError: a value that cannot be.
+    """
+    balance = balance_of(state, check)
+    options = {key: value for key, value in state.options if key not in ELSEWHERE}
+    size = ask(Explorer.info)(state.model).config.hidden_size
+    return FinetuneSettings.proposed(
+        size,
+        _num_rows_seen(check, balance == "oversample"),
+        level=state.level or _FIRST_LEVEL,
+        max_tokens=max_tokens_of(state, check),
+        class_weights=balance == "weights",
+        oversample=balance == "oversample",
+        **options,
+    )
+
+
+def _timed_settings(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
+    """The settings that the time of all levels is asked for.
+
+    What changes nothing about a step is left out, so that playing with it does not
+    ask anew; `RunEstimate.seconds_of` takes the epochs into account.
+    """
+    timed = tuple((key, value) for key, value in state.options if key in _TIMED)
+    return _settings_of(dataclasses.replace(state, level="", options=timed), check)
+
+
+def balance_of(state: FineTuneState, check: DataCheck) -> str:
+    """What is done about unequal classes, one of `REMEDIES`."""
+    return "none" if check.is_regression else state.balance or check.remedy
+
+
+def max_tokens_of(state: FineTuneState, check: DataCheck) -> int:
+    """Where texts are cut."""
+    chosen = state.max_tokens or check.default_max_tokens
+    return min(max(SHORTEST, chosen), check.max_position_embeddings)
+
+
+def _num_rows_seen(check: DataCheck, oversample: bool) -> int:
+    """Rows of an epoch: with oversampling, each class has as many as the largest."""
+    return check.num_oversampled if oversample else check.num_train
+
+
+def _ask_estimate(
+    state: FineTuneState, at_once: bool = False
+) -> TrainingEstimate | None:
+    """Draws the question for time and memory; the answer, once it is there."""
+    if state.check is None or state.data is None:
+        return None
+    settings = _timed_settings(state, state.check)
+    again = t("fine_tune.estimate_again")
+    return ask_job(
+        _PLACE,
+        again if has_job(_PLACE) else t("fine_tune.estimate_start"),
+        ask(estimate_training).about(state.model, state.data, settings),
+        at_once=at_once,
+        wording=Wording(
+            working=lambda share: t("fine_tune.estimate_runs", share=share)
+        ),
+        start=_shared,
+    )
+
+
+def is_asked() -> bool:
+    """Whether this visitor waits for an estimate, or sees one."""
+    return has_job(_PLACE)
+
+
+def _shared(question: Question[Any]) -> str:
+    """The measurement of others, unless it has failed.
+
+    Visitors who ask the same of the same rows, as a class with one table does, share
+    one: the machine would be as busy with thirty as with a training.
+    """
+    with contextlib.suppress(BertVizError):  # the server may have started again
+        job_id = _start(question)
+        status = client().job(job_id)
+        if status.state == "done" or not status.is_finished:
+            return job_id
+    _start.clear(question)
+    return _start(question)
+
+
+@st.cache_resource(
+    max_entries=64, ttl=600, show_spinner=False, hash_funcs={Question: repr}
+)
+def _start(question: Question[Any]) -> str:
+    return client().start(question, owner())
+
+
+def _time_of(
+    estimate: TrainingEstimate, state: FineTuneState, check: DataCheck, level: str
+) -> str:
+    """How long the run would take at a level, with what the visitor chose."""
+    run = estimate.level(level).run
+    if run is None:
+        return plain("fine_tune.not_timed")
+    settings = _settings_of(dataclasses.replace(state, level=level), check)
+    num_rows = _num_rows_seen(check, settings.oversample)
+    return duration(run.seconds_of(count_steps(settings, num_rows)))
+
+
+def show_estimate(state: FineTuneState, check: DataCheck) -> None:
+    """Draws the question, then a table of the levels and the recommended one."""
+    st.markdown(t("fine_tune.estimate_explained"))
+    estimate = _ask_estimate(state)
+    if estimate is None:
+        return
+    rows = [
+        [
+            plain(f"fine_tune.level_{one.level}"),
+            _time_of(estimate, state, check, one.level),
+            _memory(one.memory_bytes),
+            plain(f"fine_tune.fits_{'yes' if one.fits else 'no'}"),
+        ]
+        for one in estimate.levels
+    ]
+    names = ("level", "time", "memory", "fits")
+    st.markdown(table([plain(f"fine_tune.column_{name}") for name in names], rows))
+    level = plain(f"fine_tune.level_{estimate.recommended}")
+    said = t("fine_tune.recommended_level", level=level)
+    st.success(said, icon=":material/thumb_up:")
+    _explain_estimate(estimate)
+
+
+def _explain_estimate(estimate: TrainingEstimate) -> None:
+    """Says what the figures rest on."""
+    said = [t("fine_tune.estimate_rests_on")]
+    if estimate.free_bytes != _BYTES_UNKNOWN:
+        said.append(t("fine_tune.memory_free", size=_memory(estimate.free_bytes)))
+    if estimate.is_loaded:
+        said.append(t("fine_tune.estimate_loaded"))
+    st.caption(in_a_row(said))
+
+
+def _memory(size: int) -> str:
+    """Bytes for a reader."""
+    return t("app.megabytes", size=size / 1e6)

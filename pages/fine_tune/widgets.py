@@ -109,14 +109,6 @@ def show_warnings(notes: Sequence[Note]) -> None:
         st.warning(said, icon=":material/warning:")
 
 
-def choice_name(setting: str, choice: str) -> str:
-    """What a choice of "decay" or "precision" is called, as plain text."""
-    # The other precisions are names of number formats, in any language.
-    if setting == "precision" and choice != "auto":
-        return choice
-    return plain(f"fine_tune.option_{setting}_{choice}")
-
-
 def duration(seconds: float) -> str:
     """A time for a reader: seconds, minutes or hours, two digits at most."""
     if seconds < 1.5:
@@ -131,11 +123,6 @@ def duration(seconds: float) -> str:
 def lease() -> str:
     """How long the engine keeps what nobody asks for, for a reader."""
     return duration(lease_seconds())
-
-
-def memory(size: int) -> str:
-    """Bytes for a reader."""
-    return t("app.megabytes", size=size / 1e6)
 
 
 def row_texts(outcome: RunOutcome, index: int, most: int) -> tuple[str, str]:
