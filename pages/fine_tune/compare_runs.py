@@ -86,9 +86,10 @@ def _compare(runs: list[_Run], report: Report) -> None:
     show_table(
         {"fine_tune_results.run": [one.name for one in runs]}
         | {
-            f"fine_tune.option_{name}"
-            if name != "level"
-            else "fine_tune.column_level": [_setting(one.status, name) for one in runs]
+            f"fine_tune.option_{name}": [
+                setting_value(name, getattr(one.status.request.settings, name))
+                for one in runs
+            ]
             for name in _SHOWN
         },
         t("fine_tune_results.runs_settings"),
@@ -111,13 +112,6 @@ def _compare(runs: list[_Run], report: Report) -> None:
     said = t(f"fine_tune_results.{key}")
     show_table(columns, said, "ft_eval_runs", said)
     _say_spread(runs)
-
-
-def _setting(status: TrainingStatus, name: str) -> str:
-    value = getattr(status.request.settings, name)
-    if name == "level":
-        return plain(f"fine_tune.level_{value}")
-    return setting_value(name, value)
 
 
 def _scores(reports: list[Report]) -> dict[str, list[Any]]:

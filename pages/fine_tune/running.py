@@ -36,7 +36,6 @@ _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
 # Key of the session: the run that a visitor has stopped.
 _STOPPED = "ft_stopped"
-_NOT_SHOWN = ("level", "num_top_layers")
 
 
 def show_run(state: FineTuneState) -> None:
@@ -313,19 +312,17 @@ def show_schedule(
 
 def _show_settings(settings: FinetuneSettings) -> None:
     with st.expander(t("fine_tune.settings_of_run")):
-        level = plain(f"fine_tune.level_{settings.level}")
-        rows = [[plain("fine_tune.column_level"), level]]
-        rows += [
+        rows = [
             [plain(f"fine_tune.option_{name}"), setting_value(name, value)]
             for name, value in settings.to_dict().items()
-            if name not in _NOT_SHOWN
+            if name != "num_top_layers"
         ]
         header = [plain("fine_tune.setting"), plain("fine_tune.value")]
         st.markdown(table(header, rows))
 
 
 def choice_name(setting: str, choice: str) -> str:
-    """What a choice of "decay" or "precision" is called, as plain text."""
+    """What a choice of "level", "decay" or "precision" is called, as plain text."""
     # The other precisions are names of number formats, in any language.
     if setting == "precision" and choice != "auto":
         return choice

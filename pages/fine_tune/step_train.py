@@ -108,7 +108,7 @@ def _choose_level(
         state = dataclasses.replace(state, level=recommended)
     for box, level in zip(st.columns(3, border=True), LEVELS, strict=True):
         with box:
-            name = t(f"fine_tune.level_{level}")
+            name = t(f"fine_tune.option_level_{level}")
             st.markdown(f"{_ICONS[level]} **{name}**")
             if estimate is not None and level == recommended:
                 st.markdown(t("fine_tune.recommended"))
@@ -246,7 +246,7 @@ def _expect(
     said = [
         t(
             "fine_tune.about_to_train",
-            level=plain(f"fine_tune.level_{settings.level}"),
+            level=choice_name("level", settings.level),
             count=_num_rows_seen(check, settings.oversample),
             epochs=settings.epochs,
             max_tokens=settings.max_tokens,
@@ -424,16 +424,16 @@ def show_estimate(state: FineTuneState, check: DataCheck) -> None:
         return
     rows = [
         [
-            plain(f"fine_tune.level_{one.level}"),
+            choice_name("level", one.level),
             _time_of(estimate, state, check, one.level),
             _memory(one.memory_bytes),
             plain(f"fine_tune.fits_{'yes' if one.fits else 'no'}"),
         ]
         for one in estimate.levels
     ]
-    names = ("level", "time", "memory", "fits")
-    st.markdown(table([plain(f"fine_tune.column_{name}") for name in names], rows))
-    level = plain(f"fine_tune.level_{estimate.recommended}")
+    names = ("option_level", "column_time", "column_memory", "column_fits")
+    st.markdown(table([plain(f"fine_tune.{name}") for name in names], rows))
+    level = choice_name("level", estimate.recommended)
     said = t("fine_tune.recommended_level", level=level)
     st.success(said, icon=":material/thumb_up:")
     _explain_estimate(estimate)
