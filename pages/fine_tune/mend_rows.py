@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import mend_table
+from bertviz_core.engine.finetune_tasks import mend_table, report_rows
 from bertviz_core.errors import BertVizError
+from bertviz_core.numbers import number_text
 from bertviz_core.training.finetune.checks import DataRow, Finding
 from bertviz_core.training.finetune.evaluation import RegressionReport, Report
 from bertviz_core.training.finetune.outcome import RunOutcome
@@ -25,10 +26,11 @@ from bertviz_core.training.finetune.visitor_tables import (
     tables_before,
 )
 from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember, table_name
-from pages.fine_tune.widgets import rows_of, say_rows_shown, show_rows
+from pages.fine_tune.widgets import share_text, text_columns
 from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
+from pages.shared.export import show_table
 from pages.shared.file_download import file_link
 from pages.shared.language import plain, t, title_of
 from pages.shared.panel import button
@@ -48,7 +50,7 @@ def show_rows_to_correct(
         return
     _show_problem()
     st.markdown(t("fine_tune_results.relabel_intro"))
-    rows, said = rows_of(outcome, report, order)
+    rows, said, caption = _rows_of(outcome, report, order)
     changes = edit_rows(
         rows,
         None if isinstance(report, RegressionReport) else report.labels,
@@ -56,7 +58,7 @@ def show_rows_to_correct(
         key=f"ft_relabel_{outcome.run_id}",
         alt=plain("fine_tune_results.relabel_alt"),
     )
-    st.caption(say_rows_shown(rows, order))
+    st.caption(caption)
     offer_changes(
         "fine_tune_results.relabel_take",
         "ft_relabel_take",
@@ -66,6 +68,54 @@ def show_rows_to_correct(
         changes,
         help=t("fine_tune_results.relabel_take_help"),
     )
+
+
+def show_rows(
+    outcome: RunOutcome, report: Report, indices: np.ndarray, name: str
+) -> None:
+    """Draws rows in the given order, with their texts.
+
+    `indices` are those of the report, int `[M]`.
+    """
+    rows, said, caption = _rows_of(outcome, report, indices)
+    is_number = isinstance(report, RegressionReport)
+    columns = {
+        "fine_tune_results.row": [row.row for row in rows],
+        **text_columns(rows),
+        f"fine_tune_results.true_{'number' if is_number else 'class'}": [
+            float(row.label) if is_number else row.label for row in rows
+        ],
+        **said,
+    }
+    show_table(columns, caption, f"ft_eval_{name}", caption)
+
+
+def _rows_of(
+    outcome: RunOutcome, report: Report, indices: np.ndarray
+) -> tuple[tuple[DataRow, ...], dict[str, list[Any]], str]:
+    """The first rows of some, columns of what the model said of them, how many.
+
+    `indices` are those of the report, int `[M]`; columns are by the keys of their
+    titles.
+    """
+    shown = indices[:_MOST_ROWS]
+    rows = ask(report_rows)(outcome.run_id, tuple(shown.tolist()))
+    said: dict[str, list[Any]]
+    if isinstance(report, RegressionReport):
+        numbers = {"said_number": report.predicted, "residual": report.residuals}
+        said = {
+            name: [float(number_text(value)) for value in values[shown]]
+            for name, values in numbers.items()
+        }
+    else:
+        sure = report.probabilities.max(axis=1)[shown]
+        said = {
+            "said_class": [report.labels[int(i)] for i in report.predicted[shown]],
+            "sure": [share_text(one) for one in sure],
+        }
+    columns = {f"fine_tune_results.{name}": cells for name, cells in said.items()}
+    counts = {"shown": len(rows), "count": len(indices)}
+    return rows, columns, t("fine_tune_results.rows_shown", **counts)
 
 
 def correct(data: DataChoice, changes: Mending) -> None:
@@ -108,6 +158,7 @@ _SHOWN, _PAGE = "ft_mend_shown", "ft_mend_page"
 # Columns that can be changed, by the keys of their titles.
 LEAVE_OUT, LABEL = "fine_tune_results.leave_out", "fine_tune_results.label"
 _ALL, _LEFT_OUT = "all", "left_out"
+_MOST_ROWS = 50  # that a model was tested on
 
 
 def show_mending(state: FineTuneState) -> None:
@@ -243,10 +294,8 @@ def edit_rows(
         "fine_tune_results.row": [row.row for row in rows],
         LABEL: [row.label for row in rows],
         **(more or {}),
-        "fine_tune_results.text": [row.text for row in rows],
+        **text_columns(rows),
     }
-    if rows and rows[0].pair is not None:
-        table["fine_tune_results.second_text"] = [row.pair for row in rows]
     kinds = st.column_config
     config: dict[str, Any] = {name: title_of(name) for name in table}
     config[LEAVE_OUT] = kinds.CheckboxColumn(config[LEAVE_OUT])

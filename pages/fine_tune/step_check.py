@@ -38,7 +38,7 @@ from pages.fine_tune.step_train import (
     max_tokens_of,
     show_estimate,
 )
-from pages.fine_tune.widgets import say, show_notes
+from pages.fine_tune.widgets import say, show_notes, text_columns
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
@@ -128,12 +128,10 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
         found = ask(rows_to_mend)(data.source, data.columns, Wanted(rows=shown)).rows
         rows = sorted(found, key=lambda row: shown.index(row.row))  # the worst first
         columns = {
-            "fine_tune.row_number": [row.row for row in rows],
-            "fine_tune.label_column": [row.label for row in rows],
-            "fine_tune.text_column": [row.text for row in rows],
+            "fine_tune_results.row": [row.row for row in rows],
+            "fine_tune_results.label": [row.label for row in rows],
+            **text_columns(rows),
         }
-        if data.columns.pair is not None:
-            columns["fine_tune.pair_column"] = [row.pair or "" for row in rows]
         told, name = plain("fine_tune.look_at_rows"), f"fine_tune_{finding.kind}"
         show_table(columns, told, name)
 

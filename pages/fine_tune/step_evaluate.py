@@ -33,9 +33,9 @@ from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.run_history import chosen_text
 from bertviz_core.training.finetune.temperature import with_temperature
 from pages.fine_tune.compare_runs import show_runs
-from pages.fine_tune.mend_rows import show_rows_to_correct
+from pages.fine_tune.mend_rows import show_rows, show_rows_to_correct
 from pages.fine_tune.state import SAID, THRESHOLD, TRUE, FineTuneState, offer_step
-from pages.fine_tune.widgets import choose_panel, interval_text, share_text, show_rows
+from pages.fine_tune.widgets import choose_panel, interval_text, share_text
 from pages.shared.answers import ask, forget_models
 from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.engine import client

@@ -37,6 +37,7 @@ from pages.fine_tune.widgets import (
     row_texts,
     share_text,
     show_warnings,
+    text_columns,
     type_texts,
 )
 from pages.shared.answers import ask
@@ -533,11 +534,9 @@ def _show_nearest(outcome: RunOutcome, read: ReadText) -> None:
     columns = {
         "fine_tune_results.cosine": [round(float(c), 4) for c in found.cosines],
         "fine_tune_results.label": [row.label for row in found.rows],
-        "fine_tune_results.text": [row.text for row in found.rows],
+        **text_columns(found.rows),
+        "fine_tune_results.row": [row.row for row in found.rows],
     }
-    if outcome.has_pairs:
-        columns["fine_tune_results.second_text"] = [r.pair or "" for r in found.rows]
-    columns["fine_tune_results.row"] = [row.row for row in found.rows]
     said = _say_nearest(found, read)
     show_table(columns, said, "ft_try_nearest", said)
 

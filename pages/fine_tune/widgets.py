@@ -9,20 +9,15 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import report_rows
-from bertviz_core.numbers import number_text
 from bertviz_core.trace import Texts
 from bertviz_core.training.finetune.checks import DataRow
-from bertviz_core.training.finetune.evaluation import RegressionReport, Report
 from bertviz_core.training.finetune.notes import Note
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.visitor_files import lease_seconds
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked
 from pages.shared.errors import sentence
-from pages.shared.export import show_table
 from pages.shared.language import help_of, plain, t
-
-_MOST_ROWS = 50
 
 
 def share_text(share: float) -> str:
@@ -36,58 +31,14 @@ def interval_text(ends: Sequence[float] | np.ndarray, key: str = "interval") -> 
     return plain(f"fine_tune_results.{key}", low=low, high=high)
 
 
-def show_rows(
-    outcome: RunOutcome, report: Report, indices: np.ndarray, name: str
-) -> None:
-    """Draws rows in the given order, with their texts.
-
-    `indices` are those of the report, int `[M]`.
-    """
-    rows, said = rows_of(outcome, report, indices)
-    is_number = isinstance(report, RegressionReport)
-    columns = {
-        "fine_tune_results.row": [row.row for row in rows],
-        "fine_tune_results.text": [row.text for row in rows],
+def text_columns(rows: Sequence[DataRow]) -> dict[str, list[Any]]:
+    """Texts of rows, and second ones where there are any, by keys of their titles."""
+    columns: dict[str, list[Any]] = {
+        "fine_tune_results.text": [row.text for row in rows]
     }
-    if outcome.has_pairs:
-        columns["fine_tune_results.second_text"] = [row.pair or "" for row in rows]
-    columns[f"fine_tune_results.true_{'number' if is_number else 'class'}"] = [
-        float(row.label) if is_number else row.label for row in rows
-    ]
-    caption = say_rows_shown(rows, indices)
-    show_table(columns | said, caption, f"ft_eval_{name}", caption)
-
-
-def rows_of(
-    outcome: RunOutcome, report: Report, indices: np.ndarray
-) -> tuple[tuple[DataRow, ...], dict[str, list[Any]]]:
-    """The first rows of some, and columns of what the model said of them.
-
-    `indices` are those of the report, int `[M]`; columns are by the keys of their
-    titles.
-    """
-    shown = indices[:_MOST_ROWS]
-    rows = ask(report_rows)(outcome.run_id, tuple(shown.tolist()))
-    said: dict[str, list[Any]]
-    if isinstance(report, RegressionReport):
-        numbers = {"said_number": report.predicted, "residual": report.residuals}
-        said = {
-            name: [float(number_text(value)) for value in values[shown]]
-            for name, values in numbers.items()
-        }
-    else:
-        sure = report.probabilities.max(axis=1)[shown]
-        said = {
-            "said_class": [report.labels[int(i)] for i in report.predicted[shown]],
-            "sure": [share_text(one) for one in sure],
-        }
-    return rows, {f"fine_tune_results.{name}": cells for name, cells in said.items()}
-
-
-def say_rows_shown(rows: Sequence[DataRow], indices: np.ndarray) -> str:
-    """Says how many of the rows are there."""
-    counts = {"shown": len(rows), "count": len(indices)}
-    return t("fine_tune_results.rows_shown", **counts)
+    if rows and rows[0].pair is not None:
+        columns["fine_tune_results.second_text"] = [row.pair for row in rows]
+    return columns
 
 
 def say(note: Note) -> str:
