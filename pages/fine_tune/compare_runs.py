@@ -55,7 +55,7 @@ def show_runs(outcome: RunOutcome, report: Report) -> None:
         st.info(
             t("fine_tune_results.runs_open", count=num_open), icon=":material/pending:"
         )
-        button(t("fine_tune_results.runs_look"), "ft_runs_look", "refresh")
+        button("fine_tune_results.runs_look", "ft_runs_look", "refresh")
     if others:
         _compare([own, *others], report)
     else:

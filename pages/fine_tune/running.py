@@ -22,7 +22,7 @@ from bertviz_core.training.finetune.settings import (
     steps_per_epoch,
 )
 from bertviz_core.visitor_files import reading_name
-from pages.fine_tune.state import FineTuneState, change, go_to, offer_step, peek_step
+from pages.fine_tune.state import FineTuneState, go_to, offer_step, peek_step, remember
 from pages.fine_tune.widgets import duration, lease, say
 from pages.shared.engine import client
 from pages.shared.errors import sentence, shown_to_user
@@ -339,4 +339,4 @@ def setting_value(name: str, value: object) -> str:
 
 
 def _offer_another(label: str) -> None:
-    button(label, "ft_again", "refresh", change, kwargs={"run_id": ""})
+    button(label, "ft_again", "refresh", remember, kwargs={"run_id": ""})

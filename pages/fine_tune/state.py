@@ -326,11 +326,6 @@ def remember(**changes: Any) -> FineTuneState:
     return state
 
 
-def change(**changes: Any) -> None:
-    """`remember` as a callback, which returns nothing."""
-    remember(**changes)
-
-
 def _from_address() -> dict[str, Any]:
     """The choices that an address makes, without those that cannot be."""
     written = {name: st.query_params.get(_PREFIX + name) for name in _CHOSEN}

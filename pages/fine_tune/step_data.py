@@ -65,9 +65,8 @@ def show(state: FineTuneState) -> None:
         _show_problem(state)
         show_layout(state.source, None, "field", take=_take_layout)
         if before := st.session_state.get(_BEFORE):
-            button(
-                t("fine_tune.back_to_table"), "ft_table_back", "undo", _choose, *before
-            )
+            label = "fine_tune.back_to_table"
+            button(label, "ft_table_back", "undo", _choose, *before)
         return
     show_preview(state.view)
     show_layout(state.source, state.view, "field", take=_take_layout)

@@ -505,9 +505,8 @@ def _offer_temperature(outcome: RunOutcome, report: ClassificationReport) -> Non
     if not client().trainings.status(outcome.run_id).is_own:
         st.caption(t("fine_tune_results.temperature_of_owner"))
         return
-    label = t("fine_tune_results.temperature_keep")
-    help_of_it = t("fine_tune_results.temperature_keep_help")
-    if button(label, "ft_eval_keep_temperature", "thermostat", help=help_of_it):
+    label = "fine_tune_results.temperature_keep"
+    if button(label, "ft_eval_keep_temperature", "thermostat"):
         with shown_to_user(stop=False), model_at_work():
             client().ask(keep_temperature)(outcome.run_id, found)
             forget_models()

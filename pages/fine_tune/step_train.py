@@ -30,7 +30,6 @@ from pages.fine_tune.state import (
     PROPOSED,
     TITLE,
     FineTuneState,
-    change,
     earlier_runs,
     note_run,
     remember,
@@ -121,7 +120,7 @@ def _choose_level(
                 t("fine_tune.level_chosen" if is_chosen else "fine_tune.choose"),
                 f"ft_level_{level}",
                 "check" if is_chosen else "",
-                change,
+                remember,
                 kwargs={"level": level},
                 disabled=is_chosen,
                 width="stretch",
@@ -160,8 +159,8 @@ def _choose_options(
         boxes.draw(third.selectbox, "precision", PRECISIONS)
     boxes.explain()
     if state.options:
-        label = t("fine_tune.reset_settings")
-        button(label, "ft_reset", "restart_alt", change, kwargs={"options": ()})
+        label = "fine_tune.reset_settings"
+        button(label, "ft_reset", "restart_alt", remember, kwargs={"options": ()})
 
 
 def _usual(
@@ -281,7 +280,7 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
         help=t("fine_tune.tensorboard_help"),
         persist_state="session",
     )
-    is_asked = button(t("fine_tune.start"), "ft_start", "play_arrow")
+    is_asked = button("fine_tune.start", "ft_start", "play_arrow")
     data = state.data
     if not is_asked or data is None:
         return
@@ -308,7 +307,7 @@ def _offer_earlier() -> None:
         for number, (run_id, title) in enumerate(earlier):
             label = t("fine_tune.earlier", number=len(earlier) - number, title=title)
             chosen = {"run_id": run_id}
-            button(label, f"ft_earlier_{run_id}", "history", change, kwargs=chosen)
+            button(label, f"ft_earlier_{run_id}", "history", remember, kwargs=chosen)
 
 
 def _settings_of(state: FineTuneState, check: DataCheck) -> FinetuneSettings:

@@ -133,7 +133,7 @@ def explain_classes() -> None:
 
 def offer_to_try(model: str) -> None:
     """Draws a button on another page that opens this step for a model."""
-    if button(t("fine_tune_results.try_this"), "ft_to_try", "labs"):
+    if button("fine_tune_results.try_this", "ft_to_try", "labs"):
         st.session_state[STEP] = "try"
         st.session_state[_WHICH] = _CHOSEN
         # Without parameters, Streamlit refuses to leave an address with a choice.

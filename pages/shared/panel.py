@@ -58,7 +58,7 @@ def button(
     label: str,
     key: str,
     icon: str = "",
-    call: Callable[..., None] | None = None,
+    call: Callable[..., Any] | None = None,
     *args: object,
     **options: Any,
 ) -> bool:
