@@ -75,7 +75,13 @@ def not_written(folder: Path, error: OSError) -> TrainingError:
 
 def write_json(path: Path, value: Any) -> None:
     """Replaces a file by another whole one."""
-    write_whole(path, json.dumps(value, ensure_ascii=False, default=_plain))
+    write_whole(path, as_json(value))
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """As it lies in a file, numbers of NumPy included."""
+    written = json.dumps(value, indent=indent, ensure_ascii=False, default=_plain)
+    return f"{written}\n"
 
 
 def read_json(path: Path) -> Any:

@@ -6,7 +6,6 @@ With what is written about it, in two languages, and the script that uses it.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import shutil
@@ -31,6 +30,7 @@ from bertviz_core.training.finetune.recipe import (
 )
 from bertviz_core.training.finetune.row_prediction import PredictedTable
 from bertviz_core.training.finetune.run_history import chosen_text
+from bertviz_core.training.run_folder import as_json
 from bertviz_core.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") ->
     save_model(result.loaded, folder)
     write_predictions(folder, result.data, result.report)
     texts = {
-        "labels.json": as_json(list(result.data.labels)),
-        "metrics.json": as_json(metrics(result)),
-        "recipe.json": as_json(recipe_of(result)),
+        "labels.json": as_json(list(result.data.labels), 2),
+        "metrics.json": as_json(metrics(result), 2),
+        "recipe.json": as_json(recipe_of(result), 2),
         "predict.py": script(result),
         NOTICE_FILE: notice(result),
     }
@@ -152,17 +152,6 @@ def pack_model(folder: Path, path: Path) -> None:
         os.replace(scratch, path)
     finally:
         scratch.unlink(missing_ok=True)
-
-
-def as_json(value: Any) -> str:
-    """As it lies in the files of a model."""
-
-    def plain(item: Any) -> Any:
-        if isinstance(item, np.generic):
-            return item.item()
-        raise ValueError(f"`{type(item).__name__}` does not go into JSON.")
-
-    return json.dumps(value, indent=2, ensure_ascii=False, default=plain) + "\n"
 
 
 Words = Mapping[str, str]

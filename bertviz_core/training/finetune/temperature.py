@@ -127,7 +127,8 @@ def _write_texts(
     recipe: dict[str, object],
     found: Temperature,
 ) -> None:
-    from bertviz_core.training.finetune.bundle import CARDS, as_json, write_predictions
+    from bertviz_core.training.finetune.bundle import CARDS, write_predictions
+    from bertviz_core.training.run_folder import as_json
     from bertviz_core.whole_files import write_whole
 
     report = judge(data, probabilities)
@@ -138,9 +139,9 @@ def _write_texts(
     error = metrics["test"]["calibration_error"]
     metrics["test"] = report.to_dict()
     kept = {"value": found.value, "validation_rows": found.num_rows}
-    write_whole(folder / "metrics.json", as_json(metrics | {"temperature": kept}))
+    write_whole(folder / "metrics.json", as_json(metrics | {"temperature": kept}, 2))
     kept |= {"calibration_error_before": error}
-    write_whole(folder / "recipe.json", as_json(recipe | {"temperature": kept}))
+    write_whole(folder / "recipe.json", as_json(recipe | {"temperature": kept}, 2))
     for words in CARDS.values():
         card, mark = folder / words["file_name"], f"## {words['mind_title']}"
         said = words["temperature"].format(
