@@ -64,7 +64,8 @@ def nearest_training_rows(
             opened, part.texts, part.pairs, max_tokens, progress
         ),
     )
-    read = row_prediction.read_text(opened, text, pair, max_tokens)
+    text, pair = row_prediction.cut_texts(opened, text, pair, max_tokens)
+    read = opened.tokenize(text, pair, cut=True)
     return after_training.nearest_rows(opened, read, vectors, data, count)
 
 

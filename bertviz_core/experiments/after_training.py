@@ -17,12 +17,11 @@ from bertviz_core.analysis.separation import group_separation
 from bertviz_core.experiments.sentence_states import states_of
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, untold
-from bertviz_core.trace import FrozenArrays
+from bertviz_core.trace import FrozenArrays, TokenizedText
 from bertviz_core.training.finetune.checks import DataRow, rows_of
 from bertviz_core.training.finetune.dataset import Examples, TrainingData
 from bertviz_core.training.finetune.evaluation import r_squared, wilson_interval
 from bertviz_core.training.finetune.row_prediction import (
-    ReadText,
     most_tokens,
     row_passes,
     token_rows,
@@ -415,7 +414,7 @@ def row_vectors(
 
 def nearest_rows(
     explorer: Explorer,
-    read: ReadText,
+    tokenized: TokenizedText,
     vectors: np.ndarray,
     data: TrainingData,
     count: int,
@@ -424,12 +423,12 @@ def nearest_rows(
 
     Args:
         explorer: of the model that made the vectors.
-        read: the text.
+        tokenized: the text.
         vectors: float `[R, H]` of the training rows, see `row_vectors`.
         data: the rows.
         count: how many at most; equals in the order of the rows.
     """
-    own = explorer.forward(read.tokenized.inputs, (_POOLED,))[_POOLED]
+    own = explorer.forward(tokenized.inputs, (_POOLED,))[_POOLED]
     cosines = cosine_matrix(own, vectors)[0]
     order = np.argsort(-cosines, kind="stable")[:count]
     rows = rows_of(data.train, data.labels, order.tolist())

@@ -143,14 +143,15 @@ class TableView:
 def view_table(table: Table) -> TableView:
     """Describes a table."""
     guess, problem = None, None
+    profiles = profile_columns(table)
     try:
-        guess = guess_columns(table)
+        guess = guess_columns(table, profiles)
     except DatasetError as error:
         problem = error
     cells, numbers = table.cells[:PREVIEW_ROWS], table.row_numbers[:PREVIEW_ROWS]
     return TableView(
         columns=table.columns,
-        profiles=profile_columns(table),
+        profiles=profiles,
         preview=tuple(tuple(cell[:PREVIEW_CHARS] for cell in row) for row in cells),
         preview_rows=tuple(numbers.tolist()),
         num_rows=table.num_rows,
@@ -205,8 +206,12 @@ def _is_coded(cells: Collection[str]) -> bool:
     return has_zero or all(len(cell) == _CODE_DIGITS for cell in cells)
 
 
-def guess_columns(table: Table) -> ColumnChoice:
+def guess_columns(table: Table, profiles: Sequence[ColumnProfile] = ()) -> ColumnChoice:
     """Guesses text, second text and label from names and values.
+
+    Args:
+        table: the table.
+        profiles: of its columns; made where they are not known.
 
     Raises:
         DatasetError: the table has one column, or no column with texts.
@@ -217,7 +222,7 @@ def guess_columns(table: Table) -> ColumnChoice:
             "Received: {column}. Choose another separator, or add a column.",
             column=table.columns[0],
         )
-    profiles = [p for p in profile_columns(table) if p.num_distinct]
+    profiles = [p for p in profiles or profile_columns(table) if p.num_distinct]
     if len(profiles) < 2:
         raise DatasetError(
             "No two columns of the table have values. Received: {columns}. Fill in "
