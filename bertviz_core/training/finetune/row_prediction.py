@@ -15,7 +15,7 @@ from bertviz_core.cells import safe_cell
 from bertviz_core.errors import DatasetError, TextError, TrainingError, reason_of
 from bertviz_core.explorer import Explorer
 from bertviz_core.numbers import number_text
-from bertviz_core.tasks import Progress, task
+from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import FrozenArrays, TokenizedText
 from bertviz_core.training.finetune.batches import TokenRows, by_length, tokenize
 from bertviz_core.training.finetune.columns import is_absent
@@ -190,7 +190,7 @@ def predict_rows(
     texts: Sequence[str],
     pairs: Sequence[str] | None = None,
     max_tokens: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> RowPredictions:
     """Asks the classifier about many texts.
 
@@ -228,7 +228,7 @@ def token_rows(
     texts: Sequence[str],
     pairs: Sequence[str] | None,
     max_tokens: int,
-    progress: Progress | None = None,
+    progress: Progress,
 ) -> TokenRows:
     """Splits many texts as the classifier reads them.
 
@@ -248,20 +248,20 @@ def token_rows(
         # One pair says for all whether the model knows two segments.
         explorer.tokenize("a", "a", cut=True)
 
-    def told(share: float) -> None:
-        if progress is not None:
-            progress(share * _TOKENIZING, "tokenize")
-
     nothing = np.zeros(len(texts), "int32")
     examples = Examples(
         tuple(texts), None if pairs is None else tuple(pairs), nothing, nothing
     )
-    limit = most_tokens(explorer, max_tokens)
-    return tokenize(explorer.tokenizer, examples, limit, told)
+    return tokenize(
+        explorer.tokenizer,
+        examples,
+        most_tokens(explorer, max_tokens),
+        lambda share: progress(share * _TOKENIZING, "tokenize"),
+    )
 
 
 def row_passes(
-    explorer: Explorer, rows: TokenRows, name: str, progress: Progress | None = None
+    explorer: Explorer, rows: TokenRows, name: str, progress: Progress
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Sends rows of nearly the same length through the network together.
 
@@ -278,8 +278,7 @@ def row_passes(
     for chosen in by_tokens(rows.lengths):
         yield chosen, explorer.forward(rows.batch(chosen), (name,))[name]
         done += int(rows.lengths[chosen].sum())  # the longest rows come last
-        if progress is not None:
-            progress(_TOKENIZING + (1 - _TOKENIZING) * (done / total), "read rows")
+        progress(_TOKENIZING + (1 - _TOKENIZING) * (done / total), "read rows")
 
 
 def by_tokens(
@@ -440,7 +439,7 @@ def predict_table(
     columns: tuple[str, str | None],
     max_tokens: int,
     path: Path,
-    progress: Progress | None = None,
+    progress: Progress = untold,
 ) -> TablePredictions:
     """Predicts every row that has a text, and writes them all to a file.
 
