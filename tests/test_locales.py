@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import functools
 import json
 import re
 import string
@@ -150,6 +151,7 @@ def written_keys(tree):
     return {node.value for node in keys}, patterns
 
 
+@functools.cache
 def all_written_keys():
     keys, patterns = set(), set()
     for path in FACE:
@@ -224,6 +226,7 @@ def raised_templates(tree):
     return templates
 
 
+@functools.cache
 def all_raised():
     return [
         (template, path.relative_to(ROOT))
@@ -299,11 +302,8 @@ def test_every_key_in_the_code_exists():
 
 def test_every_key_is_used_in_the_code():
     keys, patterns = all_written_keys()
-    unused = {
-        key
-        for key in existing_keys() - keys
-        if not any(re.fullmatch(pattern, key) for pattern in patterns)
-    }
+    put_together = re.compile("|".join(patterns))  # one by one takes 16 seconds
+    unused = {k for k in existing_keys() - keys if not put_together.fullmatch(k)}
     assert unused == set()
 
 
