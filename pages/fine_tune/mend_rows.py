@@ -226,7 +226,8 @@ def _choose_rows(findings: tuple[Finding, ...], labels: tuple[str, ...]) -> Want
     shown[_LEFT_OUT] = (said, Wanted(is_left_out=True))
     for number, finding in enumerate(findings):
         if finding.rows:
-            name = plain(f"fine_tune.mend_of_{finding.kind}")
+            _, places = finding.message
+            name = plain(f"fine_tune.mend_of_{finding.kind}", **places)
             shown[f"finding {number}"] = (name, Wanted(rows=finding.rows))
     for label in labels:
         said = label or plain("fine_tune.mend_none")

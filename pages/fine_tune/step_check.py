@@ -115,10 +115,12 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
         st.info(text, icon=":material/info:")
     if not finding.rows:
         return
+    # Of one kind there can be several: a token for each class that gives it away.
+    name = f"{finding.kind}_{finding.rows[0]}"
     popover = st.popover(
         t("fine_tune.look_at_rows"),
         icon=":material/table_rows:",
-        key=f"ft_rows_{finding.kind}",
+        key=f"ft_rows_{name}",
         on_change="rerun",
     )
     if not popover.open:
@@ -132,8 +134,7 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
             "fine_tune_results.label": [row.label for row in rows],
             **text_columns(rows),
         }
-        told, name = plain("fine_tune.look_at_rows"), f"fine_tune_{finding.kind}"
-        show_table(columns, told, name)
+        show_table(columns, plain("fine_tune.look_at_rows"), f"fine_tune_{name}")
 
 
 def _choose_split(state: FineTuneState) -> None:

@@ -403,17 +403,33 @@ def test_a_finding_has_its_remedy_and_its_rows(open_step, tuner):
     app = open_step("check", ft_table=table_of(tuner, text))
     assert "occur with different labels" in said_in(app.warning)
     assert "Decide which label is right" in said_in(app.warning)
-    app.session_state["ft_rows_contradictions"] = True
+    app.session_state["ft_rows_contradictions_2"] = True
     app.run()
     shown = [frame.value for frame in app.dataframe]
     assert any(frame.iloc[:, 0].tolist() == list(range(2, 10)) for frame in shown)
+
+
+def test_each_class_that_a_token_gives_away_is_a_finding_of_its_own(open_step, tuner):
+    lines = [f"[{name}] text {i},{name}" for i in range(40) for name in ("good", "bad")]
+    app = open_step(
+        "check", ft_table=table_of(tuner, "\n".join(["text,label", *lines]))
+    )
+    assert "gives the label away" in said_in(app.warning)
+    app.session_state["ft_rows_giveaway_2"] = True
+    app.session_state["ft_rows_giveaway_3"] = True
+    app.run()
+    shown = [frame.value.iloc[:, 0].tolist() for frame in app.dataframe]
+    assert {2, 3} <= {rows[0] for rows in shown}
+    mend(app)
+    names = set(app.selectbox(key="ft_mend_shown").options)
+    assert {"“[ good” gives the label away", "“[ bad” gives the label away"} <= names
 
 
 def test_rows_of_a_finding_come_the_worst_first(open_step, tuner):
     rows = [f"{'q ' * (row % 3)}word {row},{row % 2}" for row in range(12)]
     table = table_of(tuner, "\n".join(["text,label", *rows]))
     app = open_step("check", ft_table=table)
-    app.session_state["ft_rows_unknown"] = True
+    app.session_state["ft_rows_unknown_4"] = True
     app.run()
     shown = [frame.value.iloc[:, 0].tolist() for frame in app.dataframe]
     assert [4, 7, 10, 13, 3, 6, 9, 12] in shown
