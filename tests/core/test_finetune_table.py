@@ -102,21 +102,24 @@ def test_every_encoding_is_found(rows, codec, found):
 # Header and two rows, and the encodings that such a table comes in.
 LANGUAGES = [
     ("текст,метка", "Очень хорошая книга,хорошо", "Плохая вещь,плохо",
-     ("cp1251", "koi8-r", "cp866", "mac-cyrillic")),
+     ("cp1251", "koi8-r", "cp866", "mac-cyrillic", "iso8859-5")),
     ("текст,мітка", "Дуже гарна книга про їжака,добре", "Погана річ,погано",
      ("cp1251", "koi8-u")),
     ("tekst,etykieta", "Bardzo dobra książka,dobrze", "Zła rzecz i żółć,źle",
      ("cp1250", "iso8859-2", "mac-latin2")),
     ("text,štítek", "Velmi dobrá kniha,dobře", "Špatná věc,špatně",
-     ("cp1250", "iso8859-2")),
-    ("κείμενο,ετικέτα", "Πολύ καλό βιβλίο,καλό", "Κακό πράγμα,κακό", ("cp1253",)),
+     ("cp1250", "iso8859-2", "cp852")),
+    ("κείμενο,ετικέτα", "Πολύ καλό βιβλίο,καλό", "Κακό πράγμα,κακό",
+     ("cp1253", "iso8859-7", "mac-greek")),
+    ("tekstas,žymė", "Labai gera ir įdomi knyga,puiku", "Blogas daiktas čia,šlykštu",
+     ("cp1257", "iso8859-13")),
     ("metin,etiket", "Çok iyi bir kitap,iyi", "Kötü şey,kötü", ("cp1254",)),
     ("טקסט,תווית", "ספר טוב מאוד,טוב", "דבר רע,רע", ("cp1255",)),
     ("نص,تسمية", "كتاب جيد جدا,جيد", "شيء سيئ,سيئ", ("cp1256",)),
     ("ข้อความ,ป้าย", "หนังสือดีมาก,ดี", "ไม่ดีเลย,ไม่ดี", ("cp874",)),
     ("テキスト,ラベル", "とても良い本です。,良い", "悪いものです。,悪い",
      ("cp932", "euc-jp")),
-    ("텍스트,라벨", "아주 좋은 책입니다,좋음", "나쁜 물건,나쁨", ("cp949",)),
+    ("텍스트,라벨", "아주 좋은 책입니다,좋음", "나쁜 물건,나쁨", ("cp949", "johab")),
     ("文本,标签", "很好的书，我很喜欢,好", "这本书不好看,坏", ("gb18030",)),
     ("文本,標籤", "很好的書，我很喜歡,好", "這本書不好看,壞", ("big5",)),
     ("texte,étiquette", "Un très bon livre,bien", "Mauvaise chose à éviter,mal",
@@ -148,6 +151,18 @@ def test_a_comment_before_the_table_is_no_row_of_it():
     assert table.columns == ("my text", "label")
     assert cells(table) == [("the lamp", "fault"), ("#1 fan", "praise")]
     assert table.row_numbers.tolist() == [4, 5]
+
+
+@pytest.mark.parametrize(
+    "comment", ["# Reviews, 2024", "#Exported 27/11/2024, 10:01\n# a, b, c"]
+)
+def test_a_comment_may_hold_the_separator(comment):
+    table = read_table(f"{comment}\ntext,label\nthe lamp,fault\n#1 fan,yes\n".encode())
+    assert table.columns == ("text", "label")
+    assert cells(table) == [("the lamp", "fault"), ("#1 fan", "yes")]
+    # Without names of columns, a row that begins so and fits is a row.
+    bare = read_table(b"#1 fan,praise\nthe lamp,fault\nlate,fault\n", has_header=False)
+    assert cells(bare)[0] == ("#1 fan", "praise")
 
 
 TITLED = "Survey of 2024{0}{0}\n{0}{0}\nspring{0}{0}\ntext{0}label{0}place\n"

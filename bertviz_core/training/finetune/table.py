@@ -682,11 +682,19 @@ def _below_title(sample: str) -> str:
 
 
 def num_comments(sample: str, separator: str) -> int:
-    """How many lines before the table begin with "#" and hold no cells."""
-    for count, line in enumerate(sample.split("\n")):
-        if not line.startswith("#") or separator in line:
-            return count
-    return 0  # nothing else is there
+    """How many lines before the table begin with "#" and are no rows of it.
+
+    They hold no cells, or another number of them than the line below; or that one
+    names the columns.
+    """
+    lines = sample.split("\n")
+    told = (n for n, line in enumerate(lines) if line.strip() and line[0] != "#")
+    count = next(told, 0)  # 0 where nothing else is there
+    below = [cell.strip(' "\r').lower() for cell in lines[count].split(separator)]
+    if len(below) > 1 and not _KNOWN.isdisjoint(below):
+        return count
+    widths = [1 + line.count(separator) for line in lines[:count]]
+    return next((n for n, w in enumerate(widths) if 1 < w == len(below)), count)
 
 
 def sample_rows(sample: str, separator: str) -> list[list[str]]:

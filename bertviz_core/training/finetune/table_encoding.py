@@ -13,8 +13,10 @@ from bertviz_core.training.finetune.notes import Note, note
 ENCODINGS = (
     *("utf-8", "gb18030", "big5", "utf-16", "utf-16-le", "utf-16-be", "utf-32"),
     *("cp1252", "latin-1", "cp1250", "iso8859-2", "cp1251", "koi8-r", "koi8-u"),
-    *("cp1253", "cp1254", "cp1255", "cp1256", "cp874", "cp932", "euc-jp", "cp949"),
-    *("mac-roman", "mac-latin2", "mac-cyrillic", "cp437", "cp850", "cp866"),
+    *("iso8859-5", "cp1253", "iso8859-7", "cp1254", "cp1255", "cp1256", "cp1257"),
+    *("iso8859-13", "cp874", "cp932", "euc-jp", "cp949", "johab"),
+    *("mac-roman", "mac-latin2", "mac-cyrillic", "mac-greek"),
+    *("cp437", "cp850", "cp852", "cp866"),
 )
 _SAMPLE_BYTES = 200_000
 _PIECE_BYTES = 1_000_000
