@@ -160,7 +160,7 @@ def marked(num_rows, marks, seed=0, share=1.0, words=("the", "book", "was", "lon
     for label in labels:
         mark = marks[label] if rng.random() < share else ""
         texts.append(f"{mark} {' '.join(rng.choice(words, 5))} {rng.integers(10**6)}")
-    return dataset_of(texts, labels, tuple("ab"[: len(marks)]))
+    return dataset_of(texts, labels, tuple("abcd"[: len(marks)]))
 
 
 @pytest.mark.parametrize(
@@ -191,17 +191,28 @@ def test_a_token_that_gives_the_label_away_is_found_with_its_rows(marks, tokens)
             assert len(item.rows) == item.message[1]["count"]
 
 
+@pytest.mark.parametrize(
+    ("num_rows", "marks", "share"),
+    [(400, 2, 0.6), (40, 2, 1.0), (60, 4, 1.0)],
+)
+def test_the_surer_a_token_is_the_less_it_need_cover(num_rows, marks, share):
+    dataset = marked(num_rows, [f"[{name}]" for name in "abcd"[:marks]], share=share)
+    found = check_giveaways(dataset)
+    labels = {dataset.label_names.index(item.message[1]["label"]) for item in found}
+    assert labels == set(range(marks))
+
+
 def test_what_often_goes_with_a_class_is_no_giveaway():
     rng = np.random.default_rng(4)
-    # Half of a class, four times of five, or with a fifth of the others.
-    assert check_giveaways(marked(400, ("good", "bad"), share=0.5)) == []
+    # Two of five texts of a class, nine of ten with a fifth of the others.
+    assert check_giveaways(marked(400, ("good", "bad"), share=0.4)) == []
     texts = [f"{'fine' if rng.random() < 0.9 - 0.7 * (i % 2) else 'so'} {i}"
              for i in range(400)]  # fmt: skip
     assert check_giveaways(dataset_of(texts, np.arange(400) % 2, ("a", "b"))) == []
-    # Of ten texts nothing is known; copies of a text are one text.
-    few = marked(20, ("[A]", "[B]"))
+    # Of eight texts nothing is known; copies of a text are one text.
+    few = marked(16, ("[A]", "[B]"))
     assert check_giveaways(few) == []
-    assert check_giveaways(few.select(np.repeat(np.arange(20), 20))) == []
+    assert check_giveaways(few.select(np.repeat(np.arange(16), 20))) == []
     assert check_giveaways(dataset_of([" "] * 40, [0, 1] * 20, ("a", "b"))) == []
 
 
