@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import training_outcome
+from bertviz_core.engine.jobs import MAX_WAITING
 from bertviz_core.errors import BertVizError
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.training.finetune.evaluation import (
@@ -29,7 +30,6 @@ from pages.shared.language import plain, t
 from pages.shared.panel import button
 from pages.shared.visitor import hold, owner
 
-_MOST_SEEDS = 5
 _SHOWN = ("level", "epochs", "learning_rate", "batch_size", "max_tokens", "seed")
 
 
@@ -209,7 +209,7 @@ def _offer_seeds(status: TrainingStatus) -> None:
     st.markdown(t("fine_tune_results.seeds_intro"))
     box, place = st.columns(2, vertical_alignment="bottom")
     count = box.selectbox(
-        t("fine_tune_results.seeds_count"), range(1, _MOST_SEEDS), 1, key="ft_seeds"
+        t("fine_tune_results.seeds_count"), range(1, MAX_WAITING + 2), 1, key="ft_seeds"
     )
     label = t("fine_tune_results.seeds_start", count=count)
     with place:

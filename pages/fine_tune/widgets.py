@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,8 +27,10 @@ def share_text(share: float) -> str:
 
 
 def interval_text(ends: Sequence[float] | np.ndarray, key: str = "interval") -> str:
-    """An interval of 95 %; `key` is that of its text."""
+    """An interval of 95 %, if rows were enough for one; `key` is that of its text."""
     low, high = map(float, ends)
+    if math.isnan(low):
+        return plain("fine_tune_results.interval_none")
     return plain(f"fine_tune_results.{key}", low=low, high=high)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.jobs import MAX_WAITING
 from bertviz_core.errors import TrainingError
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import TrainedInputs
@@ -484,6 +485,8 @@ def test_more_seeds_are_trained_in_one_go(open_step, client, three_runs, monkeyp
     monkeypatch.setitem(three_runs, f"{1:032x}", three_runs[RUN])
     app = look_at_runs(open_step)
     monkeypatch.setattr(client.trainings, "status", lambda run: client.training(RUN))
+    counts = app.selectbox(key="ft_seeds").options
+    assert len(counts) == MAX_WAITING + 1  # one runs at once
     app.button(key="ft_seeds_start").click().run()
     assert [request.settings.seed for request in started] == [2, 3]
     before = client.training(RUN).request

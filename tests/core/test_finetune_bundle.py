@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import runpy
 import shlex
 import shutil
@@ -742,20 +743,25 @@ def test_a_recipe_repeats_a_run(repeated, table, tmp_path):
 
 
 def test_a_run_that_was_stopped_is_repeated_as_far_as_it_went(
-    repeated, tmp_path, monkeypatch
+    repeated, table, tmp_path, monkeypatch
 ):
     (_, recipe, _), train = repeated
     path = tmp_path / "recipe.json"
-    for step in (2, 4):  # within the first epoch of three steps, and the second
+    for step in (4, 2):  # within the second epoch, and the first of three steps
         stopped = recipe | {"stopped_at_step": step}
         path.write_text(json.dumps(stopped), encoding="utf-8")
         metrics, again, done = train(f"at {step}", "--recipe", path)
         assert (metrics["ending"], again["stopped_at_step"]) == ("asked", step)
-        assert again["epochs_run"] == (step > 3)
+        assert again["epochs_run"] == again["best_epoch"] == (step > 3)
         assert ("before its first epoch was over" in done.stderr) is (step < 3)
         card = read(tmp_path / f"at {step}" / "model.zip", "README.md")
         assert f"stopped after step {step}." in card
         assert ("Epochs run: 1;" in card) is (step > 3)
+    # So is each of several seeds, none of which anybody stops now.
+    out = ("--out", tmp_path / "seeds")
+    done = run_command(table, "--recipe", path, "--seeds", 2, *out)
+    assert re.findall(r"seed (\d) ", done.stdout) == ["5", "6"] * 2
+    assert "epoch 1" not in done.stderr
     # Who asks for other epochs asks for another run.
     metrics, again, _ = train("longer", "--recipe", path, "--epochs", 1)
     assert (metrics["ending"], again["stopped_at_step"]) == ("finished", None)

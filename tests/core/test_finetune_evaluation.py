@@ -333,6 +333,13 @@ def test_the_interval_of_a_share_is_nearly_that_of_wilson():
     np.testing.assert_allclose(copied, found, atol=0.015)
 
 
+def test_a_few_texts_say_nothing_of_where_a_mean_lies():
+    errors = np.array([0.1, 0.3, 0.2, 0.5, 0.4, 0.4])
+    assert np.isnan(mean_interval(errors, np.array([0, 1, 2, 3, 3, 3]))).all()
+    low, high = mean_interval(errors, np.array([0, 1, 2, 3, 4, 4]))
+    assert low < errors.mean() < high
+
+
 def test_the_chance_is_that_of_all_ways_to_swap():
     targets = np.array([0, 0, 1, 1, 2, 2, 0, 1])
     first = np.array([0, 0, 1, 1, 2, 2, 1, 1])

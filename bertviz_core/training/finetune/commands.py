@@ -186,7 +186,7 @@ def fine_tune(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Fine-tune a model on TABLE, a CSV or TSV file.
+    """Fine-tune a model on TABLE, such as a CSV or Excel file.
 
     Writes `model.zip`, which opens everywhere a model does, and `metrics.json`.
     Ctrl-C keeps the best epoch so far; the same command goes on from that step.
@@ -257,7 +257,7 @@ def _train_seeds(
         if not is_finished:
             click.echo(f"seed {seed}", err=True)
         said = train(folder, seed, is_finished)
-        if said["ending"] == "asked":
+        if (folder / _WORK).exists():  # it was stopped, and can go on
             break
         found[seed] = said["test"]
     names = [n for n in ("accuracy", "macro_f1", "mae", "r2") if n in said["test"]]
@@ -419,7 +419,7 @@ def _say(event: TrainingEvent, is_quiet: bool) -> None:
         said,
     )
 
-    if event.kind == "epoch" and not is_quiet:
+    if event.kind == "epoch" and event.is_whole and not is_quiet:
         best = "  best" if event.best_epoch == event.epoch else ""
         score = ""
         if event.metric is not None:
@@ -463,7 +463,9 @@ def _summary(found: dict[str, Any]) -> str:
     help="One with classes: a folder, a zip file such as that of `fine-tune`, or a "
     "hub name.",
 )
-@click.option("--table", type=click.Path(path_type=Path), help="A CSV or TSV file.")
+@click.option(
+    "--table", type=click.Path(path_type=Path), help="Such as a CSV or Excel file."
+)
 @click.option("--text-column", help="Of the table. Default: a guess.")
 @click.option("--pair-column", help="Column with second texts.")
 @click.option("--encoding", help="Of the table. Default: a guess.")

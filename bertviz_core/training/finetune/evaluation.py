@@ -167,6 +167,7 @@ def metric_of(name: str, outputs: np.ndarray, targets: np.ndarray) -> float:
 
 _SEED = 1
 _NUM_DRAWS = 1000
+_FEWEST_DRAWN = 5  # different texts: one alone would have no doubt at all
 _ENDS = (2.5, 97.5)  # percent
 
 
@@ -227,13 +228,15 @@ def macro_f1_interval(
 
 
 def mean_interval(values: np.ndarray, texts: np.ndarray) -> np.ndarray:
-    """Where the mean of rows lies with 95 % confidence, by bootstrap.
+    """Where the mean of rows lies with 95 % confidence, by bootstrap; NaN of too few.
 
     Args:
         values: float `[R]`.
         texts: see `macro_f1_interval`.
     """
     sums, sizes = np.bincount(texts, values), np.bincount(texts)
+    if len(sums) < _FEWEST_DRAWN:
+        return np.full(2, math.nan)
     drawn = [draw @ sums / (draw @ sizes) for draw in _draws(len(sums))]
     return np.percentile(drawn, _ENDS)
 
@@ -521,7 +524,9 @@ class RegressionReport(FrozenArrays):
             "rows": len(self.targets),
             "different_texts": num_texts(self),
             "mae": self.mae,
-            "mae_95": self.mae_interval.tolist(),
+            "mae_95": None
+            if np.isnan(self.mae_interval[0])
+            else self.mae_interval.tolist(),
             "rmse": self.rmse,
             "r2": self.r2,
         }

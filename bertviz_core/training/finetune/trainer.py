@@ -55,7 +55,7 @@ class TrainedModel:
     Args:
         bert: with the weights of the best epoch, see `finished_copy`.
         points: of all epochs.
-        best_epoch: from 1.
+        best_epoch: from 1; 0 where none was whole.
         ending: one of `events.ENDINGS`.
         metric: name of what epochs were compared by.
         precision: that products were computed in.
@@ -144,7 +144,7 @@ class Trainer:
         return TrainedModel(
             bert=finished_copy(self._loaded, self.learner.bert, self._words),
             points=tuple(self.points),
-            best_epoch=self.best_epoch,
+            best_epoch=self.best_epoch if is_whole else 0,
             ending=ending,
             metric=self.metric,
             precision=self.learner.precision,
