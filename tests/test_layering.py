@@ -5,6 +5,8 @@ import functools
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 CORE, PAGES = "bertviz_core", "pages"
 FACE = {"streamlit", PAGES, "app", "server"}
@@ -169,19 +171,21 @@ def test_nothing_points_outside_the_repository():
     assert faults(ALL_FILES, pointed_at) == {}
 
 
-def rooms_of_the_core():
-    """The folders of the core, each with those that it imports."""
+def rooms_of(house):
+    """The folders of the core or the pages, each with those that it imports there."""
     rooms = {}
-    for path in CORE_FILES:
-        parts = path.relative_to(ROOT / CORE).parts
+    for path in sorted((ROOT / house).rglob("*.py")):
+        parts = path.relative_to(ROOT / house).parts
         if len(parts) > 1:
-            imported = {name.split(".")[1] for name in imports_of(path) if "." in name}
+            names = [name.split(".") for name in imports_of(path)]
+            imported = {name[1] for name in names if name[0] == house and name[1:]}
             rooms.setdefault(parts[0], set()).update(imported - {parts[0]})
     return rooms
 
 
-def test_rooms_of_the_core_do_not_import_each_other():
-    rooms = rooms_of_the_core()
+@pytest.mark.parametrize("house", [CORE, PAGES])
+def test_rooms_do_not_import_each_other(house):
+    rooms = rooms_of(house)
     assert len(rooms) > 7
     both_ways = {
         frozenset((one, other))
@@ -190,6 +194,10 @@ def test_rooms_of_the_core_do_not_import_each_other():
         if one in rooms[other]
     }
     assert not both_ways
+
+
+def test_rooms_of_the_core_know_nothing_of_training():
+    rooms = rooms_of(CORE)
     for room in ("analysis", "checkpoints", "figures", "model"):
         assert not rooms[room] & {"training", "engine"}
     tasks = {f"{CORE}.training.finetune", f"{CORE}.training.pretrain"}
