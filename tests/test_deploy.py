@@ -201,7 +201,7 @@ def test_what_is_deployed_loses_no_answer_as_a_worker_is_killed_and_keeps_no_cal
         await asyncio.gather(*visits)
 
     with Site(tmp_path, 1, 1, None) as site:
-        asyncio.run(crowd(site, 8))
+        asyncio.run(crowd(site, 3))
         assert {"scheduler", "reader 1", "trainer", "pages 1"} <= site.weigh().keys()
         for name, value in site.environment().items():
             monkeypatch.setenv(name, value)

@@ -10,9 +10,13 @@ from bertviz_core.experiments.training_costs import (
     remat_costs,
 )
 from bertviz_core.explorer import Explorer
-from tests.core.test_wrong_formulas import TEXTS
 
 pytestmark = pytest.mark.tensorflow
+
+TEXTS = {
+    "bert-mini-en": ("The cat sat on the [MASK].", "It was tired."),
+    "bert-mini-zh": ("他会说英[MASK]。", "他很高兴。"),
+}
 
 
 def room_of(*costs):
