@@ -34,22 +34,24 @@ def faults(files, look):
     return {name: fault for name, fault in found.items() if fault}
 
 
-@functools.cache
 def tree_of(path):
+    """Not kept: all trees together are slower to hold than to read again."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def is_for_types_only(node):
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+def statements_below(node):
+    """Every statement inside, without what only a type checker reads.
 
-
-def nodes_that_run(node):
-    """Every node below, without what only a type checker reads."""
-    for child in ast.iter_child_nodes(node):
-        if is_for_types_only(child):
-            continue
-        yield child
-        yield from nodes_that_run(child)
+    Expressions are left out: they are nearly all of a file, and hold no import.
+    """
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for child in getattr(node, part, ()):
+            is_for_types = isinstance(child, ast.If) and (
+                "TYPE_CHECKING" in ast.unparse(child.test)
+            )
+            if not is_for_types:
+                yield child
+                yield from statements_below(child)
 
 
 @functools.cache
@@ -60,7 +62,7 @@ def imports_of(path, with_functions=True):
     """
     names = set()
     tree = tree_of(path)
-    for node in nodes_that_run(tree) if with_functions else tree.body:
+    for node in statements_below(tree) if with_functions else tree.body:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -138,7 +140,7 @@ def test_no_page_calls_what_needs_a_model():
     tasks = {
         node.name
         for path in CORE_FILES
-        for node in ast.walk(tree_of(path))
+        for node in statements_below(tree_of(path))
         if isinstance(node, ast.FunctionDef)
         and any(ast.unparse(one).startswith("task(") for one in node.decorator_list)
     }

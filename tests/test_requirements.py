@@ -1,12 +1,12 @@
 """What is imported is required by its name, what hosts install is pinned by hashes."""
 
-import ast
+import itertools
 import re
 import sys
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.test_layering import ROOT, imports_of, packages
+
 OURS = {"bertviz_core", "pages", "app", "server", "tests", "benchmarks"}
 # Backends of Keras that only requirements-peers.txt installs: loaded where one asks.
 OPTIONAL = {"jax", "torch"}
@@ -28,20 +28,10 @@ def pins(name):
 
 def imported(*patterns):
     """Names of the packages of others, with a file that imports each."""
-    found = {}
-    for path in (path for pattern in patterns for path in ROOT.glob(pattern)):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            else:
-                is_from = isinstance(node, ast.ImportFrom)
-                names = [node.module or ""] if is_from else []
-            for name in names:
-                found[name.partition(".")[0]] = path.name
     return {
-        name: file
-        for name, file in found.items()
-        if name not in OURS | sys.stdlib_module_names
+        name: path.name
+        for path in itertools.chain.from_iterable(map(ROOT.glob, patterns))
+        for name in packages(imports_of(path)) - OURS - sys.stdlib_module_names
     }
 
 

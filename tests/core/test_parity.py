@@ -2,7 +2,7 @@
 
 `hf_tiny` comes from `transformers`, which also evaluated the bundled models;
 `google_tiny` has Google's names and layout and was evaluated by the NumPy oracle.
-`tests/make_golden.py` made them all; `test_backends.py` runs this on each backend.
+`tests/make_golden.py` made them all; `test_backends.py` runs this on other backends.
 
 Tolerance: 1e-5 absolute for numbers of order 1 after a few layers in float32,
 about fifty times what is left of float32's precision (1.2e-7).
@@ -53,14 +53,18 @@ def run_bundled(name):
     return ours, reference, np.ones((1, len(reference["rows"])), bool)
 
 
-@pytest.fixture(scope="module", params=[*TINY, *SENTENCES])
-def outcome(request):
-    return (run_tiny if request.param in TINY else run_bundled)(request.param)
+@pytest.mark.parametrize("name", [*TINY, *SENTENCES])
+def test_every_output_agrees(name):
+    agree_in_all(*(run_tiny if name in TINY else run_bundled)(name))
 
 
-def test_every_output_agrees(outcome):
-    output, expected, kept = outcome
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", TINY)
+def test_every_output_agrees_on_what_trains(name):
+    agree_in_all(*run_tiny(name))
 
+
+def agree_in_all(output, expected, kept):
     def at_tokens(name, *axes):
         return [array[name].transpose(axes)[kept] for array in (output, expected)]
 
