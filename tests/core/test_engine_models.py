@@ -1,6 +1,6 @@
 """The engine in this process: jobs of small tasks, and the real tasks on a small model.
 
-`test_engine_gradients.py` asks some of a worker.
+`test_engine_server.py` asks some of a worker.
 """
 
 import importlib
