@@ -21,6 +21,7 @@ import pytest
 from bertviz_core.engine import connection
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.finetuned_tasks import predict_table
+from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.model_tasks import download_model
 from bertviz_core.errors import EngineError, TextError
 from bertviz_core.tasks import task_of
@@ -81,7 +82,8 @@ def greeted(ports, *securities):
     It speaks first.
     """
 
-    def is_greeted(security, port):
+    def is_greeted(asked):
+        security, port = asked
         with contextlib.ExitStack() as stack:
             wire = socket.create_connection(("127.0.0.1", port), timeout=2)
             stack.enter_context(wire)
@@ -95,7 +97,7 @@ def greeted(ports, *securities):
 
     asked = list(itertools.product(securities, ports))
     with ThreadPoolExecutor(len(asked)) as pool:  # where nobody greets, all wait
-        found = dict(zip(asked, pool.map(is_greeted, *zip(*asked)), strict=True))
+        found = dict(zip(asked, pool.map(is_greeted, asked), strict=True))
     return [{port for port in ports if found[one, port]} for one in securities]
 
 
@@ -230,34 +232,47 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
     assert 2 <= len(deaths.read_text()) <= 3
 
 
-def test_the_progress_and_the_error_of_a_job_cross_over(engine, tmp_path):
-    job_id = start(engine, tasks.count, 3, tmp_path / "gate")
-    status = wait_until(lambda: running(engine, job_id))
+@pytest.fixture(params=["in this process", "on a cluster"])
+def any_engine(request):
+    if request.param == "on a cluster":
+        yield request.getfixturevalue("engine")
+    else:
+        engine = InlineEngine()
+        yield engine
+        engine.close()
+
+
+def test_the_progress_and_the_error_of_a_job_cross_over(any_engine, tmp_path):
+    job_id = start(any_engine, tasks.count, 3, tmp_path / "gate")
+    status = wait_until(lambda: running(any_engine, job_id))
     assert status.fraction == 0.5
     so_far = {**status.so_far, "seen": list(status.so_far["seen"])}
     assert so_far == {"seen": [1, 2.5], "word": "猫"}
     (tmp_path / "gate").touch()
-    status = ended(engine, job_id)
+    status = ended(any_engine, job_id)
     assert (status.state, status.fraction, status.result) == ("done", 1.0, 3)
-    status = ended(engine, start(engine, tasks.fail))
+    status = ended(any_engine, start(any_engine, tasks.fail))
     assert status.state == "failed"
     assert isinstance(status.error, TextError)
     assert status.error.details == {"number": 3}
 
 
-def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_path):
+@pytest.mark.parametrize("task", [tasks.run_for_ever, tasks.swallow])
+def test_a_cancelled_job_stops_also_where_exceptions_are_swallowed_and_the_next_runs(
+    any_engine, tmp_path, task
+):
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = start(engine, tasks.swallow, started, stopped)
+    job_id = start(any_engine, task, started, stopped)
     wait_until(started.exists)
     (tmp_path / "gate").touch()
-    waiting = start(engine, tasks.count, 5, tmp_path / "gate")
-    assert engine.ask(tasks.echo)(value=3) == 3
-    assert engine.job(waiting).state == "waiting"
-    engine.cancel(job_id)
-    assert engine.job(job_id).state == "cancelled"
+    waiting = start(any_engine, tasks.count, 5, tmp_path / "gate")
+    assert any_engine.ask(tasks.echo)(value=3) == 3
+    assert any_engine.job(waiting).state == "waiting"
+    any_engine.cancel(job_id)
+    assert any_engine.job(job_id).state == "cancelled"
     wait_until(stopped.exists)
-    assert ended(engine, waiting).result == 5
-    assert engine.job(job_id).state == "cancelled"
+    assert ended(any_engine, waiting).result == 5
+    assert any_engine.job(job_id).state == "cancelled"
 
 
 def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
@@ -277,19 +292,19 @@ def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
     [(tasks.download_model, download_model), (tasks.predict_table, predict_table)],
 )
 def test_a_slow_line_and_a_long_table_hold_up_nobody(
-    engine, tmp_path, takes_long, real
+    any_engine, tmp_path, takes_long, real
 ):
     assert task_of(takes_long) == task_of(real)
     gate, open_gate = tmp_path / "line", tmp_path / "open"
     open_gate.touch()
-    slow = [start(engine, takes_long, gate) for _ in range(2)]
-    wait_until(lambda: any(running(engine, job) for job in slow))
-    job = start(engine, tasks.count, 2, open_gate)
-    assert ended(engine, job).result == 2
-    states = {engine.job(job).state for job in slow}
+    slow = [start(any_engine, takes_long, gate) for _ in range(2)]
+    wait_until(lambda: any(running(any_engine, job) for job in slow))
+    job = start(any_engine, tasks.count, 2, open_gate)
+    assert ended(any_engine, job).result == 2
+    states = {any_engine.job(job).state for job in slow}
     assert states == {"running", "waiting"}
     gate.touch()
-    assert [ended(engine, job).result for job in slow] == [str(gate)] * 2
+    assert [ended(any_engine, job).result for job in slow] == [str(gate)] * 2
 
 
 def test_uploads_leave_both_places_to_the_questions_of_pages(engine, tmp_path):

@@ -281,30 +281,6 @@ def test_a_task_that_is_none_is_a_defect(engine, name):
     assert caught.value.details["task"] == name
 
 
-def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
-    job_id = start(engine, tasks.count, 3, tmp_path / "gate")
-    status = wait_until(lambda: running(engine, job_id))
-    assert status.fraction == 0.5
-    assert status.so_far == {"seen": [1, 2.5], "word": "猫"}
-    (tmp_path / "gate").touch()
-    status = ended(engine, job_id)
-    assert (status.state, status.fraction, status.result) == ("done", 1.0, 3)
-
-
-@pytest.mark.parametrize("task", [tasks.run_for_ever, tasks.swallow])
-def test_a_cancelled_job_stops_even_where_exceptions_are_swallowed(
-    engine, tmp_path, task
-):
-    started, stopped = tmp_path / "started", tmp_path / "stopped"
-    question = engine.ask(task).about(str(started), str(stopped))
-    job_id = engine.start(question)
-    wait_until(started.exists)
-    engine.cancel(job_id)
-    assert engine.job(job_id).state == "cancelled"
-    wait_until(stopped.exists)
-    assert engine.job(job_id).state == "cancelled"
-
-
 def test_a_job_that_nobody_asks_for_is_stopped(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(engine_module, "LOOK_SECONDS", 0.01)
     started, stopped = tmp_path / "started", tmp_path / "stopped"
@@ -350,17 +326,6 @@ def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_p
     gate.touch()
     assert [ended(engine, job).result for job in (first, second, third)] == [2, 4, None]
     assert not (tmp_path / "a").exists()
-
-
-def test_a_job_ends_while_a_download_is_slow(engine, tmp_path):
-    line, gate = tmp_path / "line", tmp_path / "gate"
-    gate.touch()
-    download = start(engine, tasks.download_model, line)
-    wait_until(lambda: running(engine, download))
-    assert ended(engine, start(engine, tasks.count, 3, gate)).result == 3
-    assert engine.job(download).state == "running"
-    line.touch()
-    assert ended(engine, download).result == str(line)
 
 
 def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
