@@ -16,7 +16,7 @@ import_keras()
 # takes a long one last keeps the other waiting.
 LONG = """
     fine_tune layers programs masked_panels attention fine_tune_results embeddings
-    backends wrong_formulas deploy masked_word attention_questions finetune_bundle
+    backends engine_cluster maps deploy masked_word attention_questions finetune_bundle
     pretrain_devices training_run finetune_trainer gradients pretrain_run
     engine_training finetune_estimate training_costs finetune_precision
     finetune_network pretrain_initial tiny_pretraining accessibility whole_model

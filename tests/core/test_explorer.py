@@ -13,6 +13,7 @@ from bertviz_core.interventions import Interventions
 from bertviz_core.trace import TRACE_PARTS, MaskPredictions, TokenizedText, Trace
 from bertviz_core.weights import as_numpy
 from tests.core import oracle
+from tests.core.cause_models import explorer_named
 from tests.core.random_models import CONFIG, TOKENS, agree, explorer_of, random_model
 
 TEXT = "The cats [MASK] on a [MASK]"  # 9 tokens with those that are added
@@ -24,11 +25,6 @@ PARTS += ("class_logits", "mlm_logits")
 @pytest.fixture(scope="module")
 def weights(post_norm_model):
     return post_norm_model[1]
-
-
-@pytest.fixture(scope="module")
-def headless():
-    return explorer_of(random_model(heads=())[0])
 
 
 def test_a_trace_is_what_the_formulas_give(explorer, weights):
@@ -126,7 +122,8 @@ def test_a_pair_is_refused_where_there_is_one_segment():
         explorer.tokenize("the cat", "sat")
 
 
-def test_a_model_without_heads_gives_the_encoder_alone(explorer, headless):
+def test_a_model_without_heads_gives_the_encoder_alone(explorer):
+    headless = explorer_named("headless")
     trace = headless.trace(TEXT)
     assert trace.hidden_states is not None
     assert trace.attention_probs is not None
@@ -259,7 +256,6 @@ def test_every_array_of_a_trace_is_a_part():
     assert set(arrays_of(full_trace())) == {*TRACE_PARTS, "mlm_positions"}
 
 
-LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
 INNER = CONFIG.intermediate_size
 SHAPES = {
     "head_mask": (LAYERS, HEADS),
