@@ -65,60 +65,28 @@ function thumbnailValue(data, byte) {
  *     and how many there are.
  */
 function strongestCells(data, focus, threshold, limit) {
-  const { numTokens } = data
-  const heap = []
-  let count = 0
-  const add = (from, to) => {
-    const weight = weightAt(data, from, to)
-    if (weight === 0 || Math.abs(weight) < threshold) return
-    count += 1
-    // Of equals the first ones stay, so this one is not among the strongest either.
-    if (heap.length === limit && Math.abs(weight) <= Math.abs(heap[0].weight)) return
-    keepStrongest(heap, { from, to, weight }, limit)
-  }
-  if (focus.from !== null && focus.to !== null) add(focus.from, focus.to)
-  else if (focus.from !== null) {
-    for (let to = 0; to < numTokens; to++) add(focus.from, to)
-  } else if (focus.to !== null) {
-    for (let from = 0; from < numTokens; from++) add(from, focus.to)
-  } else {
-    for (let from = 0; from < numTokens; from++) {
-      for (let to = 0; to < numTokens; to++) add(from, to)
+  const { numTokens, arrays: { matrix } } = data
+  const range = (token) => (token === null ? [0, numTokens] : [token, token + 1])
+  const [[top, bottom], [left, right]] = [range(focus.from), range(focus.to)]
+  const places = []
+  for (let from = top; from < bottom; from++) {
+    for (let to = left; to < right; to++) {
+      const size = Math.abs(matrix[from * numTokens + to])
+      if (size > 0 && size >= threshold) places.push(from * numTokens + to)
     }
   }
-  return { cells: heap.sort((a, b) => (isWeaker(a, b) ? 1 : -1)), count }
-}
-
-/** Of equals, the one that comes later counts as the weaker. */
-function isWeaker(one, other) {
-  const difference = Math.abs(one.weight) - Math.abs(other.weight)
-  if (difference !== 0) return difference < 0
-  return one.from > other.from || (one.from === other.from && one.to > other.to)
-}
-
-/**
- * Takes a cell among the strongest of many, the weakest of them first, in place of that
- * one where there are enough: a sort of all would be slow.
- */
-function keepStrongest(heap, cell, limit) {
-  if (heap.length < limit) {
-    let place = heap.push(cell) - 1
-    for (let above = (place - 1) >> 1; place > 0; above = (place - 1) >> 1) {
-      if (!isWeaker(cell, heap[above])) break
-      heap[place] = heap[above]
-      place = above
-    }
-    heap[place] = cell
-    return
-  }
-  let place = 0
-  for (let below = 1; below < limit; below = 2 * place + 1) {
-    if (below + 1 < limit && isWeaker(heap[below + 1], heap[below])) below += 1
-    if (!isWeaker(heap[below], cell)) break
-    heap[place] = heap[below]
-    place = below
-  }
-  heap[place] = cell
+  // Numbers are sorted fast, cells are not. Of equals the first ones count.
+  const sizes = Float64Array.from(places, (place) => Math.abs(matrix[place])).sort().reverse()
+  const least = sizes[limit - 1] ?? 0
+  let numLeast = limit - sizes.indexOf(least)
+  const cells = places
+    .filter((place) => {
+      const size = Math.abs(matrix[place])
+      return size > least || (size === least && numLeast-- > 0)
+    })
+    .map((place) => ({ from: Math.floor(place / numTokens), to: place % numTokens, weight: matrix[place] }))
+  cells.sort((one, other) => Math.abs(other.weight) - Math.abs(one.weight))
+  return { cells, count: places.length }
 }
 
 /** The weights of a head: the shown one, or one of all where they are here. */
