@@ -5,14 +5,16 @@ const KEPT = ['fillStyle', 'strokeStyle', 'lineWidth', 'globalAlpha', 'font', 't
 const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 const ANCHORS = { center: 'middle', right: 'end' }
 
-/** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
-function prepare(canvas, width, height, pixelRatio = window.devicePixelRatio || 1) {
+/** Sizes a canvas in CSS pixels and gives its context, scaled to the screen, on a ground. */
+function prepare(canvas, { width, height }, ground, pixelRatio = window.devicePixelRatio || 1) {
   canvas.width = Math.max(1, Math.round(width * pixelRatio))
   canvas.height = Math.max(1, Math.round(height * pixelRatio))
   canvas.style.width = `${width}px`
   canvas.style.height = `${height}px`
   const context = canvas.getContext('2d')
   context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0)
+  context.fillStyle = ground
+  context.fillRect(0, 0, width, height)
   return context
 }
 

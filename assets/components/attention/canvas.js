@@ -1,4 +1,22 @@
-// Part 3: text on canvases.
+// Part 3: text on canvases, and those that scroll.
+
+const HIGHEST = 560 // CSS pixels of a box that scrolls
+
+/** Sizes the space that a canvas scrolls over, and the box around. */
+function sizeSpace(space, box, { width, height }) {
+  Object.assign(space.style, { width: `${width}px`, height: `${height}px` })
+  box.style.height = `${Math.min(height + 16, HIGHEST)}px`
+}
+
+/** What a box shows of something larger. */
+function viewIn(box, { width, height }) {
+  return {
+    width: Math.min(box.clientWidth, width),
+    height: Math.min(box.clientHeight, height),
+    x: box.scrollLeft,
+    y: box.scrollTop,
+  }
+}
 
 function setFont(app, context, isBold = false) {
   context.font = `${isBold ? '600 ' : ''}${FONT_SIZE}px ${app.theme.font}`

@@ -2,13 +2,16 @@
 
 const NEAR_LINE = 6 // CSS pixels
 
+/** A point of the canvas along the tokens and across them. */
+function placeInLines(app, { x, y }) {
+  const { linesBox } = app.parts
+  return turned(app, x + linesBox.scrollLeft, y + linesBox.scrollTop)
+}
+
 /** The token under a point as a cell with one side; `null` between the columns. */
 function tokenAt(app, point) {
   const { step, near, far } = linesGeometry(app)
-  const view = linesView(app)
-  const isStanding = app.state.layout === 'standing'
-  const along = isStanding ? point.y + view.y : point.x + view.x
-  const across = isStanding ? point.x + view.x : point.y + view.y
+  const [along, across] = placeInLines(app, point)
   const index = Math.floor(along / step)
   if (index < 0 || index >= app.data.numTokens) return null
   if (across <= near) return { from: index, to: null }
@@ -18,10 +21,7 @@ function tokenAt(app, point) {
 /** The line under a point, with its head; `null` where there is none. */
 function linkAt(app, point) {
   const { step, near, far } = linesGeometry(app)
-  const view = linesView(app)
-  const isStanding = app.state.layout === 'standing'
-  const along = isStanding ? point.y + view.y : point.x + view.x
-  const across = isStanding ? point.x + view.x : point.y + view.y
+  const [along, across] = placeInLines(app, point)
   if (across <= near || across >= far) return null
   const share = shareOfCurve((across - near) / (far - near))
   let best = null

@@ -22,10 +22,9 @@ function gridGeometry(app) {
 function drawGrid(app, canvas = app.parts.grid, pixelRatio = undefined) {
   const began = performance.now()
   const { data, theme, state } = app
-  const { cell, width, height } = gridGeometry(app)
-  const context = prepare(canvas, width, height, pixelRatio)
-  context.fillStyle = theme.background
-  context.fillRect(0, 0, width, height)
+  const geometry = gridGeometry(app)
+  const { cell } = geometry
+  const context = prepare(canvas, geometry, theme.background, pixelRatio)
   const inner = cell - GRID_CELL.gap
   const at = (index) => GRID_LABEL + index * cell
   if (data.mode === 'map') drawMapCells(app, context, at, inner)

@@ -1,7 +1,7 @@
 // Part 5: the exact weights of one head. Only what the box shows is drawn; the
 // names of rows and columns stay in sight while the cells scroll.
 
-const HEAT = { left: 92, top: 84, smallest: 13, largest: 30, highest: 560 }
+const HEAT = { left: 92, top: 84, smallest: 13, largest: 30 }
 
 function heatGeometry(app) {
   const { numTokens } = app.data
@@ -19,29 +19,16 @@ function layOutHeatmap(app) {
   const { heatBox, heatPart, heatSpace } = app.parts
   const needed = HEAT.left + app.data.numTokens * HEAT.smallest + 2
   heatPart.style.flexBasis = `${Math.max(340, Math.min(needed, 640))}px`
-  const { width, height } = heatGeometry(app)
-  heatSpace.style.width = `${width}px`
-  heatSpace.style.height = `${height}px`
-  heatBox.style.height = `${Math.min(height + 16, HEAT.highest)}px`
+  sizeSpace(heatSpace, heatBox, heatGeometry(app))
   drawHeatmap(app)
 }
 
 function heatView(app) {
-  const { heatBox } = app.parts
-  const { width, height } = heatGeometry(app)
-  return {
-    width: Math.min(heatBox.clientWidth, width),
-    height: Math.min(heatBox.clientHeight, height),
-    x: heatBox.scrollLeft,
-    y: heatBox.scrollTop,
-  }
+  return viewIn(app.parts.heatBox, heatGeometry(app))
 }
 
 function drawHeatmap(app, canvas = app.parts.heat, view = heatView(app), ratio = undefined) {
-  const { theme } = app
-  const context = prepare(canvas, view.width, view.height, ratio)
-  context.fillStyle = theme.background
-  context.fillRect(0, 0, view.width, view.height)
+  const context = prepare(canvas, view, app.theme.background, ratio)
   const range = visibleRange(app, view)
   context.save()
   context.beginPath()
@@ -165,12 +152,6 @@ function cellAt(app, { x, y }) {
   const to = x >= HEAT.left && column < numTokens ? column : null
   const isOutside = (y >= HEAT.top && from === null) || (x >= HEAT.left && to === null)
   return isOutside || (from === null && to === null) ? null : { from, to }
-}
-
-/** All of it, whatever the box shows. */
-function wholeHeatmap(app) {
-  const { width, height } = heatGeometry(app)
-  return { width, height, x: 0, y: 0 }
 }
 
 /** Scrolls until the cell in focus is in sight. */

@@ -62,8 +62,7 @@ function onLineKey(app, event) {
     event.preventDefault()
     return toggleLock(app, state.peek)
   }
-  const isStanding = state.layout === 'standing'
-  const [along, across] = isStanding ? arrow : [arrow[1], arrow[0]]
+  const [along, across] = turned(app, arrow[1], arrow[0])
   if (across === 0 && !state.peek) return onCellKey(app, event, moveToken)
   event.preventDefault()
   state.peek = movePartner(app, side, along, across)
@@ -97,8 +96,7 @@ function moveCell(data, state, { from, to }, [down, right]) {
 /** Along the tokens, or across to the other side of the lines. */
 function moveToken(data, state, { from, to }, [down, right]) {
   if (from === null && to === null) return { from: 0, to: null }
-  const isStanding = state.layout === 'standing'
-  const [along, across] = isStanding ? [down, right] : [right, down]
+  const [along, across] = turned({ state }, right, down)
   const index = within((from ?? to) + along, data.numTokens)
   const isFrom = across === 0 ? from !== null : across < 0
   return isFrom ? { from: index, to: null } : { from: null, to: index }
@@ -112,9 +110,8 @@ function showToken(app) {
   const isPartner = peek !== null && onlySide(chosen ?? peek) !== null
   const index = isPartner && chosen.from !== null ? peek.to : isPartner ? peek.from : (from ?? to)
   const start = index * step
-  const isStanding = app.state.layout === 'standing'
-  const room = isStanding ? linesBox.clientHeight : linesBox.clientWidth
-  const side = isStanding ? 'scrollTop' : 'scrollLeft'
+  const [room] = turned(app, linesBox.clientWidth, linesBox.clientHeight)
+  const [side] = turned(app, 'scrollLeft', 'scrollTop')
   if (start < linesBox[side]) linesBox[side] = start
   linesBox[side] = Math.max(linesBox[side], start + step - room)
 }

@@ -1,7 +1,12 @@
 // Part 6: tokens twice, with a line for every weight above the threshold. Standing,
 // they are two columns; lying, two rows, with Chinese characters upright.
 
-const LINES = { name: 130, row: 22, highest: 560, mostLines: 1500, depth: 150 }
+const LINES = { name: 130, row: 22, mostLines: 1500, depth: 150 }
+
+/** Along the tokens and across them, as x and y; and the other way round. */
+function turned({ state }, one, other) {
+  return state.layout === 'standing' ? [other, one] : [one, other]
+}
 
 /** Where tokens stand: `step` apart along the axis, `near` and `far` across it. */
 function linesGeometry(app) {
@@ -23,22 +28,12 @@ function linesGeometry(app) {
 function layOutLines(app) {
   const { linesBox, linesPart, linesSpace } = app.parts
   linesPart.style.flexBasis = app.state.layout === 'standing' ? '' : '100%'
-  const { width, height } = linesGeometry(app)
-  linesSpace.style.width = `${width}px`
-  linesSpace.style.height = `${height}px`
-  linesBox.style.height = `${Math.min(height + 16, LINES.highest)}px`
+  sizeSpace(linesSpace, linesBox, linesGeometry(app))
   drawLines(app)
 }
 
 function linesView(app) {
-  const { linesBox } = app.parts
-  const { width, height } = linesGeometry(app)
-  return {
-    width: Math.min(linesBox.clientWidth, width),
-    height: Math.min(linesBox.clientHeight, height),
-    x: linesBox.scrollLeft,
-    y: linesBox.scrollTop,
-  }
+  return viewIn(app.parts.linesBox, linesGeometry(app))
 }
 
 /**
@@ -91,39 +86,27 @@ function shownHeads(app) {
 }
 
 function drawLines(app, canvas = app.parts.lines, view = linesView(app), ratio = undefined) {
-  const context = prepare(canvas, view.width, view.height, ratio)
-  context.fillStyle = app.theme.background
-  context.fillRect(0, 0, view.width, view.height)
+  const context = prepare(canvas, view, app.theme.background, ratio)
   context.translate(-view.x, -view.y)
   const { links } = linksToDraw(app)
   app.root.dataset.lines = links.length
   const place = linesGeometry(app)
-  const isStanding = app.state.layout === 'standing'
+  const [[start], [room]] = [turned(app, view.x, view.y), turned(app, view.width, view.height)]
+  const [first, last] = [start / place.step - 1, (start + room) / place.step]
   for (const link of links) {
-    if (isInSight(link, place.step, view, isStanding)) drawLink(app, context, place, link)
+    const { from, to } = link
+    if (Math.max(from, to) >= first && Math.min(from, to) <= last) drawLink(app, context, place, link)
   }
   const { peek } = app.state
   if (peek) drawLink(app, context, place, linkOf(app.data, peek), true)
   context.setLineDash([])
   context.globalAlpha = 1
-  writeTokens(app, context, place, view)
+  writeTokens(app, context, place, first, last)
 }
 
 /** A pair with the weight that a head gives it. */
 function linkOf(data, { from, to, head = data.head }) {
   return { from, to, head, weight: factsOf(data, { from, to, head })?.weight ?? 0 }
-}
-
-/** All of it, whatever the box shows. */
-function wholeLines(app) {
-  const { width, height } = linesGeometry(app)
-  return { width, height, x: 0, y: 0 }
-}
-
-function isInSight({ from, to }, step, view, isStanding) {
-  const start = isStanding ? view.y : view.x
-  const end = start + (isStanding ? view.height : view.width)
-  return Math.max(from, to) * step + step >= start && Math.min(from, to) * step <= end
 }
 
 function drawLink(app, context, { step, near, far }, link, isPeeked = false) {
@@ -135,49 +118,37 @@ function drawLink(app, context, { step, near, far }, link, isPeeked = false) {
   context.globalAlpha = isPeeked ? 1 : 0.12 + 0.88 * Math.sqrt(size)
   context.lineWidth = 0.6 + 3 * size + (isPeeked ? 2 : 0)
   context.setLineDash(isNegative ? [2, 3] : shownHeads(app).length > 1 ? dash : [])
-  const start = (from + 0.5) * step
-  const end = (to + 0.5) * step
-  const middle = (near + far) / 2
+  const [start, end, middle] = [(from + 0.5) * step, (to + 0.5) * step, (near + far) / 2]
+  const at = (along, across) => turned(app, along, across)
   context.beginPath()
-  if (app.state.layout === 'standing') {
-    context.moveTo(near, start)
-    context.bezierCurveTo(middle, start, middle, end, far, end)
-  } else {
-    context.moveTo(start, near)
-    context.bezierCurveTo(start, middle, end, middle, end, far)
-  }
+  context.moveTo(...at(start, near))
+  context.bezierCurveTo(...at(start, middle), ...at(end, middle), ...at(end, far))
   context.stroke()
 }
 
-function writeTokens(app, context, place, view) {
+function writeTokens(app, context, place, first, last) {
   const { data, state, theme } = app
   const focus = focusOf(state)
-  const isStanding = state.layout === 'standing'
-  const start = isStanding ? view.y : view.x
-  const room = isStanding ? view.height : view.width
-  const first = Math.max(0, Math.floor(start / place.step) - 1)
-  const last = Math.min(data.numTokens - 1, Math.ceil((start + room) / place.step) + 1)
-  for (let index = first; index <= last; index++) {
+  const write = state.layout === 'standing' ? writeStanding : writeLying
+  const end = Math.min(data.numTokens, last + 2)
+  for (let index = Math.max(0, Math.floor(first)); index < end; index++) {
     for (const side of ['from', 'to']) {
       const isChosen = focus[side] === index
       if (isChosen) markToken(app, context, place, index, side)
       setFont(app, context, isChosen)
       context.fillStyle = theme.text
-      if (isStanding) writeStanding(context, data.labels[index], place, index, side)
-      else writeLying(context, data.labels[index], place, index, side)
+      write(context, data.labels[index], place, index, side)
     }
     if (beginsSegment(data, index)) markSegment(app, context, place, index)
   }
   context.fillStyle = theme.text
-  for (const span of data.spans) markWord(context, place, span, isStanding)
+  for (const span of data.spans) markWord(app, context, place, span)
 }
 
 /** Pieces of one word stand behind one bar, on both sides. */
-function markWord(context, { step, near, far }, [start, size], isStanding) {
-  const [along, length] = [start * step + 2, size * step - 4]
+function markWord(app, context, { step, near, far }, [start, size]) {
   for (const across of [near - 3, far + 1]) {
-    if (isStanding) context.fillRect(across, along, 2, length)
-    else context.fillRect(along, across, length, 2)
+    context.fillRect(...turned(app, start * step + 2, across), ...turned(app, size * step - 4, 2))
   }
 }
 
@@ -202,25 +173,19 @@ function markToken(app, context, { step, name, near, far }, index, side) {
   context.fillStyle = app.theme.panel
   context.strokeStyle = app.state.locked ? app.theme.primary : app.theme.text
   context.lineWidth = app.state.locked ? 2 : 1
-  const isStanding = app.state.layout === 'standing'
-  const [x, y] = isStanding ? [across + 2, index * step] : [index * step, across + 2]
-  const [width, height] = isStanding ? [name - 4, step] : [step, name - 4]
+  const [x, y] = turned(app, index * step, across + 2)
+  const [width, height] = turned(app, step, name - 4)
   context.fillRect(x, y, width, height)
   context.strokeRect(x + 1, y + 1, width - 2, height - 2)
 }
 
-function markSegment(app, context, { step, width, height }, index) {
+function markSegment(app, context, { step, name, far }, index) {
   context.strokeStyle = app.theme.text
   context.lineWidth = 1
   context.setLineDash([5, 3])
   context.beginPath()
-  if (app.state.layout === 'standing') {
-    context.moveTo(0, index * step)
-    context.lineTo(width, index * step)
-  } else {
-    context.moveTo(index * step, 0)
-    context.lineTo(index * step, height)
-  }
+  context.moveTo(...turned(app, index * step, 0))
+  context.lineTo(...turned(app, index * step, far + name))
   context.stroke()
   context.setLineDash([])
 }

@@ -37,10 +37,7 @@ function savePicture(app, kind, file) {
   )
   const paint = (size) => {
     const canvas = element('canvas')
-    const context = prepare(canvas, width, height, size)
-    context.fillStyle = app.theme.background
-    context.fillRect(0, 0, width, height)
-    paintBlocks(context, written, size)
+    paintBlocks(prepare(canvas, { width, height }, app.theme.background, size), written, size)
     return canvas
   }
   savePainted(app, paint, ratio)
@@ -87,11 +84,11 @@ function pictureBlocks(app, views) {
     blocks.push(title(parts.gridTitle), sheet(grid, (canvas, ratio) => drawGrid(app, canvas, ratio)))
   }
   if (!isMap && views.includes('heatmap')) {
-    const heat = wholeHeatmap(app)
+    const heat = { ...heatGeometry(app), x: 0, y: 0 }
     blocks.push(title(parts.heatTitle), sheet(heat, (canvas, ratio) => drawHeatmap(app, canvas, heat, ratio)))
   }
   if (!isMap && views.includes('lines')) {
-    const lines = wholeLines(app)
+    const lines = { ...linesGeometry(app), x: 0, y: 0 }
     const said = [parts.thresholdText.textContent, linesSaid(app)]
     blocks.push(title(parts.linesTitle), ...said.map((text) => ({ text, width: 0 })))
     if (shownHeads(app).length > 1) blocks.push(headsBlock(app))

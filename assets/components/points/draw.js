@@ -90,7 +90,7 @@ function draw(app) {
   groupsOf(app)
   choosePoints(app)
   project(app)
-  drawMap(app, prepare(app.parts.canvas, app.width, app.height))
+  drawMap(app, prepare(app.parts.canvas, app, app.theme.background))
   app.root.dataset.drawMs = (performance.now() - began).toFixed(1)
 }
 

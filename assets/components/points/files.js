@@ -22,10 +22,7 @@ function drawFile(app, context) {
 function savePng(app) {
   const canvas = element('canvas')
   const height = app.height + captionHeight(app)
-  const context = prepare(canvas, app.width, height, PIXELS_IN_FILE)
-  context.fillStyle = app.theme.background
-  context.fillRect(0, 0, app.width, height)
-  drawFile(app, context)
+  drawFile(app, prepare(canvas, { width: app.width, height }, app.theme.background, PIXELS_IN_FILE))
   canvas.toBlob((blob) => saveBlob(blob, fileName(app, 'png')))
 }
 
