@@ -68,6 +68,18 @@ function numeral(value, digits) {
   return String(Number(value.toPrecision(digits))).replace('-', '−')
 }
 
+/**
+ * Takes what is told on the page under a name, now and whenever it is told anew: the
+ * window keeps what was told last, see `teller` of pages/shared/components.py.
+ * @returns {function(): void} ends it.
+ */
+function hear(event, take) {
+  const hearIt = () => event in window && take(window[event])
+  window.addEventListener(event, hearIt)
+  hearIt()
+  return () => window.removeEventListener(event, hearIt)
+}
+
 const SAVE = 'bert-explorer-save'
 
 /**

@@ -30,8 +30,7 @@ function startApp(parent, data) {
   ;(parent.querySelector('.points-host') ?? parent).append(app.root)
   apps.set(parent, app)
   listen(app)
-  app.marked = () => redrawSoon(app)
-  window.addEventListener(MARKS, app.marked)
+  app.endMarks = hear(MARKS, () => redrawSoon(app))
   app.deafen = saveWhenTold(app.root, ({ kind }) => (kind === 'svg' ? saveSvg : savePng)(app))
   app.resized = new ResizeObserver(() => resize(app))
   app.resized.observe(app.root)
@@ -39,7 +38,7 @@ function startApp(parent, data) {
 }
 
 function endApp(app, parent) {
-  window.removeEventListener(MARKS, app.marked)
+  app.endMarks()
   app.deafen()
   app.resized.disconnect()
   clearTimeout(app.timer)

@@ -45,7 +45,7 @@ function takePictures(app, data) {
     Object.entries(data.scales).map(([name, stops]) => [name, colorsOf(stops)])
   )
   app.deafen?.()
-  app.deafen = hearOfSteps((name) => {
+  app.deafen = hear(TOLD, (name) => {
     if (app.step === name && app.shown === data) return
     app.step = name
     app.width = 0 // another picture: draw it, whatever is drawn

@@ -27,12 +27,14 @@ function showWhole(parent, bytes, send) {
     late.forEach((one) => one.token === null || app.tell(one))
     if (turn > (edit?.turn ?? 0) && moved !== null) app.tell()
   }
-  listenToAnswers(app)
+  // What the page answers comes apart from the picture: it is small.
+  app.endAnswers?.()
+  app.endAnswers = hear(TOLD, (told) => takeAnswers(app, readPayload(told)))
   app.redraw()
   app.resized.observe(app.root)
   requestAnimationFrame(() => (app.root.dataset.arrivalMs = (performance.now() - began).toFixed(1)))
   return () => {
-    window.removeEventListener(TOLD, app.take)
+    app.endAnswers()
     app.deafen()
     app.resized.disconnect()
     clearTimeout(app.timer)
@@ -303,14 +305,6 @@ function tellPage(app, edit) {
 
 function showWaiting({ parts, edit }) {
   parts.scroll.setAttribute('aria-busy', String(Boolean(edit)))
-}
-
-/** Takes what the page answers, which comes apart from the picture: it is small. */
-function listenToAnswers(app) {
-  window.removeEventListener(TOLD, app.take)
-  app.take = () => window[TOLD] && takeAnswers(app, readPayload(window[TOLD]))
-  window.addEventListener(TOLD, app.take)
-  app.take()
 }
 
 function takeAnswers(app, told) {
