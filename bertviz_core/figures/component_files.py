@@ -22,7 +22,7 @@ PARTS = {
     ),
     "layers": ("told", "strip", "keys"),
     "step": (
-        "layers/told", "./contours", "./outline",
+        "layers/told", "./contours", "./outline", "./views",
         "svg", "strips", "bars", "pointer", "files", "picture",
     ),
     "whole_model": (

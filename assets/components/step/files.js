@@ -4,13 +4,12 @@ const FILE = { margin: 12, title: 28, ratio: 2 }
 
 /** The picture with its title on the page's background, as the text of an SVG file. */
 function svgFile({ host, drawn, picture, width }) {
-  const { color, fontFamily } = getComputedStyle(host)
-  const background = getComputedStyle(host).getPropertyValue('--st-background-color').trim() || 'white'
+  const { text: fill, background, font } = readTheme(host)
   const size = { width: width + 2 * FILE.margin, height: drawn.height + FILE.title + 2 * FILE.margin }
   const shift = `translate(${FILE.margin} ${FILE.margin + FILE.title})`
   const moved = shape('g', { transform: shift }, [...cellsImage(drawn), drawn.paper.cloneNode(true)])
   const title = text(picture.name, FILE.margin, FILE.margin + FILE.title / 2, { 'font-weight': 600 })
-  const look = { color, 'font-family': fontFamily, 'font-size': FONT_SIZE }
+  const look = { color: fill, 'font-family': font, 'font-size': FONT_SIZE }
   const file = shape('svg', { ...size, viewBox: `0 0 ${size.width} ${size.height}`, ...look }, [
     shape('title', {}, [picture.name]),
     shape('desc', {}, [picture.description]),

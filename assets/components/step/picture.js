@@ -42,7 +42,7 @@ function takePictures(app, data) {
   if (app.data?.key === data.key) return
   app.data = data
   app.colors = Object.fromEntries(
-    Object.entries(data.scales).map(([name, stops]) => [name, colorsOf(stops)])
+    Object.entries(data.scales).map(([name, stops]) => [name, shades(stops.map((stop) => stop[1]), 256)])
   )
   app.deafen?.()
   app.deafen = hear(TOLD, (name) => {

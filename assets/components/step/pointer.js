@@ -14,15 +14,14 @@ function forgetCell(app) {
 
 function pointAt(app, event) {
   const { drawn, picture } = app
-  const frame = app.sheet.getBoundingClientRect()
-  const cell = drawn.box && cellAt(drawn, event.clientX - frame.left, event.clientY - frame.top)
+  const cell = drawn.box && cellAt(drawn, pointIn(app.sheet, event))
   if (!cell || Number.isNaN(valueAt(drawn, picture, cell))) return forgetCell(app)
   app.told.textContent = tell(drawn, picture, cell)
   app.told.hidden = false
   placeTold(app, cell)
 }
 
-function cellAt({ box, layout }, x, y) {
+function cellAt({ box, layout }, { x, y }) {
   const column = Math.floor(((x - box.left) / box.width) * layout.numColumns)
   const row = Math.floor((y - box.top) / ROW)
   const isInside = column >= 0 && column < layout.numColumns && row >= 0 && row * ROW < box.height

@@ -89,8 +89,7 @@ function paintCells(app, { values, low, high, scale, rows }, { numColumns }) {
   values.forEach((value, index) => {
     if (Number.isNaN(value)) return
     const share = Math.min(1, Math.max(0, (value - low) / (high - low)))
-    const from = 3 * Math.round(share * (colors.length / 3 - 1))
-    image.data.set([colors[from], colors[from + 1], colors[from + 2], 255], 4 * index)
+    image.data.set([...colors[Math.round(share * (colors.length - 1))], 255], 4 * index)
   })
   context.putImageData(image, 0, 0)
   return canvas
@@ -120,16 +119,4 @@ function drawScale(app, { title, low, high, scale }, { below, box }) {
     parts.push(text('0', middle, y + 13, { 'text-anchor': 'middle' }))
   }
   return shape('g', {}, parts)
-}
-
-/** Red, green, blue of 256 steps of a scale, in a row. */
-function colorsOf(stops) {
-  const canvas = element('canvas', { width: 256, height: 1 })
-  const context = canvas.getContext('2d')
-  const gradient = context.createLinearGradient(0.5, 0, 255.5, 0)
-  for (const [offset, color] of stops) gradient.addColorStop(offset, color)
-  context.fillStyle = gradient
-  context.fillRect(0, 0, 256, 1)
-  const { data } = context.getImageData(0, 0, 256, 1)
-  return data.filter((_, index) => index % 4 < 3)
 }
