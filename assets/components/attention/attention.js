@@ -21,7 +21,7 @@ function showAttention(parent, bytes, send, sayShown) {
   const began = performance.now()
   const data = readPayload(bytes)
   if (!takeHeld(data)) {
-    send(selectionOf(data))
+    send(selectionOf(data, { ...data, holds: null }))
     return () => {}
   }
   const end = showData(parent, data, send)
@@ -100,13 +100,9 @@ function firstState(data) {
     heads: new Set(data.heads),
     scale: data.scale,
     threshold: data.threshold,
-    layout: layoutOf(data),
+    isLying: data.isLying,
     tableRows: TABLE_ROWS,
   }
-}
-
-function layoutOf(data) {
-  return data.isLying ? 'lying' : 'standing'
 }
 
 /**
@@ -148,9 +144,9 @@ function isChosenByPage(before, data) {
 
 /** What the page has changed of how the pictures are drawn. */
 function adoptLook(state, before, data) {
-  if (data.scale !== before.scale) state.scale = data.scale
-  if (data.threshold !== before.threshold) state.threshold = data.threshold
-  if (data.isLying !== before.isLying) state.layout = layoutOf(data)
+  for (const name of ['scale', 'threshold', 'isLying']) {
+    if (data[name] !== before[name]) state[name] = data[name]
+  }
   if (String(data.heads) !== String(before.heads)) state.heads = new Set(data.heads)
 }
 

@@ -170,8 +170,7 @@ function showControls(app) {
   parts.thresholdText.textContent = say(data, 'threshold', {
     threshold: (state.threshold * topOf(data)).toFixed(3),
   })
-  const isStanding = state.layout === 'standing'
-  parts.layout.textContent = say(data, isStanding ? 'lay_down' : 'stand_up')
+  parts.layout.textContent = say(data, state.isLying ? 'stand_up' : 'lay_down')
   const shown = shownHeads(app)
   parts.linesTitle.textContent = say(data, 'lines_title', { name: nameOfLines(app) })
   const said = linesSaid(app)

@@ -4,31 +4,23 @@ const SEND_CELL_MS = 350
 const SEND_HEAD_MS = 180
 const SEND_LOOK_MS = 500
 
-/**
- * Tells the page what is chosen and how it is drawn, after a pause: a held key sends
- * once. Tokens are named by their place in the text, which filters do not move.
- */
+/** What the page is told; tokens by their place in the text, which filters do not move. */
+function selectionOf({ firstTokens, text }, { layer, head, from, to, turn, scale, threshold, isLying, heads, holds }) {
+  const tokenOf = (place) => (place === null ? null : firstTokens[place])
+  const cell = { from: tokenOf(from), to: tokenOf(to) }
+  return { layer, head, ...cell, text, turn, scale, threshold, lying: isLying, heads, holds }
+}
+
+/** Tells the page what is chosen and how it is drawn, after a pause: a held key sends once. */
 function sendSoon(app, pause) {
   app.turn += 1
   clearTimeout(app.timer)
   app.timer = setTimeout(() => {
     const { data, state } = app
-    const { layer, head, chosen, scale, threshold } = state
-    const tokenOf = (place) => (place === null ? null : data.firstTokens[place])
-    app.send({
-      layer,
-      head,
-      from: tokenOf(chosen?.from ?? null),
-      to: tokenOf(chosen?.to ?? null),
-      text: data.text,
-      turn: app.turn,
-      chosenAt: app.chosenAt ?? 0,
-      scale,
-      threshold,
-      lying: state.layout === 'lying',
-      heads: layer === data.layer ? [...state.heads] : [],
-      holds: app.sent.held ?? null,
-    })
+    const heads = state.layer === data.layer ? [...state.heads] : []
+    const cell = state.chosen ?? { from: null, to: null }
+    const said = { ...state, ...cell, heads, turn: app.turn, holds: app.sent.held ?? null }
+    app.send({ ...selectionOf(data, said), chosenAt: app.chosenAt ?? 0 })
   }, pause)
 }
 

@@ -23,14 +23,6 @@ function takeHeld(data) {
   return true
 }
 
-/** What the page has said, as a selection of a browser that holds nothing. */
-function selectionOf({ layer, head, text, turn, scale, threshold, heads, ...data }) {
-  const tokenOf = (place) => (place === null ? null : data.firstTokens[place])
-  const cell = { from: tokenOf(data.from), to: tokenOf(data.to) }
-  const look = { scale, threshold, lying: data.isLying, heads }
-  return { layer, head, ...cell, text, turn, ...look, holds: null }
-}
-
 /**
  * What the views show: what the page has sent, or another head until it answers. Its
  * `isSketch` tells that cells may be drawn, but not named with numbers.

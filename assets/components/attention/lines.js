@@ -5,14 +5,14 @@ const LINES = { name: 130, row: 22, mostLines: 1500, depth: 150 }
 
 /** Along the tokens and across them, as x and y; and the other way round. */
 function turned({ state }, one, other) {
-  return state.layout === 'standing' ? [other, one] : [one, other]
+  return state.isLying ? [one, other] : [other, one]
 }
 
 /** Where tokens stand: `step` apart along the axis, `near` and `far` across it. */
 function linesGeometry(app) {
   const { data, parts, state } = app
   const room = parts.linesBox.clientWidth
-  if (state.layout === 'standing') {
+  if (!state.isLying) {
     const width = Math.max(280, Math.min(room, 640))
     const name = Math.min(LINES.name, width * 0.3)
     const height = data.numTokens * LINES.row + 8
@@ -27,7 +27,7 @@ function linesGeometry(app) {
 
 function layOutLines(app) {
   const { linesBox, linesPart, linesSpace } = app.parts
-  linesPart.style.flexBasis = app.state.layout === 'standing' ? '' : '100%'
+  linesPart.style.flexBasis = app.state.isLying ? '100%' : ''
   sizeSpace(linesSpace, linesBox, linesGeometry(app))
   drawLines(app)
 }
@@ -129,7 +129,7 @@ function drawLink(app, context, { step, near, far }, link, isPeeked = false) {
 function writeTokens(app, context, place, first, last) {
   const { data, state, theme } = app
   const focus = focusOf(state)
-  const write = state.layout === 'standing' ? writeStanding : writeLying
+  const write = state.isLying ? writeLying : writeStanding
   const end = Math.min(data.numTokens, last + 2)
   for (let index = Math.max(0, Math.floor(first)); index < end; index++) {
     for (const side of ['from', 'to']) {

@@ -26,9 +26,7 @@ function listen(app) {
   parts.lines.onkeydown = (event) => onLineKey(app, event)
   parts.scale.onchange = () => changeLook(app, { scale: parts.scale.value })
   parts.threshold.oninput = () => changeLook(app, { threshold: Number(parts.threshold.value) })
-  parts.layout.onclick = () => {
-    changeLook(app, { layout: state.layout === 'standing' ? 'lying' : 'standing' })
-  }
+  parts.layout.onclick = () => changeLook(app, { isLying: !state.isLying })
 }
 
 function listenGrid(app) {
