@@ -1,5 +1,5 @@
 """A real server and a real browser. Fixtures: `server`, `server_url`, `page`, `visit`,
-and `show` for the attention component alone.
+and `alone` for the attention component without the app.
 
 Every page that a test opens is watched: an error in the browser's console, or a
 request to another machine, fails the test at its end.
@@ -21,9 +21,9 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.browser import system_browser
+from tests.browser.attention_alone import Alone
 
 ROOT = Path(__file__).parents[2]
-CANVAS_ENTRY = "tests/browser/pages_for_tests/attention.py"
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -256,27 +256,14 @@ def visit(new_page, request):
     return open_address
 
 
-@pytest.fixture(scope="session")
-def canvas_url(tmp_path_factory):
-    """The address of the attention component on a page of its own."""
-    folder = tmp_path_factory.mktemp("canvas")
-    with running_server(
-        folder / "cache", folder / "log.txt", CANVAS_ENTRY, PYTHONPATH=str(ROOT)
-    ) as server:
-        yield server.url
-
-
 @pytest.fixture
-def show(visit, canvas_url):
-    """Opens that page and gives it with its component."""
+def alone(new_page):
+    """Shows the attention component alone, see `Alone`; `width` is of the window."""
 
-    def open_page(query="", **browser):
-        page = visit(f"/{query}", base=canvas_url, **browser)
-        view = page.locator(".attention").first
-        expect(view).to_have_attribute("data-grid-ms", re.compile(r"\d"))
-        return page, view
+    def show(text="pair", width=1280, **how):
+        return Alone(new_page(base="about:", width=width), text, **how)
 
-    return open_page
+    return show
 
 
 def go_to(page, name):

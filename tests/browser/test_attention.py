@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from tests.browser.attention_alone import cell_position, click_head
 from tests.browser.conftest import overflow, settle
-from tests.browser.test_attention_canvas import cell_position, click_head
 from tests.core.bundled import open_bundled
 
 pytestmark = pytest.mark.browser

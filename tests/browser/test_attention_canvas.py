@@ -1,4 +1,4 @@
-"""The attention component in a real browser, on a page of its own."""
+"""The attention component in a real browser, without the app around it."""
 
 from __future__ import annotations
 
@@ -9,176 +9,134 @@ import pytest
 from playwright.sync_api import expect
 
 from bertviz_core.figures.component_files import component_script
-from tests.browser.conftest import overflow, settle
+from tests.browser.attention_alone import (
+    HEAT_LEFT,
+    HEAT_TOP,
+    LINES_ROW,
+    RECORD_TEXTS,
+    weights_of,
+)
 
-pytestmark = pytest.mark.browser
-
-# Of the drawings, in CSS pixels; see GRID_LABEL, HEAT and LINES in the scripts.
-GRID_LABEL, HEAT_LEFT, HEAT_TOP, LINES_ROW = 30, 92, 84, 22
 NUM_TOKENS = 12
-# What a button below the pictures tells them.
-SAVE = """(kind) => dispatchEvent(new CustomEvent('bert-explorer-save', {
-  detail: { key: 'canvas', kind, file: 'saved.svg' },
-}))"""
 
 
-def click_head(view, layer, head, num_heads=12):
-    grid = view.locator("canvas.grid")
-    cell = (grid.bounding_box()["width"] - GRID_LABEL - 2) / num_heads
-    at = {
-        "x": GRID_LABEL + (head - 0.5) * cell,
-        "y": GRID_LABEL + (layer - 0.5) * cell,
-    }
-    grid.click(position=at)
-
-
-def cell_position(view, row, column, num_tokens=NUM_TOKENS):
-    width = view.locator("canvas.heat").bounding_box()["width"]
-    cell = (width - HEAT_LEFT - 2) / num_tokens
-    return {
-        "x": HEAT_LEFT + (column + 0.5) * cell,
-        "y": HEAT_TOP + (row + 0.5) * cell,
-    }
-
-
-def token_position(view, row, is_looked_at=False):
+def token_position(alone, row, is_looked_at=False):
     """Of a token at one side of the lines."""
-    width = view.locator("canvas.lines").bounding_box()["width"]
+    width = alone.canvas("lines").bounding_box()["width"]
     return {"x": width - 40 if is_looked_at else 40, "y": (row + 0.5) * LINES_ROW}
-
-
-def weights_of(layer, head, num_tokens=NUM_TOKENS):
-    """The same random weights as the page, `[T, T]`; counted from 1."""
-    shape = (12, 12, num_tokens, num_tokens)
-    scores = np.random.default_rng(7).standard_normal(shape, np.float32) * 2
-    row = scores[layer - 1, head - 1] + 4 * np.eye(num_tokens, k=head - 4)
-    exponents = np.exp(row - row.max(-1, keepdims=True))
-    return exponents / exponents.sum(-1, keepdims=True)
-
-
-def selection_line(page):
-    return page.get_by_text(re.compile(r"^Selection\("))
-
-
-def look_line(page):
-    return page.get_by_text(re.compile(r"^Look\("))
-
-
-def status(view):
-    return view.locator(".status")
-
-
-def title(view, text):
-    return view.locator("h4", has_text=text)
 
 
 def pressed(view):
     return view.locator(".chip[aria-pressed=true]")
 
 
-def drawing(view, name="heat"):
-    return view.locator(f"canvas.{name}").evaluate("canvas => canvas.toDataURL()")
-
-
-def test_the_exact_weight_is_said_and_scale_and_language_change_the_picture(show):
-    page, view = show()
+def test_numbers_are_said_and_listed_and_scale_and_language_change_the_picture(alone):
+    shown = alone()
+    page, view = shown.page, shown.view
     for column in (2, 3, 4):
-        view.locator("canvas.heat").hover(position=cell_position(view, 1, column))
+        shown.canvas("heat").hover(position=shown.cell(1, column))
     weights = weights_of(1, 1)[1]
     share = f"{100 * weights[4]:.1f}% of its row"
     rank = f"rank {1 + sum(other > weights[4] for other in weights)} of 12"
     numbers = f"weight {weights[4]:.4f} · {share} · {rank}"
-    expect(status(view)).to_have_text(f"the → drink · layer 1, head 1 · {numbers}")
-    view.locator("canvas.grid").hover(position={"x": 100, "y": 100})
-    expect(status(view)).to_contain_text(re.compile(r"Layer \d+, head \d+"))
-    settle(page)
-    expect(selection_line(page)).to_contain_text("run 1")
-    # A table says what a canvas shows.
+    expect(shown.status).to_have_text(f"the → drink · layer 1, head 1 · {numbers}")
+    shown.canvas("grid").hover(position={"x": 100, "y": 100})
+    expect(shown.status).to_contain_text(re.compile(r"Layer \d+, head \d+"))
+    assert not shown.messages
+    tables_say_what_canvases_show(shown)
+    a_locked_token_has_the_numbers_of_its_partners(shown)
+
+    before = shown.drawing()
+    expect(view.locator(".legend")).to_have_text("01weight (linear)")
+    view.get_by_label("Scale").select_option("log")
+    expect(view.locator(".legend")).to_have_text("≤ 0.00011weight (log)")
+    assert shown.drawing() != before
+    view.get_by_label("Lines from").fill("0.5")
+    expect(view).to_have_attribute("data-lines", re.compile(r"^\d$"))
+    shown.hears(scale="log", threshold=0.5)
+    page.mouse.move(0, 0)
+    shown.language = "zh"
+    shown.answer()
+    expect(view.get_by_role("button", name="显示第 3 个头")).to_be_visible()
+
+
+def tables_say_what_canvases_show(shown):
+    view = shown.view
     view.get_by_text("As a table").nth(1).click()
     caption = view.locator(".heat-part caption")
     expect(caption).to_have_text("The 25 largest numbers: layer 1, head 1")
     expect(view.locator(".heat-part tbody tr")).to_have_count(25)
-    view.locator("canvas.heat").click(position={"x": 20, "y": HEAT_TOP + 5})
+    shown.canvas("heat").click(position={"x": 20, "y": HEAT_TOP + 5})
     expect(caption).to_contain_text("numbers of ◆[CLS]")
     expect(view.locator(".heat-part tbody tr")).to_have_count(NUM_TOKENS)
     view.get_by_text("As a table").first.click()
     expect(view.locator(".grid-part tbody tr")).to_have_count(12)
-    # A locked token has the numbers of its partners.
-    lines = view.locator("canvas.lines")
-    lines.click(position=token_position(view, 3))
-    lines.hover(position=token_position(view, 8, is_looked_at=True))
+
+
+def a_locked_token_has_the_numbers_of_its_partners(shown):
+    lines = shown.canvas("lines")
+    lines.click(position=token_position(shown, 3))
+    lines.hover(position=token_position(shown, 8, is_looked_at=True))
     weights = weights_of(1, 1)[3]
     said = f"##s → are · layer 1, head 1 · weight {weights[8]:.4f}"
-    expect(status(view)).to_contain_text(said)
-    expect(view).to_have_attribute("data-locked", "true")
-    expect(view).to_have_attribute("data-to", "")
-    view.locator("canvas.heat").hover(position=cell_position(view, 6, 2))
+    expect(shown.status).to_contain_text(said)
+    expect(shown.view).to_have_attribute("data-locked", "true")
+    expect(shown.view).to_have_attribute("data-to", "")
+    shown.canvas("heat").hover(position=shown.cell(6, 2))
     said = f"##s → cat · layer 1, head 1 · weight {weights[2]:.4f}"
-    expect(status(view)).to_contain_text(said)
-    page.keyboard.press("Escape")
-    expect(view).to_have_attribute("data-locked", "false")
-
-    before = drawing(view)
-    expect(view.locator(".legend")).to_have_text("01weight (linear)")
-    view.get_by_label("Scale").select_option("log")
-    expect(view.locator(".legend")).to_have_text("≤ 0.00011weight (log)")
-    assert drawing(view) != before
-    view.get_by_label("Lines from").fill("0.5")
-    expect(view).to_have_attribute("data-lines", re.compile(r"^\d$"))
-    expect(look_line(page)).to_contain_text("scale='log'")
-    expect(look_line(page)).to_contain_text("threshold=0.5")
-    page.get_by_text("中文").click()
-    expect(view.get_by_role("button", name="显示第 3 个头")).to_be_visible()
+    expect(shown.status).to_contain_text(said)
+    shown.page.keyboard.press("Escape")
+    expect(shown.view).to_have_attribute("data-locked", "false")
 
 
-def test_a_click_locks_and_frees_and_goes_on_from_what_the_page_chooses(show):
-    page, view = show()
-    heat, lines = view.locator("canvas.heat"), view.locator("canvas.lines")
-    heat.click(position=cell_position(view, 2, 5))
+def test_a_click_locks_and_frees_and_goes_on_from_what_the_page_chooses(alone):
+    shown = alone()
+    page, view = shown.page, shown.view
+    heat, lines = shown.canvas("heat"), shown.canvas("lines")
+    heat.click(position=shown.cell(2, 5))
     expect(view).to_have_attribute("data-locked", "true")
-    expect(selection_line(page)).to_contain_text("from_token=2, to_token=5")
-    heat.hover(position=cell_position(view, 7, 7))
+    shown.hears(from_=2, to=5)
+    heat.hover(position=shown.cell(7, 7))
     expect(view).to_have_attribute("data-from", "2")
     expect(view).to_have_attribute("data-lines", "1")
-    click_head(view, 9, 12)
-    expect(selection_line(page)).to_contain_text("layer=8, head=11, from_token=2")
-    expect(status(view)).to_contain_text("cat → ▢[MASK] · layer 9, head 12")
-    heat.click(position=cell_position(view, 2, 5))
+    shown.click_head(9, 12)
+    shown.hears(8, 11, from_=2)
+    expect(shown.status).to_contain_text("cat → ▢[MASK] · layer 9, head 12")
+    heat.click(position=shown.cell(2, 5))
     expect(view).to_have_attribute("data-locked", "false")
-    expect(selection_line(page)).to_contain_text("from_token=None")
-    heat.click(position=cell_position(view, 3, 1))
+    shown.hears(from_=None)
+    heat.click(position=shown.cell(3, 1))
     page.keyboard.press("Escape")
     expect(view).to_have_attribute("data-locked", "false")
     # A token of the lines is a row, or a column, of the heatmap.
-    lines.click(position=token_position(view, 3))
+    lines.click(position=token_position(shown, 3))
     expect(view).to_have_attribute("data-from", "3")
     expect(view).to_have_attribute("data-to", "")
-    lines.click(position=token_position(view, 8, is_looked_at=True))
-    expect(selection_line(page)).to_contain_text("from_token=None, to_token=8")
+    lines.click(position=token_position(shown, 8, is_looked_at=True))
+    shown.hears(from_=None, to=8)
 
-    click_head(view, 7, 1)
+    shown.click_head(7, 1)
     view.get_by_label("Scale").select_option("row")
     view.get_by_role("button", name="Tokens in rows").click()
     view.get_by_role("button", name="Show head 4").click()
-    expected = "Look(scale='row', is_lying=True, threshold=0.05, heads=(0, 3))"
-    expect(look_line(page)).to_have_text(expected)
-    page.get_by_role("button", name="Choose").click()
+    shown.hears(6, 0, scale="row", lying=True, threshold=0.05, heads=[0, 3])
+    shown.answer(layer=6, head=4, heads=())
     # Heads that were added to another one are not this one's; the rest stays.
-    expect(title(view, "Lines: layer 7, head 5")).to_be_visible()
+    expect(shown.title("Lines: layer 7, head 5")).to_be_visible()
     expect(pressed(view)).to_have_text(["5"])
-    expect(look_line(page)).to_have_text(expected.replace("(0, 3)", "()"))
     expect(view.get_by_label("Scale")).to_have_value("row")
     expect(view.get_by_role("button", name="Tokens in columns")).to_be_visible()
-    click_head(view, 3, 1)
-    expect(selection_line(page)).to_contain_text("layer=2, head=0")
+    shown.click_head(3, 1)
+    shown.hears(2, 0, heads=[])
     expect(view).to_have_attribute("aria-busy", "false")
     expect(view).to_have_attribute("data-layer", "3")
 
 
 def test_every_canvas_is_reached_by_tab_with_a_visible_ring_and_keys_move_and_lock(
-    show,
+    alone,
 ):
-    page, view = show()
+    shown = alone()
+    page, view = shown.page, shown.view
     names = []
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -198,33 +156,34 @@ def test_every_canvas_is_reached_by_tab_with_a_visible_ring_and_keys_move_and_lo
     assert {(style, width) for _, style, width in names} == {("solid", "3px")}
 
     def keys(name, pressed):
-        view.locator(f"canvas.{name}").focus()
+        shown.canvas(name).focus()
         for key in pressed.split():
             page.keyboard.press(key if key in ("Enter", "Escape") else f"Arrow{key}")
 
     keys("grid", "Down Down Right Left Right")
-    expect(selection_line(page)).to_contain_text("layer=2, head=1")
+    shown.hears(2, 1)
     keys("heat", "Down Down Right Enter")
-    expect(selection_line(page)).to_contain_text("from_token=1, to_token=1")
+    shown.hears(from_=1, to=1)
     keys("heat", "Escape")
-    expect(selection_line(page)).to_contain_text("from_token=None")
+    shown.hears(from_=None)
     # From a locked token, the arrow across goes through its partners.
     keys("lines", "Down Down Enter Right Down")
-    expect(status(view)).to_contain_text("the → cat · layer 3, head 2 · weight 0.")
+    expect(shown.status).to_contain_text("the → cat · layer 3, head 2 · weight 0.")
     expect(view).to_have_attribute("data-from", "1")
     keys("lines", "Left")
-    expect(status(view)).to_contain_text("the → every token")
+    expect(shown.status).to_contain_text("the → every token")
     keys("lines", "Right Down Enter")
-    expect(selection_line(page)).to_contain_text("from_token=1, to_token=2")
+    shown.hears(from_=1, to=2)
 
 
-def test_heads_are_added_to_the_lines_and_listed_with_them(show):
-    page, view = show()
+def test_heads_are_added_to_the_lines_and_listed_with_them(alone):
+    shown = alone()
+    view = shown.view
     before = int(view.get_attribute("data-lines"))
     chip = view.get_by_role("button", name="Show head 4")
     chip.click()
     expect(pressed(view)).to_have_text(["1", "4"])
-    expect(title(view, "Lines: layer 1, heads 1, 4")).to_be_visible()
+    expect(shown.title("Lines: layer 1, heads 1, 4")).to_be_visible()
     assert int(view.get_attribute("data-lines")) > before
     hues = view.locator(".chip").evaluate_all(
         "chips => chips.map(chip => chip.style.getPropertyValue('--hue'))"
@@ -232,33 +191,33 @@ def test_heads_are_added_to_the_lines_and_listed_with_them(show):
     assert len(set(hues)) == 12
     chip.click()  # taken away again
     expect(pressed(view)).to_have_text(["1"])
-    click_head(view, 1, 6)
-    expect(title(view, "Lines: layer 1, head 6")).to_be_visible()
+    shown.click_head(1, 6)
+    expect(shown.title("Lines: layer 1, head 6")).to_be_visible()
     chip.click()
     expect(pressed(view)).to_have_text(["4", "6"])
-    click_head(view, 1, 8)
+    shown.click_head(1, 8)
     expect(pressed(view)).to_have_text(["8"])
-    expect(look_line(page)).to_contain_text("heads=()")
+    shown.hears(0, 7, heads=[])
     # The lines are named and listed with every head that is drawn.
-    click_head(view, 1, 1)
+    shown.click_head(1, 1)
     expect(pressed(view)).to_have_text(["1"])
     view.get_by_role("button", name="Show head 11").click()
-    width = view.locator("canvas.lines").bounding_box()["width"]
+    width = shown.canvas("lines").bounding_box()["width"]
     # Right beside the names, where lines begin at the height of their token.
     beside = {"x": min(130, 0.3 * width) + 12, "y": 2.5 * LINES_ROW}
-    view.locator("canvas.lines").hover(position=beside)
+    shown.canvas("lines").hover(position=beside)
     expect(view).to_have_attribute("data-peek", re.compile(r"^\d+ \d+$"))
-    said = status(view).inner_text()
+    said = shown.status.inner_text()
     row, column = map(int, view.get_attribute("data-peek").split())
     head = int(re.search(r"head (\d+)", said).group(1))
     assert head in (1, 11)
     weights = weights_of(1, head)[row]
     assert f"weight {weights[column]:.4f}" in said
     assert f"rank {1 + sum(other > weights[column] for other in weights)} of 12" in said
-    # The page's answer to the added head leaves the pointer where it is.
-    expect(look_line(page)).to_contain_text("heads=(0, 10)")
-    settle(page)
-    assert status(view).inner_text() == said
+    # The answer to the added head leaves the pointer where it is.
+    shown.hears(heads=[0, 10])
+    shown.page.wait_for_timeout(100)
+    assert shown.status.inner_text() == said
     total = int(view.get_attribute("data-lines"))
     part = view.locator(".lines-part")
     part.get_by_text("As a table").click()
@@ -275,47 +234,21 @@ def test_heads_are_added_to_the_lines_and_listed_with_them(show):
     assert float(cells[2]) == pytest.approx(weights_of(1, int(head)).max(), abs=5e-5)
 
 
-def test_differences_and_a_map_have_both_signs_and_a_map_is_chosen_from(show):
-    page, view = show("?difference=1&map=1", color_scheme="dark")
-    expect(view.locator(".legend")).to_have_text(re.compile(r"−0\..*\+0\..*negative"))
-    view = page.locator(".attention").nth(1)
-    expect(status(view)).to_contain_text(re.compile(r"Layer 1, head 1: [+−]0\.\d{4}"))
-    click_head(view, 3, 7)
-    expect(selection_line(page).nth(1)).to_contain_text("layer=2, head=6")
-    expect(status(view)).to_contain_text("Layer 3, head 7: ")
-    expect(view.locator(".legend")).to_contain_text("may be negative")
-
-
-def test_chinese_is_upright_between_two_rows(show):
-    page, view = show("?text=chinese", locale="zh-CN", width=390)
-    lines = view.locator("canvas.lines")
+def test_chinese_stands_upright_letter_by_letter(alone):
+    on_a_phone = alone("chinese", language="zh", width=390)
     # A column of a character's own width: turned names would not fit side by side.
-    lines.click(position={"x": 26 * 1.5, "y": 60})
-    expect(status(view)).to_contain_text("猫")
-    assert overflow(page) <= 0
+    on_a_phone.canvas("lines").click(position={"x": 26 * 1.5, "y": 60})
+    expect(on_a_phone.status).to_contain_text("猫")
+    page, view = on_a_phone.page, on_a_phone.view
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     view.get_by_role("button", name="词元竖排").click()
     expect(view.get_by_role("button", name="词元横排")).to_be_visible()
 
-
-# What is written on each canvas, with the angle of its letters in degrees.
-RECORD_TEXTS = """() => {
-  window.written = []
-  const write = CanvasRenderingContext2D.prototype.fillText
-  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-    const { a, b } = this.getTransform()
-    const angle = Math.round((Math.atan2(b, a) * 180) / Math.PI)
-    window.written.push([this.canvas.className, text, angle, x, y])
-    write.call(this, text, x, y)
-  }
-}"""
-
-
-def test_words_of_several_chinese_characters_stand_upright_letter_by_letter(show):
-    page, view = show("?text=words")
-    page.evaluate(RECORD_TEXTS)
-    view.locator("canvas.heat").hover(position=cell_position(view, 1, 1, 5))
-    expect(status(view)).to_contain_text("今天 → 今天")
-    written = page.evaluate("window.written")
+    words = alone("words")
+    words.page.evaluate(RECORD_TEXTS)
+    words.canvas("heat").hover(position=words.cell(1, 1))
+    expect(words.status).to_contain_text("今天 → 今天")
+    written = words.page.evaluate("window.written")
     in_lines = [rest for canvas, *rest in written if canvas == "lines"]
     assert {(text, angle) for text, angle, *_ in in_lines} == {
         *(("今", 0), ("天", 0), ("气", 0), ("好", 0)),
@@ -332,29 +265,31 @@ def test_words_of_several_chinese_characters_stand_upright_letter_by_letter(show
     assert ("今天", -90) not in in_heat
 
 
-def test_one_token_and_one_head_are_enough(show):
-    page, view = show("?text=one&size=one_head")
-    expect(view).to_have_attribute("data-lines", "1")
-    expect(view.locator(".chip")).to_have_count(0)
-    view.locator("canvas.heat").hover(position={"x": HEAT_LEFT + 9, "y": HEAT_TOP + 9})
-    expect(status(view)).to_contain_text("weight 1.0000 · 100.0% of its row · rank 1")
-    view.locator("canvas.grid").focus()
-    page.keyboard.press("ArrowRight")
-    expect(view).to_have_attribute("data-head", "1")
+def test_one_token_and_one_head_are_enough(alone):
+    shown = alone("one", shape=(1, 1))
+    expect(shown.view).to_have_attribute("data-lines", "1")
+    expect(shown.view.locator(".chip")).to_have_count(0)
+    shown.canvas("heat").hover(position={"x": HEAT_LEFT + 9, "y": HEAT_TOP + 9})
+    said = "weight 1.0000 · 100.0% of its row · rank 1"
+    expect(shown.status).to_contain_text(said)
+    shown.canvas("grid").focus()
+    shown.page.keyboard.press("ArrowRight")
+    expect(shown.view).to_have_attribute("data-head", "1")
 
 
-def test_lengths_are_named_and_drawn_up_to_the_largest(show):
-    page, view = show("?lengths=1")
+def test_lengths_are_named_and_drawn_up_to_the_largest(alone):
+    shown = alone(is_length=True)
+    view = shown.view
     expect(view.locator(".legend")).to_have_text("08length (linear)")
-    expect(title(view, "Heatmap: lengths of layer 1")).to_be_visible()
-    expect(title(view, "single weights, 0 to 1")).to_be_visible()
+    expect(shown.title("Heatmap: lengths of layer 1")).to_be_visible()
+    expect(shown.title("single weights, 0 to 1")).to_be_visible()
     expect(view.locator(".filters")).to_have_text("Shown with: a filter")
     expect(view.locator(".chip")).to_have_count(0)
-    view.locator("canvas.heat").hover(position=cell_position(view, 1, 4))
+    shown.canvas("heat").hover(position=shown.cell(1, 4))
     said = f"lengths of layer 1 · length {8 * weights_of(1, 1)[1, 4]:.4f} · "
-    expect(status(view)).to_contain_text(f"the → drink · {said}")
+    expect(shown.status).to_contain_text(f"the → drink · {said}")
     for name in ("heat", "lines"):
-        label = view.locator(f"canvas.{name}").get_attribute("aria-label")
+        label = shown.canvas(name).get_attribute("aria-label")
         assert "lengths of layer 1" in label
         assert "head" not in label
     view.get_by_text("As a table").nth(1).click()
@@ -364,10 +299,38 @@ def test_lengths_are_named_and_drawn_up_to_the_largest(show):
     # A scale with the same steps: a half of the largest is drawn from half of 8 on.
     view.get_by_label("Lines from").fill("0.5")
     expect(view.get_by_text("Lines from 4.000")).to_be_visible()
-    expect(selection_line(page)).to_contain_text("run 2")
+    shown.hears(threshold=0.5, chosenAt=0)
     # The head in the frame is not what is shown: a click on it is told.
-    click_head(view, 1, 1)
-    expect(selection_line(page)).to_contain_text("run 3")
+    shown.hold()
+    shown.click_head(1, 1)
+    while not shown.said["chosenAt"]:
+        shown.page.wait_for_timeout(20)
+    shown.hears(0, 0)
+    # And what is not held exactly is drawn as a sketch until it is answered.
+    expect(shown.title("Heatmap: layer 1, head 1")).to_be_visible()
+    expect(view.locator(".legend")).to_have_text("01weight (linear)")
+    shown.canvas("heat").hover(position=shown.cell(1, 4))
+    expect(shown.status).to_contain_text("exact number to follow")
+    shown.let_through()
+    expect(shown.status).to_contain_text(f"weight {weights_of(1, 1)[1, 4]:.4f}")
+
+
+def test_a_map_and_differences_have_both_signs_and_a_map_is_chosen_from(alone):
+    difference = alone(is_difference=True)
+    legend = re.compile(r"−0\..*\+0\..*negative")
+    expect(difference.view.locator(".legend")).to_have_text(legend)
+    shown = alone(values=np.random.default_rng(3).normal(0, 0.1, (12, 12)))
+    said = re.compile(r"Layer 1, head 1: [+−]0\.\d{4}")
+    expect(shown.status).to_contain_text(said)
+    shown.click_head(3, 7)
+    shown.hears(2, 6)
+    expect(shown.status).to_contain_text("Layer 3, head 7: ")
+    expect(shown.view.locator(".legend")).to_contain_text("may be negative")
+    name, path = shown.save("svg", "")
+    assert name == "attention.svg"
+    texts = re.findall("<text[^>]*>([^<]*)</text>", path.read_text("utf-8"))
+    assert "One number for each head" in texts
+    assert {"+", "−"} < set(texts)
 
 
 # How the script chooses; equal weights stand in the order of cells.
@@ -377,9 +340,18 @@ STRONGEST = """const data = { numTokens: rows.length, arrays: { matrix: rows.fla
   return { count, cells: cells.map(({ from, to }) => from * rows.length + to) }"""
 RANKS = """const data = { numTokens: row.length, arrays: { matrix: row } }
   return row.map((_, to) => rankInRow(data, 0, to))"""
+SCALED = "return values.map((value) => onScale(value, scale, top))"
+# Numbers, the end of the scale, and where they stand on it.
+SCALES = [
+    ("linear", [0.1, 0.4, 0.05], 1.0, [0.1, 0.4, 0.05]),
+    ("linear", [0.1, 0.4, 0.05], 0.2, [0.5, 1, 0.25]),
+    # Equal ratios are equal steps down to the floor.
+    ("log", [1.0, 0.1, 0.01, 1e-4, 0.0], 1.0, [1, 0.75, 0.5, 0, 0]),
+    ("log", [8.0, 0.8, 0.08, 8e-4, 0.0], 8.0, [1, 0.75, 0.5, 0, 0]),
+]
 
 
-def test_the_script_reads_ranks_strongest_cells_and_chinese(new_page):
+def test_the_script_reads_ranks_strongest_cells_scales_and_chinese(new_page):
     page, script = new_page(base="about:"), component_script("attention")
 
     def run(names, body, value):
@@ -403,3 +375,8 @@ def test_the_script_reads_ranks_strongest_cells_and_chinese(new_page):
         for limit in (1, 7, 40, 1000):
             found = run("[rows, limit]", STRONGEST, [rows.tolist(), limit])
             assert found == {"count": len(wanted), "cells": wanted[:limit]}
+    for scale, values, top, expected in SCALES:
+        for sign in (1, -1):  # alike on both sides of zero
+            signed = [sign * value for value in values]
+            found = run("[values, scale, top]", SCALED, [signed, scale, top])
+            np.testing.assert_allclose(found, sign * np.array(expected), atol=1e-12)

@@ -15,31 +15,27 @@ from bertviz_core.figures.attention_view import (
     HeadMap,
     token_kinds,
 )
-from tests.browser.conftest import settle
-from tests.browser.test_attention_canvas import (
+from tests.browser.attention_alone import (
     GRID_LABEL,
     LINES_ROW,
     RECORD_TEXTS,
-    SAVE,
     click_head,
-    status,
-    title,
     weights_of,
 )
 from tests.locale_words import component_words
 
-pytestmark = pytest.mark.browser
-
 MOST_LINES = 1500
 
 
-def save(page):
+def save(shown):
     """The width and the height of the picture, in pixels."""
-    with page.expect_download() as saved:
-        page.evaluate(SAVE, "png")
-    picture = saved.value.path().read_bytes()
+    picture = shown.save("png")[1].read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     return [int.from_bytes(picture[i : i + 4], "big") for i in (16, 20)]
+
+
+def status(view):
+    return view.locator(".status")
 
 
 def expect_small(view, width):
@@ -62,8 +58,9 @@ LIMIT_CANVAS = """(most) => {
 }"""
 
 
-def test_of_128_tokens_lines_are_counted_and_another_head_is_saved_whole(show):
-    page, view = show("?text=middle")
+def test_of_128_tokens_lines_are_counted_and_another_head_is_saved_whole(alone):
+    shown = alone("middle")
+    page, view = shown.page, shown.view
     counted = view.locator(".lines-count")
     own, added = (weights_of(1, head, 128) for head in (1, 11))
     total = int((own >= 0.05).sum())
@@ -71,9 +68,9 @@ def test_of_128_tokens_lines_are_counted_and_another_head_is_saved_whole(show):
     threshold = view.get_by_label("Lines from")
     threshold.fill("0")
     expect(counted).to_have_text(f"Lines drawn: {MOST_LINES} of {128 * 128}")
-    view.locator("canvas.lines").click(position={"x": 40, "y": 3.5 * LINES_ROW})
+    shown.canvas("lines").click(position={"x": 40, "y": 3.5 * LINES_ROW})
     expect(counted).to_have_text("Lines drawn: 128 of 128")
-    view.locator("canvas.lines").click(position={"x": 40, "y": 3.5 * LINES_ROW})
+    shown.canvas("lines").click(position={"x": 40, "y": 3.5 * LINES_ROW})
     # Of an added head not all was sent: the count is a least.
     threshold.fill("0.02")
     view.get_by_role("button", name="Show head 11").click()
@@ -88,27 +85,26 @@ def test_of_128_tokens_lines_are_counted_and_another_head_is_saved_whole(show):
     total = int((own >= 0.3).sum() + (added >= 0.3).sum())
     expect(counted).to_have_text(f"Lines drawn: {total} of {total}")
 
-    click_head(view, 2, 2)
+    shown.click_head(2, 2)
     expect(view).to_have_attribute("aria-busy", "false")
-    expect(title(view, "Heatmap: layer 2,")).to_be_visible()
+    expect(shown.title("Heatmap: layer 2,")).to_be_visible()
     # Also what is scrolled out of sight, with twice the pixels.
-    width, height = save(page)
-    shown = [view.locator(f"canvas.{one}") for one in ("grid", "heat", "lines")]
-    assert width >= 2 * max(canvas.bounding_box()["width"] for canvas in shown)
+    width, height = save(shown)
+    canvases = [shown.canvas(one).bounding_box() for one in ("grid", "heat", "lines")]
+    assert width >= 2 * max(box["width"] for box in canvases)
     assert height >= 2 * 128 * (LINES_ROW + 13)
     expect(view.locator(".save-note")).to_be_hidden()
     page.evaluate(LIMIT_CANVAS, 4_000_000)
-    width, height = save(page)
+    width, height = save(shown)
     assert 500_000 < width * height <= 4_000_000
     expect_small(view, width)
     page.evaluate(LIMIT_CANVAS, 0)
-    page.evaluate(SAVE, "png")
+    shown.ask_to_save("png")
     expect(view.locator(".save-note")).to_contain_text("No picture was saved")
-    view.locator("canvas.lines").scroll_into_view_if_needed()
+    shown.canvas("lines").scroll_into_view_if_needed()
     page.mouse.move(700, 400)
     page.mouse.wheel(0, 3000)
-    settle(page)
-    expect(status(view)).to_be_in_viewport(ratio=1)
+    expect(shown.status).to_be_in_viewport(ratio=1)
 
 
 COUNT_DRAWINGS = """(view) => {
@@ -118,15 +114,16 @@ COUNT_DRAWINGS = """(view) => {
 }"""
 
 
-def test_512_tokens_are_usable(show):
-    page, view = show("?text=long")
-    box, heat = view.locator(".heat-box"), view.locator("canvas.heat")
+def test_512_tokens_are_usable(alone):
+    shown = alone("long")
+    page, view = shown.page, shown.view
+    box, heat = view.locator(".heat-box"), shown.canvas("heat")
     assert box.evaluate("box => box.scrollHeight") > 5_000
     assert max(heat.evaluate("c => [c.width, c.height]")) < 2_000
     box.evaluate("box => box.scrollTo(box.scrollWidth, box.scrollHeight)")
     size = heat.bounding_box()
     heat.hover(position={"x": size["width"] - 30, "y": size["height"] - 30})
-    expect(status(view)).to_contain_text(re.compile(r"word50\d → word50\d"))
+    expect(shown.status).to_contain_text(re.compile(r"word50\d → word50\d"))
     assert view.locator(".box").evaluate_all(
         "boxes => boxes.every(box => box.getBoundingClientRect().width < 1280)"
     )
@@ -136,7 +133,7 @@ def test_512_tokens_are_usable(show):
     # A pointer that stays on a head draws and fills nothing again.
     grid = view.locator("canvas.grid")
     grid.hover(position={"x": GRID_LABEL + 10, "y": GRID_LABEL + 10})
-    expect(status(view)).to_have_text("Layer 1, head 1")
+    expect(shown.status).to_have_text("Layer 1, head 1")
     view.evaluate(COUNT_DRAWINGS)
     row = rows.first.element_handle()
     for step in range(8):
@@ -144,14 +141,14 @@ def test_512_tokens_are_usable(show):
     assert page.evaluate("window.drawings") == 0
     assert row.evaluate("row => row.isConnected")
     grid.hover(position={"x": GRID_LABEL + 70, "y": GRID_LABEL + 10})
-    expect(status(view)).not_to_have_text("Layer 1, head 1")
+    expect(shown.status).not_to_have_text("Layer 1, head 1")
     assert page.evaluate("window.drawings") >= 1
     # A locked token scrolls the other view to it.
     box.evaluate("box => box.scrollTo(0, 0)")
     view.locator(".lines-box").evaluate("box => box.scrollTo(0, 6000)")
     view.locator("canvas.lines").click(position={"x": 40, "y": 100})
     assert box.evaluate("box => box.scrollTop") > 2_000
-    expect_small(view, save(page)[0])
+    expect_small(view, save(shown)[0])
 
 
 @pytest.fixture

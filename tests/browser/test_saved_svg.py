@@ -16,14 +16,9 @@ from bertviz_core.figures.point_map import (
     PointMap,
     point_payload,
 )
+from tests.browser.attention_alone import Alone, click_head
 from tests.browser.conftest import settle
 from tests.browser.test_attention import NUM_HEADS, chosen, open_page
-from tests.browser.test_attention_canvas import (
-    SAVE,
-    cell_position,
-    click_head,
-    status,
-)
 from tests.locale_words import words_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -47,85 +42,58 @@ DISTANCES = """async ([svg, name, top]) => {
 }"""
 
 
-def saved_as(page: Page, kind: str) -> str:
-    with page.expect_download() as download:
-        page.evaluate(SAVE, kind)
-    assert download.value.suggested_filename == "saved.svg"
-    return download.value.path().read_text("utf-8")
+def saved_as(shown: Alone, kind: str) -> str:
+    name, path = shown.save(kind)
+    assert name == "saved.svg"
+    return path.read_text("utf-8")
 
 
 def texts_of(svg: str) -> list[str]:
     return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("text", ["pair", "words", "pair&difference", "pair&lengths"])
-def test_a_saved_view_looks_as_it_does_on_the_screen(show, text):
-    page, _ = show(f"?text={text}", width=1280)
-    filters = 20 * ("lengths" in text)
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("pair", {}),
+        ("words", {}),
+        ("pair", {"is_difference": True}),
+        ("pair", {"is_length": True}),
+    ],
+    ids=["pair", "words", "difference", "lengths"],
+)
+def test_a_saved_view_looks_as_it_does_on_the_screen(alone, text, how):
+    shown = alone(text, **how)
+    filters = 20 * ("is_length" in how)
     # Below the legend and the title; above lines stand what is drawn and how much.
     tops = {"grid": 66 + filters, "heat": 66 + filters, "lines": 106 + filters}
     for name, kind in zip(tops, ("grid_svg", "heatmap_svg", "lines_svg"), strict=True):
-        svg = saved_as(page, kind)
-        apart, all_of_it = page.evaluate(DISTANCES, [svg, name, tops[name]])
+        svg = saved_as(shown, kind)
+        apart, all_of_it = shown.page.evaluate(DISTANCES, [svg, name, tops[name]])
         # Letters and slanting lines have edges of their own.
         assert apart < 0.35 * all_of_it, (name, apart, all_of_it)
         assert apart < 4, (name, apart)
 
 
-def test_names_what_is_locked_each_head_and_a_map_are_in_the_files(show):
-    page, view = show("?text=pair&map")
-    a_map_is_saved_with_its_title_and_the_signs_of_its_numbers(page)
-    drawn = ElementTree.fromstring(saved_as(page, "grid_svg"))
+def test_names_what_is_locked_and_each_head_are_in_the_files(alone):
+    shown = alone()
+    drawn = ElementTree.fromstring(saved_as(shown, "grid_svg"))
     images = [one.get("href") for one in drawn.iter(f"{SVG}image")]
     assert len(images) == len(set(images)) == 12 * 12
-    at = cell_position(view, 9, 2)
-    view.locator("canvas.heat").click(position=at)
-    expect(status(view)).to_contain_text("<b> → cat")
-    page.mouse.move(0, 0)
-    texts = texts_of(saved_as(page, "heatmap_svg"))
+    shown.canvas("heat").click(position=shown.cell(9, 2))
+    expect(shown.status).to_contain_text("<b> → cat")
+    shown.page.mouse.move(0, 0)
+    texts = texts_of(saved_as(shown, "heatmap_svg"))
     assert texts.count("<b>") == 2
     assert any("<b> → cat" in text for text in texts), texts
     assert "Heatmap: layer 1, head 1" in texts
-    lines = saved_as(page, "lines_svg")
+    lines = saved_as(shown, "lines_svg")
     assert "Lines drawn: 1 of 1" in texts_of(lines), texts_of(lines)
     paths = ElementTree.fromstring(lines).iter(f"{SVG}path")
     assert sum("C" in path.get("d") for path in paths) == 1
 
 
-def a_map_is_saved_with_its_title_and_the_signs_of_its_numbers(page):
-    with page.expect_download() as download:
-        page.evaluate(
-            SAVE.replace("'canvas'", "'map'").replace("'saved.svg'", "''"), "svg"
-        )
-    assert download.value.suggested_filename == "attention.svg"
-    texts = texts_of(download.value.path().read_text("utf-8"))
-    assert "One number for each head" in texts
-    assert {"+", "−"} < set(texts)
-
-
 # Of a page with the component's script alone.
-@pytest.mark.parametrize(
-    ("scale", "values", "top", "expected"),
-    [
-        ("linear", [0.1, 0.4, 0.05], 1.0, [0.1, 0.4, 0.05]),
-        ("linear", [0.1, 0.4, 0.05], 0.2, [0.5, 1, 0.25]),
-        # Equal ratios are equal steps down to the floor.
-        ("log", [1.0, 0.1, 0.01, 1e-4, 0.0], 1.0, [1, 0.75, 0.5, 0, 0]),
-        ("log", [8.0, 0.8, 0.08, 8e-4, 0.0], 8.0, [1, 0.75, 0.5, 0, 0]),
-    ],
-)
-def test_a_scale_ends_at_its_top_on_both_sides_of_zero(
-    new_page, scale, values, top, expected
-):
-    page = new_page(base="about:")
-    page.add_script_tag(content=component_script("attention"))
-    script = "([values, ...rest]) => values.map((value) => onScale(value, ...rest))"
-    found = page.evaluate(script, [values, scale, top])
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    mirrored = page.evaluate(script, [[-value for value in values], scale, top])
-    np.testing.assert_allclose(mirrored, -np.array(found), atol=1e-12)
-
-
 def test_control_characters_and_markup_do_not_break_a_file(new_page):
     page = new_page(base="about:")
     page.add_script_tag(content=component_script("points"))

@@ -1,1 +1,0 @@
-"""Small pages that browser tests open."""
