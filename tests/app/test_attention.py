@@ -447,6 +447,22 @@ def test_added_heads_stay_with_the_head_that_they_were_added_to(drawn):
         assert drawn.last.heads == ((0, 3) if key == "attention_head" else ())
 
 
+def test_what_the_browser_holds_is_not_sent_again(monkeypatch):
+    sent = []
+
+    def take(data, **_):
+        sent.append(unpacked(data))
+
+    monkeypatch.setattr("pages.attention.canvas._component", take)
+    app = ask()
+    header, parts = sent[-1]
+    assert (header["turn"], "thumbnails" in parts) == (0, True)
+    app.session_state[CANVAS] = {"selection": {"turn": 2, "holds": header["held"]}}
+    app.run()
+    header, parts = sent[-1]
+    assert (header["turn"], "thumbnails" in parts) == (2, False)
+
+
 @pytest.mark.parametrize("is_long", [False, True])
 def test_filters_reach_the_grid_the_lines_and_the_saved_heads(
     drawn, saved, monkeypatch, is_long

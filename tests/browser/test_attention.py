@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Download, Page, expect
 
-from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from tests.browser.attention_alone import cell_position, click_head
 from tests.browser.conftest import overflow, settle
 from tests.core.bundled import open_bundled
-
-pytestmark = pytest.mark.browser
+from tests.locale_words import words_of
 
 NUM_HEADS = 8  # of the bundled model
 FIRST_HEAD = "attention_layer=1&attention_head=1"
+CHINESE = "今天天气很好。"
 # Long enough for numbers to come from the page, not from what the browser holds.
 LONG = "+".join(["the+cat+and+the+dog"] * 9)
 ARITHMETIC = f"?{FIRST_HEAD}&attention_panel=arithmetic&text={LONG}"
@@ -68,43 +66,66 @@ def test_the_head_is_the_same_in_pictures_boxes_questions_and_address(visit):
     expect_head(page.locator(".attention").first, 4, 6)
 
 
-def save(page: Page, name: str):
+def save(page: Page, name: str) -> Download:
     with page.expect_download() as download:
         page.get_by_role("button", name=name).first.click()
     return download.value
 
 
-def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path):
-    page, _ = open_page(visit, f"?{FIRST_HEAD}&text=a+cat+sat")
-    tools = page.locator(".st-key-attention_tools")
-    tools.get_by_role("radio", name="Download").click()
-    picture = save(page, "Figure (PNG)")
+def test_each_click_saves_a_file_once_and_no_file_asks_anybody(
+    visit, new_page, tmp_path
+):
+    query = f"?{FIRST_HEAD}&text={CHINESE}&model=bert-mini-zh"
+    page, view = open_page(visit, query, locale="zh-CN")
+    kept: list[str] = []
+    page.on("download", lambda download: kept.append(download.suggested_filename))
+    page.locator(".st-key-attention_tools").get_by_role("radio", name="下载").click()
+    pictures_have_letters_as_shapes_and_follow_the_head(page, view)
+    assert len(kept) == 2
+    words = words_of("attention", "zh")
+    picture = save(page, words_of("app", "zh")["picture_png"])
     assert picture.path().read_bytes().startswith(b"\x89PNG")
     for name, start in (
-        ("Heatmap (SVG)", "<svg"),
-        ("Table (CSV)", "\ufeffshown,layer,head"),
-        ("strongest weight of each row (CSV)", "\ufefflayer,head"),
-        ("All three views", "<!doctype html>"),
+        ("save_csv", "\ufeff显示内容,层,头"),
+        ("save_grid_csv", "\ufeff层,头"),
+        ("save_html", "<!doctype html>"),
     ):
         file = tmp_path / "attention.html"
-        save(page, name).save_as(file)
+        save(page, words[name]).save_as(file)
         assert file.read_text("utf-8").startswith(start), name
     assert "default-src 'none'" in file.read_text("utf-8")
     alone = new_page(base="file:")
     alone.context.set_offline(True)
     alone.goto(file.as_uri())
-    shown = alone.locator(".attention")
+    the_saved_file_holds_every_head(alone.locator(".attention"))
+
+
+def pictures_have_letters_as_shapes_and_follow_the_head(page, view):
+    saved = []
+    for layer in (1, 2):
+        click_head(view, layer, 1, NUM_HEADS)
+        expect(chosen(page, "layer")).to_have_value(str(layer))
+        settle(page)
+        file = save(page, "热图（SVG）")
+        assert file.suggested_filename == "注意力_热图.svg"
+        saved.append(file.path().read_text("utf-8"))
+    assert set(CHINESE) <= set(re.findall("<text[^>]*>([^<]*)<", saved[0]))
+    assert "<use" in saved[0]
+    assert ["第 2 层" in one for one in saved] == [False, True]
+
+
+def the_saved_file_holds_every_head(shown):
     click_head(shown, 4, 7, NUM_HEADS)
-    expect(shown.locator("h4", has_text="Heatmap: layer 4, head 7")).to_be_visible()
-    at = cell_position(shown, 2, 1, num_tokens=5)
+    expect(shown.locator("h4", has_text="热图：第 4 层第 7 个头")).to_be_visible()
+    at = cell_position(shown, 2, 1, num_tokens=len(CHINESE) + 2)
     shown.locator("canvas.heat").hover(position=at)
-    probs = open_bundled(DEFAULT_MODEL).trace("a cat sat").attention_probs
+    probs = open_bundled("bert-mini-zh").trace(CHINESE).attention_probs
     expect(shown.get_by_role("status").first).to_contain_text(
-        f"cat → a · layer 4, head 7 · weight {probs[3, 6, 2, 1]:.4f}"
+        f"{CHINESE[1]} → {CHINESE[0]} · 第 4 层第 7 个头 · 权重 {probs[3, 6, 2, 1]:.4f}"
     )
 
 
-def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
+def test_a_click_in_the_grid_of_a_difference_moves_all_pictures_of_any_text(visit):
     query = f"?{FIRST_HEAD}&attention_panel=compare&text=the+dog+ran"
     page, view = open_page(visit, f"{query}&attention_compared_text=the+cow+ran")
     shown = page.locator(".st-key-attention_difference .attention")
@@ -127,6 +148,17 @@ def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
         "FromToDifference in weightRank in row"
     )
     expect(view).to_have_attribute("data-locked", "false")
+    the_longest_text_is_usable_and_cut_with_a_sentence(page, view)
+
+
+def the_longest_text_is_usable_and_cut_with_a_sentence(page, view):
+    page.locator(".st-key-text textarea").fill("the cat sat " * 180)
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("at most", exact=False).first).to_be_visible()
+    settle(page)
+    click_head(view, 2, 3, NUM_HEADS)
+    expect_head(view, 2, 3)
+    expect(chosen(page, "head")).to_have_value("3")
 
 
 def the_views_stand_side_by_side_where_there_is_room(page, view):
@@ -142,15 +174,6 @@ def the_views_stand_side_by_side_where_there_is_room(page, view):
         )
         assert overflow(page) <= 0
     page.set_viewport_size({"width": 1280, "height": 900})
-
-
-def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
-    words = "+".join(["the cat sat"] * 180)
-    query = f"?{FIRST_HEAD}&attention_panel=compare&text={words}"
-    page, view = open_page(visit, query)
-    click_head(view, 2, 3, NUM_HEADS)
-    expect(view).to_have_attribute("data-head", "3")
-    expect(page.get_by_text("at most", exact=False).first).to_be_visible()
 
 
 # After a click the pictures answer first, and the rest of the page follows.
@@ -183,61 +206,30 @@ class Said:
         self._most = None
 
 
-@pytest.fixture
-def listened(new_page, server_url):
-    """Opens the page and listens to it."""
+def test_a_clicked_head_is_told_first_and_nothing_more(new_page, server_url):
     said: list[Said] = []
 
-    def visit(address, **browser):
-        page = new_page(**browser)
+    def visit(address):
+        page = new_page()
         said.append(Said(page))
         page.goto(server_url + address)
         settle(page)
         return page
 
-    def open_listened(query):
-        page, view = open_page(visit, query)
-        settle(page)
-        return page, view, said[-1]
-
-    return open_listened
-
-
-def test_a_clicked_head_and_its_picture_are_told_first_and_nothing_more(listened):
-    page, view, said = listened(ARITHMETIC)
-    said.listen(most=1)
-    click_head(view, 3, 6, NUM_HEADS)
-    expect(view).to_have_attribute("data-head", "6")
-    expect(view).to_have_attribute("aria-busy", "false")
-    expect(asked_about(page, "1·1")).to_be_visible()
-    expect(chosen(page, "head")).to_have_value("1")
-    said.let_through()
-    expect(asked_about(page, "3·6")).to_be_visible()
-    expect(chosen(page, "head")).to_have_value("6")
-    settle(page)
-    click_head(view, 1, 1, NUM_HEADS)
-    expect(asked_about(page, "1·1")).to_be_visible()
-    settle(page)
-    for is_long in (True, False):
-        if not is_long:
-            page.locator(".st-key-text textarea").fill("a cat")
-            page.keyboard.press("Control+Enter")
-            expect(view).to_have_attribute("aria-busy", "false")
-            settle(page)
-        said.listen()
-        for layer, head in ((3, 6), (2, 4), (2, 4)):  # the last one is chosen already
-            click_head(view, layer, head, NUM_HEADS)
-            expect(asked_about(page, f"{layer}·{head}")).to_be_visible()
-            settle(page)
-        page.wait_for_timeout(500)
-        assert len(said.messages) == 4
-        click_head(view, 1, 1, NUM_HEADS)
-        expect(asked_about(page, "1·1")).to_be_visible()
-        settle(page)
-
-
-def test_clicks_faster_than_the_page_end_at_the_last_head(visit):
     page, view = open_page(visit, f"{ARITHMETIC}&attention_method=mean")
+    clicks_faster_than_the_page_end_at_the_last_head(page, view)
+    pictures_answer_before_the_rest(page, view, *said)
+    a_click_says_two_things_and_one_on_the_same_head_none(page, view, *said)
+    page.locator(".st-key-text textarea").fill("a cat sat")
+    page.keyboard.press("Control+Enter")
+    expect(view).to_have_attribute("aria-busy", "false")
+    settle(page)
+    a_click_says_two_things_and_one_on_the_same_head_none(page, view, *said)
+    a_lock_and_a_head_in_one_breath_both_count(page, view)
+
+
+def clicks_faster_than_the_page_end_at_the_last_head(page, view):
+    settle(page)
     for head in (2, 3, 4, 5, 6, 7):
         click_head(view, 2, head, NUM_HEADS)
     expect(asked_about(page, "2·7")).to_be_visible()
@@ -246,10 +238,35 @@ def test_clicks_faster_than_the_page_end_at_the_last_head(visit):
     expect(view).to_have_attribute("aria-busy", "false")
     expect(chosen(page, "head")).to_have_value("7")
     expect(page).not_to_have_url(re.compile("attention_method"))
+    settle(page)
 
 
-def test_a_lock_and_a_head_in_one_breath_both_count(visit):
-    page, view = open_page(visit, ARITHMETIC.replace(LONG, "a+cat+sat"))
+def pictures_answer_before_the_rest(page, view, said):
+    said.listen(most=1)
+    click_head(view, 3, 6, NUM_HEADS)
+    expect(view).to_have_attribute("data-head", "6")
+    expect(view).to_have_attribute("aria-busy", "false")
+    expect(asked_about(page, "2·7")).to_be_visible()
+    expect(chosen(page, "head")).to_have_value("7")
+    said.let_through()
+    expect(asked_about(page, "3·6")).to_be_visible()
+    expect(chosen(page, "head")).to_have_value("6")
+    settle(page)
+
+
+def a_click_says_two_things_and_one_on_the_same_head_none(page, view, said):
+    """Which head, and that its picture is shown."""
+    layer = 1 + (view.get_attribute("data-layer") == "1")
+    said.listen()
+    for _ in range(2):
+        click_head(view, layer, 4, NUM_HEADS)
+        expect(asked_about(page, f"{layer}·4")).to_be_visible()
+        settle(page)
+    page.wait_for_timeout(500)
+    assert len(said.messages) == 2
+
+
+def a_lock_and_a_head_in_one_breath_both_count(page, view):
     click_head(view, 3, 6, NUM_HEADS)
     at = cell_position(view, 2, 1, num_tokens=5)
     view.locator("canvas.heat").click(position=at)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from bertviz_core.figures.component_files import component_script
 from bertviz_core.figures.point_map import (
@@ -16,9 +16,7 @@ from bertviz_core.figures.point_map import (
     PointMap,
     point_payload,
 )
-from tests.browser.attention_alone import Alone, click_head
-from tests.browser.conftest import settle
-from tests.browser.test_attention import NUM_HEADS, chosen, open_page
+from tests.browser.attention_alone import Alone
 from tests.locale_words import words_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -137,32 +135,3 @@ def test_below_a_saved_map_nothing_is_drawn_into_what_is_said_of_it(new_page):
     assert ring in list(shown)
     said = [float(text.get("y")) for text in drawing.iterfind(f"{SVG}text")]
     assert float(shown.get("height")) < min(said)
-
-
-TEXT = "今天天气很好。"
-FIRST_HEAD = "attention_layer=1&attention_head=1"
-BUTTON, FILE = "热图（SVG）", "注意力_热图.svg"
-
-
-def save(page: Page) -> str:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=BUTTON).click()
-    assert download.value.suggested_filename == FILE
-    return download.value.path().read_text("utf-8")
-
-
-def test_a_picture_is_saved_by_each_click_with_its_letters_as_shapes(visit):
-    query = f"?{FIRST_HEAD}&text={TEXT}&model=bert-mini-zh"
-    page, view = open_page(visit, query, locale="zh-CN")
-    saved: list[str] = []
-    page.on("download", lambda download: saved.append(download.suggested_filename))
-    page.locator(".st-key-attention_tools").get_by_role("radio", name="下载").click()
-    first = save(page)
-    assert set(TEXT) <= set(texts_of(first))
-    assert "<use" in first
-    click_head(view, 2, 1, NUM_HEADS)
-    expect(chosen(page, "layer")).to_have_value("2")
-    settle(page)
-    second = save(page)
-    assert ["第 2 层" in one for one in (first, second)] == [False, True]
-    assert len(saved) == 2
