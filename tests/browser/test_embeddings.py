@@ -75,6 +75,7 @@ def test_a_word_is_found_marked_kept_in_the_link_and_let_go(new_page, server_url
     expect(page).to_have_url(re.compile("embeddings_map_near=true"))
     alone.uncheck()
     expect(points).to_have_attribute("data-shown", str(everything))
+    expect(page).not_to_have_url(re.compile("embeddings_map_near"))
     settle(page)
     # It stays chosen in space.
     canvas = points.locator("canvas")
@@ -103,6 +104,24 @@ def test_a_word_is_found_marked_kept_in_the_link_and_let_go(new_page, server_url
     kind.click()
     expect(points).to_have_attribute("data-shown", str(everything - count))
     expect(kind).to_have_attribute("aria-pressed", "false")
+    kind.click()
+    expect(points).to_have_attribute("data-shown", str(everything))
+    numbers_are_read_out_as_they_are(page, points)
+
+
+def numbers_are_read_out_as_they_are(page, points):
+    """16,384 ids do not fall on one of 256 shades each."""
+    points.get_by_role("combobox", name="Colour by").select_option(
+        "id in the vocabulary"
+    )
+    found_word(points, "window")
+    expect(page).to_have_url(re.compile("embeddings_map_selected="))
+    number = re.search(r"embeddings_map_selected=(\d+)", page.url)[1]
+    status = points.get_by_role("status")
+    expect(status).to_have_text(f"window · id in the vocabulary {number}")
+    last = int(points.get_attribute("data-shown")) - 1
+    assert last > 10_000
+    expect(points.locator(".legend > span").last).to_have_text(str(last))
 
 
 def test_points_far_away_leave_the_others_their_room(visit):
@@ -131,40 +150,6 @@ def saved(page, tool: str, button: str, name: str = "") -> Path:
         page.get_by_role("button", name=button).click()
     assert download.value.suggested_filename.startswith(name)
     return download.value.path()
-
-
-def test_the_layer_moves_the_points_and_all_is_saved(visit):
-    page, points = open_map(visit, SENTENCES)
-    note = points.get_by_role("note")
-    expect(note).to_contain_text("Trustworthiness")
-    settle(page)
-    first = note.inner_text()
-    points.get_by_role("slider").focus()
-    page.keyboard.press("ArrowRight")
-    expect(points).to_have_attribute("data-state", "1")
-    expect(points.get_by_text("layer 1", exact=True)).to_be_visible()
-    expect(note).not_to_have_text(first)
-    expect(page).to_have_url(re.compile("embeddings_points_state=1"))
-    settle(page)
-    assert saved(page, "Download", "Figure (SVG)").read_bytes().startswith(b"<svg")
-    png = saved(page, "", "Figure (PNG)")
-    assert png.read_bytes().startswith(b"\x89PNG")
-    sentences_that_are_typed_have_none_chosen(page, points)
-
-
-def sentences_that_are_typed_have_none_chosen(page, points):
-    points.get_by_role("searchbox").fill("the")
-    points.locator(".found button").first.click()
-    expect(page).to_have_url(re.compile("embeddings_points_selected="))
-    expect(points).not_to_have_attribute("data-marked", "0")
-    settle(page)
-    box = page.get_by_role("textbox").first
-    box.fill("a | the lamp\nb | two lamps\na | the house\nb | his house")
-    box.press("Control+Enter")
-    expect(points).to_have_attribute("data-shown", "4")
-    expect(points).to_have_attribute("data-selected", "")
-    expect(points.get_by_role("searchbox")).to_have_value("the")
-    expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
 
 
 def test_a_saved_picture_says_what_it_shows(visit):

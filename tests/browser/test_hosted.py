@@ -15,7 +15,13 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from pages.shared.security import security_headers
-from tests.browser.conftest import START_SECONDS, running_server, said_after, settle
+from tests.browser.conftest import (
+    START_SECONDS,
+    go_to,
+    running_server,
+    said_after,
+    settle,
+)
 
 MEGABYTE = 2**20
 FRAMEWORKS = ("tensorflow", "libtorch", "openvino", "tokenizers")
@@ -49,45 +55,34 @@ def test_every_response_carries_the_headers(hosted):
                 assert response.headers[name] == value
 
 
-def test_the_policy_blocks_nothing_the_pages_load_no_framework_and_open_no_folder(
-    hosted, visit
+def test_a_visitor_meets_no_limit_and_a_newcomer_waits(
+    hosted, visit, tmp_path, cache, stranger
 ):
     # The fixture fails the test if the console tells of a violation.
     page = visit("/", base=hosted.url)
-    alert = page.get_by_test_id("stAlertContentError")
-    for address in ("/masked_word", "/models"):
-        page.goto(hosted.url + address)
-        settle(page)
+    the_policy_blocks_nothing(page)
+    a_large_file_lies_on_the_disk_until_it_is_let_go(page, hosted, tmp_path, cache)
+    the_pages_open_no_folder_and_load_no_framework(page, hosted)
+    a_newcomer_is_asked_to_wait_and_who_is_in_stays(page, hosted, stranger)
+
+
+def the_policy_blocks_nothing(page):
+    for name in ("masked_word", "models"):
+        go_to(page, name)
         expect(page.get_by_test_id("stSpinner")).to_have_count(0)
-        expect(alert).to_have_count(0)
+        expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
+
+
+def the_pages_open_no_folder_and_load_no_framework(page, hosted):
     page.goto(f"{hosted.url}/models?model=/etc")
-    expect(alert).to_contain_text("list")
+    expect(page.get_by_test_id("stAlertContentError")).to_contain_text("list")
     maps = psutil.Process(hosted.process.pid).memory_maps()
     files = "\n".join(mapped.path for mapped in maps)
     assert "python" in files
     assert not any(name in files for name in FRAMEWORKS)
 
 
-# RFC 6455: a protocol error, as these bytes say nothing; too big to be looked at.
-@pytest.mark.parametrize(("megabytes", "code"), [(4, 1002), (6, 1009)])
-def test_a_message_beyond_all_measure_is_not_read(server_url, megabytes, code):
-    address = server_url.replace("http", "ws") + "/_stcore/stream"
-    with connect(address, subprotocols=["streamlit"]) as socket:
-        socket.send(b"\xff" * 1_000_000 * megabytes)
-        with pytest.raises(ConnectionClosed) as closed:
-            socket.recv(30)
-    assert closed.value.rcvd.code == code
-
-
-def test_the_server_says_when_its_workers_answer(hosted):
-    with urllib.request.urlopen(f"{hosted.url}/ready", timeout=30) as response:
-        assert response.read() == b"ready"
-
-
-def test_a_large_file_lies_on_the_disk_until_it_is_let_go(
-    hosted, visit, tmp_path, cache
-):
-    page = visit("/models", base=hosted.url)
+def a_large_file_lies_on_the_disk_until_it_is_let_go(page, hosted, tmp_path, cache):
     process, large = psutil.Process(hosted.process.pid), tmp_path / "large.zip"
     with large.open("wb") as file:  # a sparse file: nothing is written
         file.truncate(60 * MEGABYTE)
@@ -106,6 +101,33 @@ def test_a_large_file_lies_on_the_disk_until_it_is_let_go(
         time.sleep(0.1)
 
 
+def a_newcomer_is_asked_to_wait_and_who_is_in_stays(page, hosted, stranger):
+    stranger.goto(hosted.url + "/models")
+    expect(stranger.get_by_role("heading")).to_have_text("现在使用的人太多了")
+    socket = hosted.url.replace("http", "ws") + "/_stcore/stream"
+    with pytest.raises(InvalidStatus), connect(socket):
+        pass
+    page.goto(hosted.url)
+    settle(page)
+    expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
+
+
+# RFC 6455: a protocol error, as these bytes say nothing; too big to be looked at.
+@pytest.mark.parametrize(("megabytes", "code"), [(4, 1002), (6, 1009)])
+def test_a_message_beyond_all_measure_is_not_read(server_url, megabytes, code):
+    address = server_url.replace("http", "ws") + "/_stcore/stream"
+    with connect(address, subprotocols=["streamlit"]) as socket:
+        socket.send(b"\xff" * 1_000_000 * megabytes)
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(30)
+    assert closed.value.rcvd.code == code
+
+
+def test_the_server_says_when_its_workers_answer(hosted):
+    with urllib.request.urlopen(f"{hosted.url}/ready", timeout=30) as response:
+        assert response.read() == b"ready"
+
+
 def test_a_file_for_which_there_is_no_room_is_refused_in_our_words(server, stranger):
     stranger.goto(server.url + "/models")
     settle(stranger)
@@ -116,20 +138,6 @@ def test_a_file_for_which_there_is_no_room_is_refused_in_our_words(server, stran
     box.locator("[aria-invalid=true]").wait_for()
     assert "没有空间" in said_after(box)
     expect(stranger.get_by_text("503").filter(visible=True)).to_have_count(0)
-
-
-def test_a_full_server_asks_a_newcomer_to_wait_and_keeps_who_is_in(
-    hosted, visit, stranger
-):
-    page = visit("/", base=hosted.url)
-    stranger.goto(hosted.url + "/models")
-    expect(stranger.get_by_role("heading")).to_have_text("现在使用的人太多了")
-    socket = hosted.url.replace("http", "ws") + "/_stcore/stream"
-    with pytest.raises(InvalidStatus), connect(socket):
-        pass
-    page.reload()
-    settle(page)
-    expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
 
 
 def test_a_page_of_another_site_cannot_drive_the_app_of_this_machine(server_url):

@@ -44,9 +44,18 @@ def word(page: Page, name: str):
     )
 
 
-def test_hide_predict_insert_undo(visit):
+def test_words_are_hidden_replaced_and_typed_and_a_reload_keeps_everything(visit):
     page = open_page(visit)
     shows(page, DEFAULT)
+    words_are_hidden_and_put_back(page)
+    a_candidate_is_inserted_and_taken_back(page)
+    one_of_two_equal_words_is_hidden_and_an_earlier_text_comes_back(page)
+    temperature_changes_the_picture_and_a_reload_keeps_everything(page)
+    a_text_is_shown_letter_for_letter(page)
+    an_empty_text_stays_and_no_setting_is_lost(page)
+
+
+def words_are_hidden_and_put_back(page):
     word(page, "married").click()
     shows(page, "They were [MASK] and had three [MASK].")
     expect(page.get_by_text("You hid married")).to_be_visible()
@@ -59,6 +68,8 @@ def test_hide_predict_insert_undo(visit):
     page.get_by_role("button", name="Undo").click()
     shows(page, DEFAULT)
 
+
+def a_candidate_is_inserted_and_taken_back(page):
     candidates = page.locator(".st-key-masked_insert")
     candidates.get_by_text("children", exact=True).click()
     shows(page, "They were married and had three children.")
@@ -67,11 +78,12 @@ def test_hide_predict_insert_undo(visit):
     shows(page, DEFAULT)
     wait_for_figures(page, 1)
 
+
+def one_of_two_equal_words_is_hidden_and_an_earlier_text_comes_back(page):
     text_box(page).fill("the cat and the dog saw [MASK]")
     page.get_by_role("button", name="Read", exact=True).click()
     expect(word(page, "dog")).to_be_visible()
     settle(page)
-    # One of two equal words.
     word(page, "the").nth(1).click()
     shows(page, "the cat and [MASK] dog saw [MASK]")
     page.locator(".st-key-masked_earlier input").click()
@@ -81,37 +93,9 @@ def test_hide_predict_insert_undo(visit):
     shows(page, "the cat and [MASK] dog saw [MASK]")
 
 
-def test_a_text_is_shown_letter_for_letter_and_an_empty_one_stays(visit):
-    page = open_page(visit, "?masked_top_k=4")
-    dialogs: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    type_text(
-        page, "[MASK] [MASK] <img src=x onerror=alert(1)> **b** :smile: [l](http://x.y)"
-    )
-    place = page.get_by_text("Mask 1 of 2")
-    expect(place).to_contain_text("<img src=x onerror=alert")
-    expect(word(page, "smile")).to_be_visible()
-    made = page.get_by_test_id("stMain").locator("img[src=x], a[href*='x.y']")
-    expect(made).to_have_count(0)
-    assert not dialogs
-
-    type_text(page, "word " * 10_000)
-    expect(page.get_by_text("Only the beginning is read")).to_be_visible()
-    expect(page).to_have_url(re.compile("text=zlib"))
-    type_text(page, "")
-    expect(page.get_by_text("There is no text yet")).to_be_visible()
-    settle(page)
-    page.reload()
-    expect(page.get_by_text("There is no text yet")).to_be_visible()
-    expect(text_box(page)).to_have_value("")
-    type_text(page, "A short [MASK].")
-    wait_for_figures(page, 1)
-    # It lost no setting.
-    expect(page.locator(".st-key-masked_top_k input")).to_have_value("4")
-
-
-def test_temperature_changes_the_picture_and_a_reload_keeps_everything(visit):
-    page = open_page(visit)
+def temperature_changes_the_picture_and_a_reload_keeps_everything(page):
+    type_text(page, DEFAULT)
+    shows(page, DEFAULT)
     word(page, "They").click()
     expect(page).to_have_url(re.compile("hidden=They"))
     settle(page)
@@ -136,6 +120,35 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(visit):
     expect(left).to_be_visible()
     word(page, "They").click()
     shows(page, DEFAULT)
+
+
+def a_text_is_shown_letter_for_letter(page):
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    type_text(
+        page, "[MASK] [MASK] <img src=x onerror=alert(1)> **b** :smile: [l](http://x.y)"
+    )
+    place = page.get_by_text("Mask 1 of 2")
+    expect(place).to_contain_text("<img src=x onerror=alert")
+    expect(word(page, "smile")).to_be_visible()
+    made = page.get_by_test_id("stMain").locator("img[src=x], a[href*='x.y']")
+    expect(made).to_have_count(0)
+    assert not dialogs
+
+
+def an_empty_text_stays_and_no_setting_is_lost(page):
+    type_text(page, "word " * 10_000)
+    expect(page.get_by_text("Only the beginning is read")).to_be_visible()
+    expect(page).to_have_url(re.compile("text=zlib"))
+    type_text(page, "")
+    expect(page.get_by_text("There is no text yet")).to_be_visible()
+    settle(page)
+    page.reload()
+    expect(page.get_by_text("There is no text yet")).to_be_visible()
+    expect(text_box(page)).to_have_value("")
+    type_text(page, "A short [MASK].")
+    wait_for_figures(page, 1)
+    expect(page.locator(".st-key-masked_top_k input")).to_have_value("4")
 
 
 def all_in_view(page: Page) -> None:

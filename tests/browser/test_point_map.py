@@ -8,7 +8,7 @@ from urllib.parse import quote
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
-from tests.browser.test_embeddings import SENTENCES, VOCABULARY, found_word, open_map
+from tests.browser.test_embeddings import SENTENCES, open_map, saved
 
 # What a canvas shows once what was just asked for is drawn.
 NEXT_FRAME = """async (canvas) => {
@@ -46,8 +46,17 @@ def point_at_one(page: Page, points: Locator) -> tuple[float, float, str]:
     raise AssertionError("There is no point in the middle of the map.")
 
 
-def test_a_point_under_the_pointer_says_its_sentence_and_a_click_keeps_it(visit):
+def test_points_of_sentences_are_pointed_at_turned_coloured_and_saved(visit):
     page, points = open_map(visit, SENTENCES)
+    a_point_under_the_pointer_says_its_sentence_and_a_click_keeps_it(page, points)
+    the_layer_moves_the_points_and_they_are_saved(page, points)
+    page.get_by_text("in space (3)").click()
+    settle(page)
+    hands_and_keys_turn_and_near_a_map_in_space_and_choose_nothing(page, points)
+    sentences_that_are_typed_have_none_chosen(page, points)
+
+
+def a_point_under_the_pointer_says_its_sentence_and_a_click_keeps_it(page, points):
     x, y, said = point_at_one(page, points)
     sentence = said.split(" · ")[0]
     assert sentence.endswith(".")
@@ -63,8 +72,39 @@ def test_a_point_under_the_pointer_says_its_sentence_and_a_click_keeps_it(visit)
     expect(points).to_have_attribute("data-selected", "")
 
 
-def test_hands_and_keys_turn_and_near_a_map_in_space_and_choose_nothing(visit):
-    page, points = open_map(visit, f"{SENTENCES}&embeddings_points_axes=3")
+def the_layer_moves_the_points_and_they_are_saved(page, points):
+    note = points.get_by_role("note")
+    expect(note).to_contain_text("Trustworthiness")
+    settle(page)
+    first = note.inner_text()
+    points.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    expect(points).to_have_attribute("data-state", "1")
+    expect(points.get_by_text("layer 1", exact=True)).to_be_visible()
+    expect(note).not_to_have_text(first)
+    expect(page).to_have_url(re.compile("embeddings_points_state=1"))
+    settle(page)
+    assert saved(page, "Download", "Figure (SVG)").read_bytes().startswith(b"<svg")
+    png = saved(page, "", "Figure (PNG)")
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def sentences_that_are_typed_have_none_chosen(page, points):
+    points.get_by_role("searchbox").fill("the")
+    points.locator(".found button").first.click()
+    expect(page).to_have_url(re.compile("embeddings_points_selected="))
+    expect(points).not_to_have_attribute("data-marked", "0")
+    settle(page)
+    box = page.get_by_role("textbox").first
+    box.fill("a | the lamp\nb | two lamps\na | the house\nb | his house")
+    box.press("Control+Enter")
+    expect(points).to_have_attribute("data-shown", "4")
+    expect(points).to_have_attribute("data-selected", "")
+    expect(points.get_by_role("searchbox")).to_have_value("the")
+    expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
+
+
+def hands_and_keys_turn_and_near_a_map_in_space_and_choose_nothing(page, points):
     canvas = points.locator("canvas")
 
     def seen() -> str:
@@ -98,11 +138,11 @@ def test_hands_and_keys_turn_and_near_a_map_in_space_and_choose_nothing(visit):
 
 
 def test_groups_have_looks_and_numbers_are_read_out_as_they_are(visit):
-    """Neither 13 positions nor 16,384 ids fall on one of 256 shades each."""
+    """13 positions do not fall on one of 256 shades each."""
     line = "the lamp stands by the window and gives light at night"
     lines = "\n".join(f"group {name} | {line}" for name in range(8))
     query = f"{SENTENCES}&embeddings_points_reading=token&embeddings_topics="
-    page, points = open_map(visit, query + quote(lines))
+    _, points = open_map(visit, query + quote(lines))
     looks = points.locator(".category span").evaluate_all(
         "(signs) => signs.map((sign) => sign.textContent + sign.style.color)"
     )
@@ -114,18 +154,3 @@ def test_groups_have_looks_and_numbers_are_read_out_as_they_are(visit):
     expect(told.nth(10)).to_have_text("position 12")
     positions = [f"position {number}" for number in range(2, 13)]
     assert told.all_text_contents()[:11] == positions
-
-    settle(page)
-    page.goto(page.url.split("?")[0] + f"?{VOCABULARY}")
-    expect(points).to_have_attribute("data-draw-ms", re.compile(r"\d"))
-    points.get_by_role("combobox", name="Colour by").select_option(
-        "id in the vocabulary"
-    )
-    found_word(points, "window")
-    expect(page).to_have_url(re.compile("embeddings_map_selected="))
-    number = re.search(r"embeddings_map_selected=(\d+)", page.url)[1]
-    status = points.get_by_role("status")
-    expect(status).to_have_text(f"window · id in the vocabulary {number}")
-    last = int(points.get_attribute("data-shown")) - 1
-    assert last > 10_000
-    expect(points.locator(".legend > span").last).to_have_text(str(last))

@@ -6,10 +6,11 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import overflow, settle
+from tests.browser.conftest import open_panel, overflow, settle
+from tests.locale_words import words_of
 
 
-def test_from_the_start_to_line_and_number_of_a_step_in_three_clicks(visit):
+def test_from_the_start_to_line_and_number_of_a_step_in_three_clicks(visit, tmp_path):
     page = visit("/")
     page.get_by_test_id("stSidebar").get_by_role("link", name="Read the model").click()
     step = page.locator("summary").filter(has_text="Query Q").first
@@ -23,6 +24,11 @@ def test_from_the_start_to_line_and_number_of_a_step_in_three_clicks(visit):
     expect(page.get_by_text("bertviz_core/model/attention.py, line")).to_be_visible()
     opened.get_by_role("link", name="This step on the page Layers").click()
     expect(page.locator("h3").first).to_have_text("Layer 1: Query Q")
+    settle(page)
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("Read the model")
+    settle(page)
+    the_sheet_prints_on_two_pages_without_a_network(page, tmp_path)
 
 
 def test_the_page_fits_a_phone_in_chinese(visit):
@@ -32,26 +38,13 @@ def test_the_page_fits_a_phone_in_chinese(visit):
     assert overflow(page) <= 0
 
 
-def test_the_sheet_prints_on_two_pages_without_a_network(visit, tmp_path):
-    page = visit("/read_model?read_panel=sheet&read_chapter=words")
+def the_sheet_prints_on_two_pages_without_a_network(page, tmp_path):
+    open_panel(page, words_of("read_model")["panel_sheet"])
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Save the sheet").click()
     path = tmp_path / waiting.value.suggested_filename
     waiting.value.save_as(path)
     assert path.name == "bert_formulas.html"
-    sheet = page.context.new_page()
-    sheet.goto(path.as_uri())
-    expect(sheet.locator("math")).to_have_count(29)
-    assert len(re.findall(rb"/Type /Page\b", sheet.pdf(prefer_css_page_size=True))) == 2
-
-
-def test_a_weight_is_found_by_its_name_and_saved(visit, tmp_path):
-    page = visit("/models")
-    page.locator("summary").filter(has_text="All weights").click()
-    box = page.get_by_label("Filter")
-    box.fill("output_norm/gamma")
-    box.press("Enter")
-    expect(page.get_by_text(re.compile(r"^6 of \d+ weight arrays"))).to_be_visible()
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Save its numbers").click()
-    assert waiting.value.suggested_filename.endswith("output_norm.gamma.npy")
+    page.goto(path.as_uri())
+    expect(page.locator("math")).to_have_count(29)
+    assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == 2

@@ -27,6 +27,8 @@ TEXTS = {
     "bert-mini-en": "They were married and had three [MASK].",
     "bert-mini-zh": "他是一名[MASK]国足球运动员。",
 }
+STRANGE = ["\u0001[MASK]\u0002", "שלום [MASK] עולם", "🙂 <b>[MASK]"]
+TYPED = ".st-key-text textarea"
 
 
 @pytest.fixture
@@ -42,11 +44,9 @@ def open_whole(visit):
     return opened
 
 
-@pytest.mark.parametrize("model", TEXTS)
-def test_what_is_drawn_is_what_the_model_says(open_whole, model):
+def it_draws_what_the_model_says(view, model):
     explorer = open_bundled(model)
     picture = whole_model(explorer, explorer.trace(TEXTS[model]))
-    _, view = open_whole(f"?model={model}")
     dots = view.locator("[data-part=nodes] circle").evaluate_all(
         "dots => dots.map(d => [+d.dataset.level, +d.dataset.token, +d.dataset.share])"
     )
@@ -112,6 +112,20 @@ def test_keys_walk_over_pieces_and_layers_open_and_go_back(open_whole):
     expect(view.locator("text.row").first).to_contain_text("→")
     view.get_by_role("button", name="Switch everything on").click()
     expect(view.locator("text.row").first).not_to_contain_text("→")
+    a_laptop_shows_a_long_text_and_what_is_said_of_it(page, view)
+
+
+def a_laptop_shows_a_long_text_and_what_is_said_of_it(page, view):
+    page.set_viewport_size(LAPTOP)
+    text = "the old man went out to catch some fish " * 6
+    page.locator(TYPED).fill(f"{text} and [MASK] .")
+    page.keyboard.press("Control+Enter")
+    expect(view.locator("[data-part=foot] text", has_text="fish")).to_have_count(6)
+    expect(view.locator(".proof")).not_to_be_empty()
+    settle(page)
+    for part in (".status", ".proof"):
+        box = view.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= LAPTOP["height"], part
 
 
 def test_each_part_opens_in_place_from_a_link_or_by_a_click(open_whole):
@@ -133,15 +147,27 @@ def test_each_part_opens_in_place_from_a_link_or_by_a_click(open_whole):
         assert faults(page) == set(), name
 
 
-def test_a_word_is_hidden_put_back_and_typed_over(open_whole):
+def test_words_are_hidden_put_back_and_typed_over_and_any_text_is_answered(
+    open_whole,
+):
     page, view = open_whole()
+    a_word_is_hidden_put_back_and_typed_over(page, view)
+    page.locator(TYPED).fill(TEXTS["bert-mini-en"])
+    page.keyboard.press("Control+Enter")
+    expect(view.locator("[data-part=foot] text", has_text="three")).to_be_visible()
+    settle(page)
+    what_is_clicked_before_the_next_picture_is_kept(page, view)
+    a_strange_text_gets_an_answer(page, view)
+
+
+def a_word_is_hidden_put_back_and_typed_over(page, view):
     married = view.locator("[data-part=foot] text", has_text="married")
     married.hover()
     expect(view.get_by_role("status").last).to_contain_text("Effect: without married")
     married.click()
     expect(view).to_have_attribute("data-focus", "3")
     married.click()
-    box = page.locator(".st-key-text textarea")
+    box = page.locator(TYPED)
     expect(box).to_have_value("They were [MASK] and had three [MASK].")
     view.locator("[data-part=foot] text", has_text="three").click()
     expect(view).to_have_attribute("data-focus", "6")
@@ -179,14 +205,25 @@ BETWEEN = """root => {
 }"""
 
 
-def test_what_is_clicked_before_the_next_picture_is_kept(open_whole):
-    page, view = open_whole()
+def a_strange_text_gets_an_answer(page, view):
+    for text in STRANGE:
+        answer = view.locator("[data-part=answer]")
+        before = answer.text_content()
+        page.locator(TYPED).fill(text)
+        page.keyboard.press("Control+Enter")
+        expect(answer).not_to_have_text(before)
+        expect(answer.locator(".row")).to_have_count(5)
+        settle(page)
+        assert page.get_by_test_id("stException").count() == 0
+
+
+def what_is_clicked_before_the_next_picture_is_kept(page, view):
     view.locator("[data-part=foot] text", has_text="married").click()
     expect(view).to_have_attribute("data-focus", "3")
     settle(page)
     view.evaluate(BETWEEN)
     # The word that was typed, the one that was hidden, the part and the piece.
-    box = page.locator(".st-key-text textarea")
+    box = page.locator(TYPED)
     expect(box).to_have_value("They [MASK] once married and had three [MASK].")
     expect(view.locator("[data-part=foot] text", has_text="once")).to_have_count(1)
     expect(view.get_by_role("region")).to_contain_text("Attention adds")
@@ -198,9 +235,10 @@ def test_what_is_clicked_before_the_next_picture_is_kept(open_whole):
     assert set(page.evaluate("window.followed")) <= {"2", "6", "7"}
 
 
-def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
-    """Of a phone, which scrolls the rails sideways."""
-    page, view = open_whole(width=390)
+def test_a_phone_draws_what_the_chinese_model_says_and_saves_all_of_it(open_whole):
+    """Wherever it is scrolled, as a phone scrolls the rails sideways."""
+    page, view = open_whole("?model=bert-mini-zh", width=390)
+    it_draws_what_the_model_says(view, "bert-mini-zh")
     scroll = view.locator(".scroll")
     assert scroll.evaluate("box => box.scrollWidth > box.clientWidth")
     page.get_by_role("radio", name="Download").click()
@@ -214,7 +252,7 @@ def test_the_picture_is_saved_whole_wherever_it_is_scrolled(open_whole):
             page.get_by_role("button", name="Figure (SVG)").click()
         saved.append(file.value.path().read_text("utf-8"))
     assert saved[0] == saved[1]
-    assert "children" in saved[0]
+    assert "运动" in "".join(re.findall("<text[^>]*>([^<]*)<", saved[0]))
     assert saved[0].count("<path") > 50
     with page.expect_download() as file:
         page.get_by_role("button", name="Figure (PNG)").click()
@@ -252,11 +290,21 @@ def the_saved_file_stays_alive_without_a_network(page, new_page, tmp_path):
     assert shown == [f" {100 * weight:.1f}%" for weight in weights]
 
 
-def test_bars_table_and_file_have_every_number_a_curve_is_cut_and_stations_play(
+def test_picture_bars_table_and_file_have_every_number_and_stations_play(
     open_whole, new_page, tmp_path
 ):
     page, view = open_whole()
+    it_draws_what_the_model_says(view, "bert-mini-en")
     the_saved_file_stays_alive_without_a_network(page, new_page, tmp_path)
+    bars_say_how_much_each_word_moves(view)
+    settle(page)
+    a_curve_is_cut_and_grows_again(page, view)
+    stations_play(view)
+    view.get_by_text("As a table").click()
+    expect(view.locator("details tr")).to_have_count(2 + 10)
+
+
+def bars_say_how_much_each_word_moves(view):
     bars = view.locator("[data-moved]")
     expect(bars).to_have_count(9)
     found = {}
@@ -273,7 +321,9 @@ def test_bars_table_and_file_have_every_number_a_curve_is_cut_and_stations_play(
     for token, moved in zip(removed.tokens, removed.moved, strict=True):
         at = min(found, key=lambda x: abs(x - middles[token]))
         assert found[at] == pytest.approx(moved, abs=1e-4)
-    settle(page)
+
+
+def a_curve_is_cut_and_grows_again(page, view):
     curve = view.locator("[data-name='layer.5.edge.7.3']")
     x, y = curve.evaluate(
         """path => { const at = path.getPointAtLength(path.getTotalLength() / 2)
@@ -289,6 +339,9 @@ def test_bars_table_and_file_have_every_number_a_curve_is_cut_and_stations_play(
     expect(view.locator("text.row").first).to_contain_text("→")
     view.get_by_role("button", name="Switch everything on").click()
     expect(view).to_have_attribute("data-off", "")
+
+
+def stations_play(view):
     view.get_by_role("button", name="Play").click()
     expect(view).to_have_attribute("data-station", "1")
     view.get_by_role("button", name="Pause").click()
@@ -296,17 +349,6 @@ def test_bars_table_and_file_have_every_number_a_curve_is_cut_and_stations_play(
         view.get_by_role("button", name="Next station").click()
         expect(view).to_have_attribute("data-station", str(number))
         expect(view.locator(".status")).to_contain_text(f"{number} / 8")
-    view.get_by_text("As a table").click()
-    expect(view.locator("details tr")).to_have_count(2 + 10)
-
-
-def test_a_laptop_shows_a_long_text_and_what_is_said_of_it(open_whole):
-    text = "+".join(["the+old+man+went+out+to+catch+some+fish"] * 6)
-    page, view = open_whole(f"?text={text}+and+[MASK]+.", width=1366)
-    page.set_viewport_size({"width": 1366, "height": 768})
-    for part in (".status", ".proof"):
-        box = view.locator(part).bounding_box()
-        assert box["y"] + box["height"] <= 768, part
 
 
 @pytest.fixture
