@@ -292,6 +292,13 @@ def be_tended(page):
     }""")
 
 
+def box(locator):
+    """Left, top, right and bottom of what is shown."""
+    found = locator.bounding_box()
+    left, top = found["x"], found["y"]
+    return left, top, left + found["width"], top + found["height"]
+
+
 def overflow(page):
     """Pixels by which a page is wider than its window; 0 where it fits.
 

@@ -5,18 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LOCALES, overflow, running_server, settle
+from tests.browser.conftest import LOCALES, box, overflow, running_server, settle
 
-LEAST_TARGET = 24  # pixels; WCAG 2.2, 2.5.8
 SIDEBAR = "[data-testid=stSidebar]"
 LINK = "[data-testid=stPageLink-NavLink]"
-
-
-def box(locator):
-    """Left, top, right and bottom of what is shown."""
-    found = locator.bounding_box()
-    left, top = found["x"], found["y"]
-    return left, top, left + found["width"], top + found["height"]
 
 
 def heading(page, name):
@@ -152,38 +144,3 @@ def test_a_phone_shows_all_and_does_not_scroll_sideways(visit, server_url):
     page.goto(f"{server_url}/attention")
     settle(page)
     no_hint_lies_on_what_is_typed(page, page.locator("textarea").first)
-
-
-def test_the_steps_of_the_walk_fit_a_finger_and_a_phone(visit):
-    page = visit("/layers?layers_step=layer_0/attention_output", width=390)
-    page.locator(".walk-strip .name").first.wait_for()
-    for button in page.locator(".walk-strip button").filter(visible=True).all():
-        left, top, right, bottom = box(button)
-        assert min(right - left, bottom - top) >= LEAST_TARGET
-    shown = page.locator(".step-picture .sheet")
-    picture = page.locator(".step-picture svg")
-    for step in ("attention_output", "neurons", "output_residual"):
-        while shown.get_attribute("data-step") != f"layer_0/{step}":
-            settle(page)
-            before = shown.get_attribute("data-step")
-            page.keyboard.press("ArrowRight")
-            expect(shown).not_to_have_attribute("data-step", before)
-        edge = box(picture)[2]
-        texts = picture.locator("text").all()
-        assert texts, step
-        assert all(box(text)[2] <= edge for text in texts), step
-
-
-def test_a_figure_is_read_on_a_phone(visit, server_url):
-    page = visit("/masked_word", width=390)
-    figure = page.locator(".js-plotly-plot").first
-    figure.locator(".bartext").first.wait_for()
-    figure.hover()
-    # Its buttons stand above its numbers.
-    lowest = max(box(button)[3] for button in figure.locator(".modebar-btn").all())
-    assert lowest <= box(figure.locator(".bartext").first)[1]
-    # Small shares have an axis that tells them apart.
-    page.goto(f"{server_url}/masked_word?text=ka zu ni [MASK] po")
-    figure.locator(".xtick").first.wait_for()
-    ticks = figure.locator(".xtick").all_text_contents()
-    assert len(set(ticks)) == len(ticks) > 1

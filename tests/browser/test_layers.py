@@ -10,9 +10,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from tests.browser.conftest import open_panel, overflow, settle
+from tests.browser.conftest import box, open_panel, overflow, settle
 from tests.locale_words import words_of
 
+LEAST_TARGET = 24  # pixels; WCAG 2.2, 2.5.8
 TEXT = f"text={quote('The cat sat on the [MASK] because it was tired.')}"
 
 
@@ -44,7 +45,7 @@ def press(page: Page, key: str, text: str) -> None:
 
 
 def test_keys_clicks_and_squares_walk_to_each_step(visit):
-    page = open_page(visit)
+    page = open_page(visit, "?layers_panel=orders")
     title(page, "Embeddings: Word vector")
     expect(way(page, "Back")).to_be_disabled()
     count = strip(page).locator(".count")
@@ -77,10 +78,13 @@ def test_keys_clicks_and_squares_walk_to_each_step(visit):
     strip(page).locator(".square").last.click()
     expect(way(page, "Next")).to_be_disabled()
     expect(way(page, "Back")).to_be_enabled()
+    strip(page).locator(".square").first.click()
+    title(page, "Embeddings: Word vector")
+    settle(page)
+    no_step_is_lost_when_keys_are_fast_and_none_waits_for_the_page(page)
 
 
-def test_no_step_is_lost_when_keys_are_fast_and_none_waits_for_the_page(visit):
-    page = open_page(visit, "?layers_panel=orders")
+def no_step_is_lost_when_keys_are_fast_and_none_waits_for_the_page(page):
     shown = page.locator(".step-picture .sheet")
     expect(shown).to_have_attribute("data-step", "word_embeddings")
     for _ in range(12):
@@ -134,15 +138,15 @@ def test_the_picture_is_saved_as_it_is_drawn_with_chinese_letters_as_shapes(visi
 def test_arrows_walk_wherever_no_box_needs_them(visit):
     page = open_page(visit, f"?layers_step=embedding_sum&layers_panel=orders&{TEXT}")
     the_pointer_over_a_strip_is_told_the_number_there(page)
-    box = page.get_by_role("textbox", name="Your text")
-    box.click()
-    box.press("End")
+    typed = page.get_by_role("textbox", name="Your text")
+    typed.click()
+    typed.press("End")
     for _ in range(3):
-        box.press("ArrowLeft")
-    box.press("x")
-    expect(box).to_have_value(re.compile("was tirxed"))
+        typed.press("ArrowLeft")
+    typed.press("x")
+    expect(typed).to_have_value(re.compile("was tirxed"))
     title(page, "Embeddings: Sum")
-    box.press("Backspace")
+    typed.press("Backspace")
     page.get_by_role("radio", name="3 cat").or_(
         page.get_by_role("button", name="3 cat")
     ).first.click()
@@ -169,11 +173,11 @@ def the_pointer_over_a_strip_is_told_the_number_there(page):
     expect(cells).to_be_visible()
     settle(page)
     cells.scroll_into_view_if_needed()
-    box = cells.bounding_box()
+    area = cells.bounding_box()
     # Three vectors, and below them their sum.
     shares = []
     for line in range(4):
-        below = {"x": box["width"] * 0.4, "y": box["height"] * (line + 0.5) / 4}
+        below = {"x": area["width"] * 0.4, "y": area["height"] * (line + 0.5) / 4}
         cells.hover(position=below, force=True)
         expect(told).to_be_visible()
         shares.append(told.text_content().replace("−", "-"))
@@ -213,6 +217,9 @@ def test_every_panel_fits_a_phone(visit):
     part = words["part_layer"].format(number=3)
     step = words_of("layer_steps")["name_attention_probs"]
     title(page, words["step_of"].format(part=part, step=step))
+    the_steps_of_the_walk_fit_a_finger_and_a_phone(page)
+    strip(page).get_by_role("button", name=step, exact=True).click()
+    title(page, words["step_of"].format(part=part, step=step))
     for name, sign in SIGNS.items():
         settle(page)
         open_panel(page, words[f"panel_{name}"])
@@ -224,3 +231,23 @@ def test_every_panel_fits_a_phone(visit):
         settle(page)
         expect(page.get_by_test_id("stException")).to_have_count(0)
         assert overflow(page) <= 0
+
+
+def the_steps_of_the_walk_fit_a_finger_and_a_phone(page):
+    strip(page).locator(".name").first.wait_for()
+    for button in strip(page).locator("button").filter(visible=True).all():
+        left, top, right, bottom = box(button)
+        assert min(right - left, bottom - top) >= LEAST_TARGET
+    shown = page.locator(".step-picture .sheet")
+    picture = page.locator(".step-picture svg")
+    for step in ("attention_output", "neurons", "output_residual"):
+        while shown.get_attribute("data-step") != f"layer_2/{step}":
+            settle(page)
+            before = shown.get_attribute("data-step")
+            page.keyboard.press("ArrowRight")
+            expect(shown).not_to_have_attribute("data-step", before)
+        edge = box(picture)[2]
+        texts = picture.locator("text").all()
+        assert texts, step
+        # Of a pixel, so much may be rounded.
+        assert max(box(text)[2] for text in texts) <= edge + 0.5, step

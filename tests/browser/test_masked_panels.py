@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import overflow, settle
+from tests.browser.conftest import box, overflow, settle
 
 FIGURE = ".js-plotly-plot"
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
@@ -142,3 +142,21 @@ def test_every_panel_fits_a_phone(visit):
         page.locator(f".st-key-{figure}_figure {FIGURE}").wait_for()
         settle(page)
         assert overflow(page) <= 0, name
+    a_figure_is_read_on_a_phone(page)
+
+
+def a_figure_is_read_on_a_phone(page):
+    figure = page.locator(".js-plotly-plot").first
+    figure.locator(".bartext").first.wait_for()
+    figure.hover()
+    # Its buttons stand above its numbers.
+    lowest = max(box(button)[3] for button in figure.locator(".modebar-btn").all())
+    assert lowest <= box(figure.locator(".bartext").first)[1]
+    # Small shares have an axis that tells them apart.
+    typed = page.locator(".st-key-text textarea")
+    typed.fill("ka zu ni [MASK] po")
+    typed.press("Control+Enter")
+    expect(page.get_by_text("Mask 1 of 2")).to_have_count(0)
+    settle(page)
+    ticks = figure.locator(".xtick").all_text_contents()
+    assert len(set(ticks)) == len(ticks) > 1
