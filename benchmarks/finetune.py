@@ -9,7 +9,7 @@ settings, and they take turns; the first turn, in which things are compiled, is 
 counted.
 
 The first command takes rows of one length, of which a turn is a few steps, and then the
-English sample table; the second a table of your own. Of a table a turn is an epoch:
+library sample table; the second a table of your own. Of a table a turn is an epoch:
 peers put rows together as each does, and pad a batch to its longest.
 """
 
@@ -76,7 +76,7 @@ CASES = (Case(None, 32, 64, 1.5), Case("BERT-base, random weights", 8, 32, 1.8))
 
 
 def measure() -> Table:
-    """Runs all models on rows of one length and on the English sample table."""
+    """Runs all models on rows of one length and on the library sample table."""
     options = table_parser(__doc__).parse_args(SAMPLE_ARGUMENTS)
     return _measure(options, (_of_one_length, _of_a_table))
 

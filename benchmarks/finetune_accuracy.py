@@ -3,7 +3,7 @@
     python -m benchmarks finetune_accuracy
     python -m benchmarks.finetune_accuracy table.csv --text-column T --label-column L
 
-The first takes the English sample table, on which a row is more than a point; the
+The first takes the library sample table, on which a row is more than a point; the
 second a table of your own, which should be a large one.
 
 Both begin with the same weights, the fresh head among them, and take as many steps on
@@ -36,7 +36,7 @@ TARGET_POINTS = 1.0
 
 
 def measure() -> Table:
-    """Compares both on the English sample table."""
+    """Compares both on the library sample table."""
     needed = ("torch", "accelerate")
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
         notes = (

@@ -44,7 +44,7 @@ _MEGABYTE = 1e6
 
 
 def measure() -> Table:
-    """Estimates and trains on the English sample table."""
+    """Estimates and trains on the library sample table."""
     return _measure(_options([]))
 
 
@@ -126,7 +126,7 @@ def _opened(model: str, num_rows: int) -> tuple[LoadedModel, TrainingData]:
 
     if num_rows:
         return open_model(model), sample_rows(num_rows)
-    choice = DataChoice(TableSource(SAMPLES["en"]), _COLUMNS)
+    choice = DataChoice(TableSource(SAMPLES["library_en"]), _COLUMNS)
     return open_model(model), table_store.prepared(choice).data
 
 

@@ -48,7 +48,7 @@ def measure() -> Table:
         ("rows", "epochs", "cores", "measured", "target", "met", "others"),
         [row],
         (
-            "Rows of the English sample table, numbered so that no two are alike; a "
+            "Rows of the library sample table, numbered so that no two are alike; a "
             "fifth judges. 'others': cores busy with other work.",
         ),
     )

@@ -14,7 +14,7 @@ from bertviz_core.training.finetune.dataset import Examples, TrainingData
 from bertviz_core.training.finetune.request import SAMPLES
 from bertviz_core.training.finetune.visitor_tables import table_path
 
-SAMPLE = table_path(SAMPLES["en"])
+SAMPLE = table_path(SAMPLES["library_en"])
 SAMPLE_ARGUMENTS = (str(SAMPLE), "--text-column", "message", "--label-column", "topic")
 _HELD_OUT = 0.2
 

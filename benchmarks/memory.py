@@ -149,7 +149,7 @@ async def _train(url: str) -> str:
         The address of the page where the model is taken away, after its question mark.
     """
     session = await _opened(url, "fine_tune")
-    for button in ("ft_sample_en", "ft_go_data", "ft_go_check", "ft_start"):
+    for button in ("ft_sample_library_en", "ft_go_data", "ft_go_check", "ft_start"):
         await session.press(button)
     async with asyncio.timeout(TRAINING_SECONDS):
         while not session.offers("ft_go_train"):  # to what the end of a run leads to

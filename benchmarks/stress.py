@@ -42,7 +42,7 @@ LOST_SECONDS = 45.0  # of connecting in vain
 TRAINING_SECONDS = 90.0  # that a training may take after the others have left
 SAMPLE_SECONDS = 2.0
 SCALE_SECONDS, SCALE_CALLERS = 10.0, 8
-TRAIN = ("ft_sample_en", "ft_go_data", "ft_go_check", "ft_start")
+TRAIN = ("ft_sample_library_en", "ft_go_data", "ft_go_check", "ft_start")
 PAGES = ("", "masked_word", "attention", "embeddings", "layers", "models")
 BROKEN = (OSError, WebSocketException, TimeoutError)
 # An answer; a sentence that says why there is none; an answer after the browser had to

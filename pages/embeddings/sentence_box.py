@@ -67,16 +67,15 @@ def offer_file(key: str) -> None:
             args=(key,),
         )
         with st.container(horizontal=True):
-            for language, name in SAMPLES.items():
-                path = _DATASETS / f"{name.removeprefix('sample:')}.csv"
+            for name in SAMPLES:
+                path = _DATASETS / f"{name}.csv"
                 button(
-                    f"fine_tune.take_sample_{language}",
-                    f"{key}_sample_{language}",
+                    f"fine_tune.sample_{name}",
+                    f"{key}_sample_{name}",
                     "table",
                     _open,
                     key,
                     functools.partial(_read_table, path),
-                    help=t(f"fine_tune.sample_{language}_help"),
                 )
             _offer_trained_on(key)
         _show_choices(key)

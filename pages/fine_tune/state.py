@@ -434,9 +434,9 @@ def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
 
 def table_name(state: FineTuneState) -> str:
     """What to call the table of the state."""
-    for language, table in SAMPLES.items():
+    for name, table in SAMPLES.items():
         if table == state.table:
-            return plain(f"fine_tune.sample_{language}")
+            return plain(f"fine_tune.sample_{name}")
     return state.name or plain("fine_tune.your_table")
 
 

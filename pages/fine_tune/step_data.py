@@ -125,15 +125,14 @@ def _offer_tables(state: FineTuneState) -> None:
     own, samples = st.columns(2, border=True)
     with samples:
         st.markdown(t("fine_tune.samples_explained"))
-        for language, table in SAMPLES.items():
+        for name, table in SAMPLES.items():
             button(
-                t(f"fine_tune.take_sample_{language}"),
-                f"ft_sample_{language}",
+                f"fine_tune.sample_{name}",
+                f"ft_sample_{name}",
                 "check" if table == state.table else "table",
                 _choose,
                 table,
                 "",
-                help=t(f"fine_tune.sample_{language}_help"),
                 width="stretch",
             )
     with own:

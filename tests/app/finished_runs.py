@@ -85,7 +85,8 @@ class RunClient(FakeClient):
                 "when nobody has looked at them for a while. Start it again."
             )
         data = DataChoice(
-            TableSource(SAMPLES["en"]), ColumnChoice("message", "topic", None, False)
+            TableSource(SAMPLES["library_en"]),
+            ColumnChoice("message", "topic", None, False),
         )
         settings = FinetuneSettings(max_tokens=9)
         return TrainingStatus(

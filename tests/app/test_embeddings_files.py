@@ -104,10 +104,10 @@ def test_strokes_in_a_table_make_no_group_and_no_pair():
 
 def test_the_sample_tables_need_no_file():
     app = open_page("en", embeddings_panel="sentences")
-    for language in ("en", "zh"):
-        app.button(key=f"{KEY}_sample_{language}").click().run()
+    for name, sample in SAMPLES.items():
+        app.button(key=f"{KEY}_sample_{name}").click().run()
         lines = read_lines(box(finished(app)))
-        table = read_table(table_path(SAMPLES[language]))
+        table = read_table(table_path(sample))
         assert len(lines.sentences) == 200
         assert set(lines.labels) == set(table.cells[:, 1])
         assert f"taken from the file: 200 of {table.num_rows}" in said(app)

@@ -70,7 +70,7 @@ def open_step(tuner, open_app):
     """Opens a step, with a sample table unless the address has another."""
 
     def open_page(step="data", language="en", **query):
-        query = {"ft_table": SAMPLES["en"], "ft_step": step} | query
+        query = {"ft_table": SAMPLES["library_en"], "ft_step": step} | query
         app = open_app("fine_tune", LOCALES[language], **query)
         assert not app.exception
         return app
@@ -130,7 +130,7 @@ def address(app):
 
 
 def finished_request(**settings):
-    source = TableSource(SAMPLES["zh"], encoding="utf-8")
+    source = TableSource(SAMPLES["reviews_zh"], encoding="utf-8")
     columns = ColumnChoice("评价", "情感")
     data = DataChoice(source, columns, test_rate=0.3, seed=7)
     settings = FinetuneSettings(level="top", **settings)
@@ -150,12 +150,19 @@ def test_without_a_table_a_step_says_what_it_needs(open_app, tuner, step):
 
 def test_a_sample_needs_no_file(open_app, tuner):
     app = open_app("fine_tune", LOCALES["zh"])
-    app.button(key="ft_sample_zh").click().run()
-    assert address(app)["ft_table"] == SAMPLES["zh"]
-    preview = app.dataframe[0].value
-    assert len(preview) == 10
-    assert preview.iloc[0, 0] == 2  # the header is row 1
-    assert "408" in app.success[0].value
+    for name, num_rows in (
+        ("library_en", "406"), ("reviews_en", "411"), ("reviews_zh", "408"),
+    ):  # fmt: skip
+        button = app.button(key=f"ft_sample_{name}")
+        assert HAN.search(button.label)
+        assert HAN.search(button.help)
+        button.click().run()
+        assert address(app)["ft_table"] == SAMPLES[name]
+        assert button.label in said_in(app.subheader)
+        preview = app.dataframe[0].value
+        assert len(preview) == 10
+        assert preview.iloc[0, 0] == 2  # the header is row 1
+        assert num_rows in app.success[0].value
     app.button(key="ft_go_data").click().run()
     assert app.get_by_key("ft_step").value == "check"
 
@@ -231,7 +238,7 @@ def test_a_bad_file_leads_back_to_the_table_before(open_step, tuner):
     assert "empty" in app.error[0].value
     app.button(key="ft_table_back").click().run()
     assert not app.error
-    assert address(app)["ft_table"] == SAMPLES["en"]
+    assert address(app)["ft_table"] == SAMPLES["library_en"]
 
 
 def test_a_file_that_was_mended_is_kept_like_any(open_step, tuner):
@@ -247,7 +254,7 @@ def test_a_file_that_was_mended_is_kept_like_any(open_step, tuner):
     assert not app.error
     assert not app.warning
     assert "文本" in app.selectbox(key="ft_field_text").options
-    app.button(key="ft_sample_en").click().run()
+    app.button(key="ft_sample_library_en").click().run()
     assert table_path(own).read_bytes() == GB18030
 
 
@@ -262,7 +269,7 @@ def test_a_file_that_the_engine_could_not_look_at_stays(open_step, tuner):
     app = open_step(ft_table=own)
     assert len(app.error) == 1
     del tuner.broken["view_table"]
-    app.button(key="ft_sample_en").click().run()
+    app.button(key="ft_sample_library_en").click().run()
     assert table_path(own)
 
 
@@ -272,11 +279,11 @@ def test_another_table_takes_the_file_to_check_by_off_the_disk(open_step, tuner)
     box = app.file_uploader[1]
     box.set_value(("other.csv", UNEQUAL.encode(), "text/csv")).run()
     assert len(kept_tables()) == 3
-    app.button(key="ft_sample_en").click().run()
+    app.button(key="ft_sample_library_en").click().run()
     assert "ft_validation" not in address(app)
     # What came by a link is somebody else's as well.
     there = open_step(ft_table=own, ft_validation=linked)
-    there.button(key="ft_sample_en").click().run()
+    there.button(key="ft_sample_library_en").click().run()
     assert kept_tables() == {own.removeprefix("file:"), linked.removeprefix("file:")}
 
 
@@ -298,7 +305,7 @@ def test_files_of_no_use_are_one_sentence(open_step, tuner):
     assert app.info
     assert not app.button(key="ft_go_closed_train").proto.disabled
     app.get_by_key("ft_step").set_value("data").run()
-    app.button(key="ft_sample_en").click().run()
+    app.button(key="ft_sample_library_en").click().run()
     assert not app.error
 
 
@@ -323,7 +330,7 @@ def test_a_file_that_is_too_large_is_refused_in_the_readers_language(
     assert len(app.error) == 1
     assert "文件太大" in said_in(app.error)
     assert not kept_tables()
-    assert address(app)["ft_table"] == SAMPLES["en"]
+    assert address(app)["ft_table"] == SAMPLES["library_en"]
     assert app.file_uploader[0].value is None
     app.run()
     assert not app.error
@@ -670,7 +677,7 @@ def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
     )
     assert (request.title, request.tensorboard) == ("my letters", True)
     assert request.model == DEFAULT_MODEL
-    assert request.data.source.table == SAMPLES["en"]
+    assert request.data.source.table == SAMPLES["library_en"]
 
 
 def test_another_level_keeps_what_was_edited_and_proposes_the_rest(open_step, tuner):
@@ -900,7 +907,7 @@ def test_the_curves_of_a_broken_run_can_be_taken_away(
 
 def test_a_run_is_kept_from_another_page_and_found_again(open_run, tuner):
     app = open_run("interrupted")
-    held = ("renew", f"run:{RUN}", SAMPLES["en"])
+    held = ("renew", f"run:{RUN}", SAMPLES["library_en"])
     app.switch_page("pages/activations/activations.py").run()
     assert not app.exception
     assert tuner.calls.count(held) == 1
@@ -1005,7 +1012,7 @@ def test_a_table_chosen_after_a_run_leads_to_a_run_of_its_own(open_run, tuner):
     assert "another table" in app.info[0].value
     app.button(key="ft_again").click().run()
     app.button(key="ft_start").click().run()
-    assert tuner.requests[0].data.source.table == SAMPLES["en"]
+    assert tuner.requests[0].data.source.table == SAMPLES["library_en"]
 
 
 @pytest.mark.parametrize("state", ["waiting", "done"])

@@ -37,7 +37,7 @@ def models(explorer, other_explorer):
 @pytest.fixture
 def run(models, monkeypatch):
     """A run on pairs that ended."""
-    source = TableSource(SAMPLES["en"])
+    source = TableSource(SAMPLES["library_en"])
     choice = DataChoice(source, ColumnChoice("text", "label", None, False))
     request = TrainingRequest("base", choice, FinetuneSettings(max_tokens=8))
     monkeypatch.setattr(run_store, "run_request", lambda run_id: request)
@@ -106,11 +106,13 @@ def test_a_table_is_predicted_beside_itself(run, tmp_path, monkeypatch, models):
 
 def test_nothing_is_written_beside_the_projects_own_tables(run, models):
     with pytest.raises(ValueError, match="visitor"):
-        tasks.predict_table(models[f"run:{RUN}"], TableSource(SAMPLES["zh"]), "text")
+        tasks.predict_table(
+            models[f"run:{RUN}"], TableSource(SAMPLES["reviews_zh"]), "text"
+        )
 
 
 def test_a_command_finds_the_rows_of_a_page_again():
-    source = TableSource(SAMPLES["en"])
+    source = TableSource(SAMPLES["library_en"])
     columns = ColumnChoice("message", "topic")
     choice = DataChoice(source, columns, None, 0.15, 4, 0.3)
     data, path = (

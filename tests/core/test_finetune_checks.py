@@ -287,7 +287,8 @@ def test_numbers_are_checked_without_classes():
 
 
 @pytest.mark.parametrize(
-    ("name", "num_classes", "gram"), [("library_en", 4, 4), ("reviews_zh", 3, 2)]
+    ("name", "num_classes", "gram"),
+    [("library_en", 4, 4), ("reviews_en", 3, 4), ("reviews_zh", 3, 2)],
 )
 def test_a_sample_set_is_clean_varied_and_large_enough(name, num_classes, gram):
     table = read_table(SAMPLES / f"{name}.csv")

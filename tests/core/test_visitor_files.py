@@ -126,7 +126,7 @@ def test_only_our_own_ids_name_a_run(run_id):
 def test_the_sweep_takes_what_nobody_asked_for_and_no_run_that_is_in_use():
     old_table, new_table = keep_table(b"1"), keep_table(b"2")
     old_run, used_run, new_run_ = (new_run() for _ in range(3))
-    sample = table_path(SAMPLES["en"])
+    sample = table_path(SAMPLES["library_en"])
     for folder in (table_path(old_table).parent, old_run, used_run):
         grow_old(folder, 3700)
     visitor_files.sweep(TABLES)
@@ -137,7 +137,7 @@ def test_the_sweep_takes_what_nobody_asked_for_and_no_run_that_is_in_use():
     assert table_path(new_table)
     with pytest.raises(DatasetError):
         table_path(old_table)
-    forget_table(SAMPLES["en"])
+    forget_table(SAMPLES["library_en"])
     assert sample.is_file()
 
 
@@ -186,8 +186,8 @@ def test_a_run_keeps_its_own_copy_of_a_table(monkeypatch, can_link):
     lent = visitor_tables.lend_table(table, run, "validation")
     forget_table(table)
     assert table_path(lent).read_bytes() == b"a,b"
-    sample = visitor_tables.lend_table(SAMPLES["en"], run, "table")
-    assert sample == SAMPLES["en"]
+    sample = visitor_tables.lend_table(SAMPLES["library_en"], run, "table")
+    assert sample == SAMPLES["library_en"]
     visitor_files.remove(run)
     with pytest.raises(DatasetError):
         table_path(lent)

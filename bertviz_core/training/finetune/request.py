@@ -13,8 +13,10 @@ from bertviz_core.training.finetune.run_history import RunHistory
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.training.settings import build
 
-# The tables that come with the project, by language.
-SAMPLES = {"en": "sample:library_en", "zh": "sample:reviews_zh"}
+# The tables that come with the project, by the names of their files.
+SAMPLES = {
+    name: f"sample:{name}" for name in ("library_en", "reviews_en", "reviews_zh")
+}
 
 
 # Of a training that a visitor has started, without `visitor_files.RUN_PREFIX`.

@@ -102,7 +102,7 @@ class FinetuneSettings(Checked):
     ) -> FinetuneSettings:
         """Settings that suit a model and a table, where nothing else was chosen.
 
-        Narrow layers take larger steps: on the English sample table, a model of
+        Narrow layers take larger steps: on the library sample table, a model of
         hidden size 256 got 0.37 of the rows right at BERT-base's learning rate
         and 3 epochs, 0.55 at ten times that, and 0.70 with more epochs. Mosbach et
         al. 2021 (arXiv:2006.04884) ask for more epochs on few rows likewise.
