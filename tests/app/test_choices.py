@@ -1,4 +1,4 @@
-"""What of a page an address has room for."""
+"""What a link brings back of a page, and what it has room for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import zlib
 from urllib.parse import quote
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.shared.choices import LONGEST_IN_ADDRESS, as_linked, fits_address, unpack
-from tests.app.real_pages import dense_word
+from tests.app.real_pages import dense_word, link_of
 
 
 @pytest.mark.parametrize("sign", ["a", " ", "我", "\n"])
@@ -53,3 +54,91 @@ def test_a_link_that_is_cut_or_a_bomb_brings_nothing(cut):
     assert unpack("zlib~" + (bomb if cut is None else cut)) is None
     written = as_linked("A long story. " * 500)
     assert unpack(written[:-9]) is None
+
+
+def page_of_choices() -> None:
+    """One choice of each kind; their defaults go by a number in the session."""
+    import streamlit as st
+
+    from pages.shared import choices
+
+    now = st.session_state.get("now", 0)
+    st.session_state["chosen"] = {
+        "one": choices.choose_linked(
+            st.selectbox, "One", ["a", "b", "c"], "abc"[now], key="one"
+        ),
+        "none": choices.choose_linked_or_none(
+            st.selectbox, "None", ["a", "b"], key="none"
+        ),
+        "several": choices.choose_several(
+            "Several", ["a", "b", "c"], ["ab"[now]], key="several"
+        ),
+        "switch": choices.switch_linked("Switch", key="switch", default=bool(now)),
+        "typed": choices.type_linked(
+            st.text_input, "Typed", f"text {now}", key="typed"
+        ),
+        "number": choices.choose_number(
+            st.number_input, "Number", 1, 9, 2 + now, key="number"
+        ),
+        "piece": choices.choose_piece(
+            "Piece", ("x", "y", "z"), [now, 2], key="piece", unknown="app.no_text"
+        ),
+    }
+
+
+FIRST = {"one": "a", "none": None, "several": ("a",), "switch": False,
+         "typed": "text 0", "number": 2, "piece": 0}  # fmt: skip
+LATER = {"one": "b", "none": None, "several": ("b",), "switch": True,
+         "typed": "text 1", "number": 3, "piece": 1}  # fmt: skip
+LINKED = {"one": "c", "none": "b", "several": "b,c", "switch": "true",
+          "typed": "mine", "number": "7", "piece": "z"}  # fmt: skip
+BROUGHT = {"one": "c", "none": "b", "several": ("b", "c"), "switch": True,
+           "typed": "mine", "number": 7, "piece": 2}  # fmt: skip
+
+
+def open_choices(link: dict[str, str]) -> AppTest:
+    app = AppTest.from_function(page_of_choices)
+    app.context = {"locale": "en-GB"}
+    for name, value in link.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def chosen(app: AppTest, now: int) -> dict[str, object]:
+    app.session_state["now"] = now
+    app.run()
+    assert not app.exception
+    return app.session_state["chosen"]
+
+
+def test_an_untouched_choice_follows_its_default_and_stays_out_of_the_link():
+    app = open_choices({})
+    assert chosen(app, 0) == FIRST
+    assert chosen(app, 1) == LATER
+    assert not {*app.query_params} & {*FIRST}
+
+
+@pytest.mark.parametrize("is_linked", [True, False])
+def test_a_choice_that_was_made_stays_and_stands_in_the_link(is_linked):
+    app = open_choices(LINKED if is_linked else {})
+    if not is_linked:
+        for name, value in BROUGHT.items():
+            made = {"several": ["b", "c"], "piece": "z"}.get(name, value)
+            app.get_by_key(name).set_value(made)
+        app.run()
+    for now in (0, 1):
+        assert chosen(app, now) == BROUGHT
+    # What has become the default is left out.
+    assert {name: link_of(app, name) for name in LINKED} == LINKED | {"switch": ""}
+
+
+def test_what_a_link_says_of_no_option_is_passed_over():
+    nonsense = {"one": "q", "none": "q", "several": "q", "switch": "q", "number": "q"}
+    app = open_choices(nonsense)
+    assert chosen(app, 0) == FIRST | {"several": ()}
+    assert {name: link_of(app, name) for name in nonsense} == dict.fromkeys(
+        nonsense, ""
+    ) | {"several": "none"}
+    assert chosen(open_choices({"number": "99"}), 0)["number"] == 9
