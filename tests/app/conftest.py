@@ -4,6 +4,7 @@ import functools
 import gc
 from pathlib import Path
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
@@ -79,6 +80,24 @@ def chinese(tmp_path_factory):
 def number_model(tmp_path_factory):
     """A tiny model that says a number."""
     return str(number_copy(tmp_path_factory.mktemp("number"), num_layers=2))
+
+
+@pytest.fixture(scope="session")
+def classifier(tmp_path_factory):
+    """A tiny model with three classes, one layer and no word head."""
+    rng = np.random.default_rng(5)
+    weights = first_layers(without_part(weights_of_hf(), "cls."), 1)
+    size = weights["bert.pooler.dense.bias"].size
+    weights |= {
+        "classifier.weight": rng.normal(0, 0.05, (3, size)).astype("float32"),
+        "classifier.bias": rng.normal(size=3).astype("float32"),
+    }
+    config = {
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": "x", "1": "y", "2": "z"},
+        "num_hidden_layers": 1,
+    }
+    return str(hf_copy(tmp_path_factory.mktemp("classes"), weights, config))
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,6 @@ from tests.app.test_attention import (
     traces,
     type_text,
 )
-from tests.app.test_layers import classifier_copy
 from tests.core.checkpoint_copies import (
     HF,
     hf_copy,
@@ -526,13 +525,12 @@ def test_a_second_text_that_follows_is_watched():
     assert "does not follow" in app.get("plotly_chart")[-1].proto.spec
 
 
-def test_a_class_is_watched_and_not_held_against_itself(tmp_path):
-    model = classifier_copy(tmp_path)
-    app = ask("switch", model=model, text="ab cab", attention_target="2")
-    shown_as_measured(app, model, "ab cab", Target("classifier", 2))
+def test_a_class_is_watched_and_not_held_against_itself(classifier):
+    app = ask("switch", model=classifier, text="ab cab", attention_target="2")
+    shown_as_measured(app, classifier, "ab cab", Target("classifier", 2))
     assert "the class z" in said(app) + app.metric[0].label
     chosen = {"attention_target": "1", "attention_other_answer": "1"}
-    app = ask("patch", model=model, text="ab cab", **chosen)
+    app = ask("patch", model=classifier, text="ab cab", **chosen)
     box = app.selectbox(key="attention_other_answer")
     assert (box.value, box.options) == (None, ["x", "z"])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +13,11 @@ from bertviz_core.analysis.layer_norm import layer_norm
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.experiments.cause_results import Switches, Target
-from bertviz_core.experiments.layer_steps import block_values
+from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.neurons import strongest_neurons
 from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
-from bertviz_core.experiments.step_table import OPERATIONS
+from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.explorer import Explorer
@@ -32,14 +31,12 @@ from pages.shared.language import text as said_in
 from pages.shared.markdown import spoken
 from tests.app import real_pages
 from tests.app.real_pages import answer, checked, finished, link_of, said, specs
-from tests.core.bundled import open_bundled
 from tests.core.checkpoint_copies import (
     HF,
     first_layers,
     hf_copy,
     pre_norm_copy,
     weights_of_hf,
-    without_part,
 )
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
@@ -105,29 +102,23 @@ def step_now(app: AppTest) -> str:
     return app.session_state["layers_step"]
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_every_panel_opens_from_a_link_and_reads_a_text_of_one_letter(panel):
-    both = {"pair": "ba cab", "layers_step": "layer_0/context"}
-    app = finished(open_page(**TINY, layers_panel=panel, **both))
-    assert app.get_by_key("layers_panel").value == panel
-    default, *_ = PANELS
-    assert link_of(app, "layers_panel") == ("" if panel == default else panel)
-    if panel == "residual":
-        read = client().ask(Explorer.tokenize)(*TINY.values(), "ba cab")
-        assert len(specs(app)[1]["data"][0]["x"]) == read.num_tokens
-    app.text_area(key="pair").set_value("")
-    app.text_area(key="text").set_value("a").run()
-    assert specs(finished(app))
-    assert step_picture(app)["values"].size
-
-
-def test_texts_without_a_word_and_of_many_are_told():
-    app = open_page(layers_panel="orders", text="word " * 400)
-    assert app.title[0].value == "Layers"
-    assert "402" in said(app)
-    assert app.selectbox(key="token").value == "2"
-    app.text_area(key="text").set_value("  ").run()
-    assert "no text yet" in said(checked(app))
+def test_every_panel_opens_and_reads_a_text_of_one_letter():
+    default, linked, *_ = PANELS
+    link = {"layers_panel": linked, "layers_step": "layer_0/context"}
+    app = finished(open_page(**TINY, **link, pair="ba cab"))
+    assert app.get_by_key("layers_panel").value == linked
+    for is_short in (False, True):
+        if is_short:
+            app.text_area(key="pair").set_value("")
+            app.text_area(key="text").set_value("a").run()
+        for panel in PANELS:
+            app.get_by_key("layers_panel").set_value(panel).run()
+            assert specs(finished(app)), panel
+            assert link_of(app, "layers_panel") == ("" if panel == default else panel)
+            if panel == default and not is_short:
+                read = client().ask(Explorer.tokenize)(*TINY.values(), "ba cab")
+                assert len(specs(app)[1]["data"][0]["x"]) == read.num_tokens
+        assert step_picture(app)["values"].size
 
 
 def test_every_step_has_its_formula_sentence_code_and_numbers():
@@ -151,9 +142,8 @@ def test_every_step_has_its_formula_sentence_code_and_numbers():
 
 
 def test_the_numbers_shown_are_the_models_own_of_one_token_and_of_all():
-    trace = client().ask(Trace.only)(
-        DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "attention_probs")
-    )
+    arrays = ("hidden_states", "attention_probs", "pooled_output")
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), arrays)
     app = open_page(
         layers_step="layer_1/attention_probs",
         token="3",
@@ -173,17 +163,12 @@ def test_the_numbers_shown_are_the_models_own_of_one_token_and_of_all():
     app.session_state["layers_step"] = "mlm_probs"
     app.run()
     assert not [toggle for toggle in app.toggle if toggle.key == "layers_all_tokens"]
-
-
-def test_the_pooler_is_shown_at_the_token_that_it_reads():
-    trace = client().ask(Trace.only)(
-        DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "pooled_output")
-    )
-    app = open_page(layers_step="pooler_dense")
-    assert app.get_by_key("token").value == str(MASK + 1)
-    read, _ = strip(app)
+    # The pooler is shown at the token that it reads.
+    app.session_state["layers_step"] = "pooler_dense"
+    read, _ = strip(app.run())
     np.testing.assert_allclose(read, trace.hidden_states[-1, 0], atol=1e-5)
-    assert np.abs(read - trace.hidden_states[-1, MASK]).max() > 0.1
+    assert np.abs(read - trace.hidden_states[-1, 2]).max() > 0.1
+    assert app.get_by_key("token").value == "3"
     assert "at token 1 [CLS]" in said(app)
     walk(app, 1)
     assert step_now(app) == "pooled_output"
@@ -202,7 +187,7 @@ def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(monkeypatc
         return show_below(columns=columns, **others)
 
     monkeypatch.setattr(shown_picture, "show_below", keep)
-    app = open_page(layers_step="mlm_logits")
+    app = open_page(layers_step="mlm_logits", layers_panel="orders")
     found = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT), "heads", MASK)
     words = client().ask(vocabulary)(DEFAULT_MODEL)
     for step in ("mlm_logits", "mlm_probs"):
@@ -219,8 +204,8 @@ def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(monkeypatc
         assert "The table to download has all of them" in said(app)
 
 
-def test_the_ways_out_of_a_part_are_in_the_browser_before_they_are_taken():
-    app = open_page(layers_step="layer_2/query")
+def test_a_part_brings_its_ways_out_and_asks_nothing_while_one_is_in_it(monkeypatch):
+    app = open_page(layers_step="layer_2/query", layers_panel="orders")
     held = pictures_sent(app)
     around = ("layer_1/output_norm", "layer_3/query")
     first, *_, last = held
@@ -228,6 +213,16 @@ def test_the_ways_out_of_a_part_are_in_the_browser_before_they_are_taken():
     trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("hidden_states",))
     made = held[first][-1]
     np.testing.assert_allclose(made, trace.hidden_states[2, MASK], rtol=0, atol=1e-5)
+    asked = []
+    engine = client()
+    with monkeypatch.context() as patch:
+        call = engine.call
+        patch.setattr(engine, "call", lambda q: asked.append(q.name) or call(q))
+        for _ in range(10):
+            walk(app, 1)
+    assert step_now(app) == "layer_2/intermediate"
+    # The page looks at the list of models again after some seconds.
+    assert set(asked) <= {"models", "earlier_uploads"}
     for end in ("word_embeddings", "mlm_probs"):
         app.session_state["layers_step"] = end
         assert end in pictures_sent(app.run())
@@ -257,56 +252,38 @@ def test_walking_runs_a_part_of_the_network_once_and_never_the_whole():
     assert client().ask(forward_count)() - before == 4
 
 
-def test_a_step_in_a_layer_that_was_seen_asks_the_engine_nothing(monkeypatch):
-    app = open_page(layers_step="layer_2/query")
-    asked = []
-    engine = client()
-    call = engine.call
-    monkeypatch.setattr(engine, "call", lambda q: asked.append(q.name) or call(q))
-    for _ in range(10):
-        walk(app, 1)
-    assert step_now(app) == "layer_2/intermediate"
-    # The page looks at the list of models again after some seconds.
-    assert set(asked) <= {"models", "earlier_uploads"}
-
-
 def test_token_and_step_come_from_a_link_and_another_text_starts_anew():
-    app = open_page(token="4", layers_step="layer_5/neurons")
+    app = open_page(token="4", layers_step="layer_5/neurons", layers_panel="orders")
     assert app.get_by_key("token").value == "4"
     assert step_now(app) == "layer_5/neurons"
     assert "Layer 6: Activation" in app.subheader[0].value
     for text, first in (("A [MASK] came.", "3"), ("no gap at all", "2")):
         app.text_area(key="text").set_value(text).run()
         assert app.get_by_key("token").value == first
-    assert not app.warning
-    app.text_area(key="text").set_value("我们都喜欢茶。").run()
-    assert "hardly read" in app.warning[0].value
+    # A step that is not there gives way to one that is.
+    for name, expected in (
+        ("layer_40/neurons", "layer_5/neurons"),
+        ("nonsense", "word_embeddings"),
+        ("layer_1/", "word_embeddings"),
+    ):
+        app.session_state["layers_step"] = name
+        checked(app.run())
+        assert step_now(app) == expected
 
 
-@pytest.mark.parametrize("name", ["layer_40/neurons", "nonsense", "layer_1/"])
-def test_a_link_to_a_step_that_is_not_there_shows_one_that_is(name):
-    app = open_page(layers_step=name)
-    operation = name.rpartition("/")[2]
-    expected = "layer_5/neurons" if operation in OPERATIONS else "word_embeddings"
-    assert step_now(app) == expected
-
-
-def test_the_best_neurons_of_all_layers_are_those_measured_one_by_one():
+def test_the_best_neurons_of_all_layers_are_those_of_the_engine():
     model, text = TINY.values()
     app = finished(open_page(**TINY, layers_panel="neurons", layers_word="bo"))
-    bars, marks = specs(app)[-1]["data"]
-    shown = numbers(bars["x"]) / 100
-    assert len(shown) == len(numbers(marks["x"])) == 10
-    assert (np.diff(np.abs(shown)) <= 1e-9).all()
     mask = client().ask(Explorer.tokenize)(model, text).mask_positions[0]
     target = Target("mlm", client().ask(vocabulary)(model).index("bo"), mask)
-    places = [place.strip(ISOLATES) for place in bars["customdata"]]
+    found = answer(client().ask(rank_neurons).about(model, text, target))
+    bars, marks = specs(app)[-1]["data"]
+    for trace, values in ((bars, found.deltas), (marks, found.estimated_deltas)):
+        np.testing.assert_allclose(numbers(trace["x"]), 100 * values, rtol=1e-5)
+    assert np.abs(found.deltas).max() > 1e-6, "nothing to see"
+    places = [f"{layer + 1}·{neuron + 1}" for layer, neuron in found.neurons]
+    assert [place.strip(ISOLATES) for place in bars["customdata"]] == places
     assert app.get_by_key("layers_effect_open").options == places
-    for place, change in list(zip(places, shown, strict=True))[:3]:
-        layer, neuron = (int(part) - 1 for part in place.split("·"))
-        switches = Switches(neurons=((layer, neuron),))
-        found = client().ask(switch_off)(model, text, target, switches, cut=True)
-        assert found.delta_probability == pytest.approx(change, abs=1e-6)
     # One of them opens with a click; any other can be typed.
     app.get_by_key("layers_effect_open").set_value(places[1]).run()
     layer, neuron = places[1].split("·")
@@ -330,26 +307,18 @@ def test_elsewhere_the_strongest_neuron_is_chosen_again():
     assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
 
 
-def test_an_untouched_word_follows_the_token(monkeypatch):
+def test_the_word_is_the_likeliest_of_the_token(monkeypatch):
     # The ranking takes the word as it is chosen here.
     monkeypatch.setattr(neurons, "rank_all_neurons", lambda *_: None)
-
-    def likeliest(token: int) -> str:
-        found = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT), "heads", token)
-        return client().ask(vocabulary)(DEFAULT_MODEL)[
-            int(found.of("mlm_logits").argmax())
-        ]
-
     app = open_page(layers_panel="neurons")
-    assert app.get_by_key("layers_word").value == likeliest(MASK)
-    app.get_by_key("token").set_value("3").run()
-    assert likeliest(2) != likeliest(MASK)
-    assert app.get_by_key("layers_word").value == likeliest(2)
-    assert link_of(app, "layers_word") == ""
-    chosen = app.get_by_key("layers_word").options[5]
-    app.get_by_key("layers_word").set_value(chosen).run()
-    app.get_by_key("token").set_value("4").run()
-    assert app.get_by_key("layers_word").value == chosen != likeliest(3)
+    words = client().ask(vocabulary)(DEFAULT_MODEL)
+    seen = []
+    for token in (MASK, 2):
+        app.get_by_key("token").set_value(str(token + 1)).run()
+        found = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT), "heads", token)
+        seen.append(words[int(found.of("mlm_logits").argmax())])
+        assert app.get_by_key("layers_word").value == seen[-1]
+    assert len(set(seen)) == 2
 
 
 def test_an_untouched_epsilon_is_that_of_the_model():
@@ -363,31 +332,13 @@ def test_an_untouched_epsilon_is_that_of_the_model():
     assert link_of(app, "layers_epsilon_real") == ""
 
 
-def classifier_copy(folder: Path) -> str:
-    """A model with three classes and no word head."""
-    rng = np.random.default_rng(5)
-    weights = first_layers(without_part(weights_of_hf(), "cls."), 1)
-    size = weights["bert.pooler.dense.bias"].size
-    weights |= {
-        "classifier.weight": rng.normal(0, 0.05, (3, size)).astype("float32"),
-        "classifier.bias": rng.normal(size=3).astype("float32"),
-    }
-    config = {
-        "architectures": ["BertForSequenceClassification"],
-        "id2label": {"0": "x", "1": "y", "2": "z"},
-        "num_hidden_layers": 1,
-    }
-    return str(hf_copy(folder, weights, config))
-
-
-def test_a_link_keeps_the_watched_class(tmp_path):
-    model = classifier_copy(tmp_path)
-    link = {"model": model, "text": "ab cab", "layers_panel": "neurons"}
+def test_a_link_keeps_the_watched_class(classifier):
+    link = {"model": classifier, "text": "ab cab", "layers_panel": "neurons"}
     app = open_page(**link, layers_target="1")
     assert app.get_by_key("layers_target").options[1] == "the class y"
     assert link_of(app, "layers_target") == "1"
     target = Target("classifier", 1)
-    trace = client().ask(switch_off)(model, "ab cab", target, Switches())
+    trace = client().ask(switch_off)(classifier, "ab cab", target, Switches())
     shown = float(app.metric[0].value.rstrip("%"))
     assert shown == pytest.approx(100 * trace.before.probability, abs=0.06)
 
@@ -395,10 +346,6 @@ def test_a_link_keeps_the_watched_class(tmp_path):
 def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
     model = number_model
     app = finished(open_page(model=model, text="ab cab", layers_panel="neurons"))
-    (layer, number), *_ = (
-        place.strip(ISOLATES).split("·")
-        for place in app.get_by_key("layers_effect_open").options
-    )
     target = Target("classifier", 0)
     here = int(app.get_by_key("layers_neuron").value) - 1
     depth = int(app.get_by_key("layers_neuron_layer").value) - 1
@@ -409,10 +356,9 @@ def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
     assert shown[1] == f"{found.after.logit:.4g}"
     assert shown[2] == f"{found.delta_logit:+.4g}"
     bars, marks = specs(app)[-1]["data"]
-    best = Switches(neurons=((int(layer) - 1, int(number) - 1),))
-    change = client().ask(switch_off)(model, "ab cab", target, best).delta_logit
-    assert numbers(bars["x"])[0] == pytest.approx(change, rel=1e-5)
-    assert abs(change) > 1e-6, "nothing to see"
+    best = answer(client().ask(rank_neurons).about(model, "ab cab", target))
+    np.testing.assert_allclose(numbers(bars["x"]), best.deltas, rtol=1e-5)
+    assert abs(best.deltas[0]) > 1e-6, "nothing to see"
     assert np.abs(numbers(marks["x"])).max() > 1e-6
     assert "in its own unit" in said(app)
     assert "%" not in "".join(shown)
@@ -433,51 +379,41 @@ def test_the_share_explained_is_that_of_the_groups():
     assert (np.diff(lengths) <= 1e-6).all()
 
 
-def test_the_norm_takes_shift_and_stretch_away():
+def test_a_norm_takes_shift_and_stretch_away_mirrors_and_feels_epsilon():
+    """Of a mirrored vector it is mirrored around 0, or β, but for epsilon's share."""
     app = open_page(layers_panel="by_hand")
-    normed = numbers(specs(app)[0]["data"][2]["y"])
-    app.slider(key="layers_shift").set_value(3.0).run()
-    app.slider(key="layers_scale").set_value(2.0).run()
-    changed = numbers(specs(app)[0]["data"][1]["y"])
-    np.testing.assert_allclose(
-        numbers(specs(app)[0]["data"][2]["y"]), normed, atol=1e-6
-    )
-    assert changed.mean() == pytest.approx(4)
+
+    def changed(shift: float, scale: float, epsilon: str) -> list[np.ndarray]:
+        """The vector, as it is changed, and its norm."""
+        app.slider(key="layers_shift").set_value(shift)
+        app.slider(key="layers_scale").set_value(scale)
+        app.get_by_key("layers_epsilon_small").set_value(epsilon).run()
+        return [numbers(trace["y"]) for trace in specs(checked(app))[0]["data"]]
+
+    small, _, plain = (numbers(trace["y"]) for trace in specs(app)[0]["data"])
+    np.testing.assert_allclose(plain, layer_norm(small, 1.0, 0.0, 1e-12), atol=1e-6)
+    assert "Nothing is changed yet" in said(app)
+    _, moved, normed = changed(3.0, 2.0, "1e-12")
+    np.testing.assert_allclose(normed, plain, atol=1e-6)
+    assert moved.mean() == pytest.approx(4)
     assert "as before" in app.success[0].value
-
-
-@pytest.mark.parametrize(
-    ("scale", "epsilon", "is_felt"),
-    [("-1.0", "0.1", True), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
-)
-def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt):
-    link = {"layers_panel": "by_hand", "layers_scale": scale, "layers_shift": "2.0"}
-    app = open_page(**link, layers_epsilon_small=epsilon)
-
-    def mirrored() -> str:
+    for scale, epsilon, is_felt in (
+        (-1.0, "0.1", True), (-2.0, "1e-12", False), (-0.05, "1", True)
+    ):  # fmt: skip
+        normed = changed(2.0, scale, epsilon)[-1]
         (told,) = (info.value for info in app.info if "mirrored" in info.value)
-        return told
-
-    assert "the output around 0" in mirrored()
-    small, _, normed = specs(app)[0]["data"]
-    plain = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
-    off = np.abs(numbers(normed["y"]) + plain).max()
-    assert (f"off by up to {off:.3f}" in mirrored()) == is_felt
-    assert ("ε" in mirrored()) == is_felt
+        assert "the output around 0" in told
+        off = np.abs(normed + plain).max()
+        assert (f"off by up to {off:.3f}" in told) == ("ε" in told) == is_felt
+    # Epsilon alone is a change, and one of both is held against the epsilon before.
+    normed = changed(0.0, 1.0, "1")[-1]
+    difference = np.abs(normed - plain).max()
+    for _ in range(2):
+        assert f"differs by up to {difference:.3f} from the one without" in said(app)
+        changed(2.0, 1.0, "1")
+    changed(2.0, -1.0, "1")
     app.get_by_key("layers_by_hand").set_value("real").run()
-    assert "the output around β" in mirrored()
-
-
-def test_epsilon_alone_is_a_change():
-    app = open_page(layers_panel="by_hand", layers_epsilon_small="1")
-    assert "Nothing is changed yet" not in said(app)
-    small, _, normed = specs(app)[0]["data"]
-    own = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
-    difference = np.abs(numbers(normed["y"]) - own).max()
-    assert f"differs by up to {difference:.3f} from the one without" in said(app)
-    # A change of both is held against the vector and the epsilon before it.
-    app.slider(key="layers_shift").set_value(2.0).run()
-    assert f"differs by up to {difference:.3f} from the one without" in said(app)
+    assert "the output around β" in said(app)
 
 
 def orders_named(app: AppTest) -> dict[str, str]:
@@ -491,66 +427,64 @@ def orders_named(app: AppTest) -> dict[str, str]:
 
 def test_a_second_text_changes_segments_and_next_sentence():
     model, text, pair = str(HF), "ab cab [MASK]", "ba cab"
-    seen = {}
-    for second in ("", pair):
-        last = client().ask(Explorer.tokenize)(model, text, second or None).num_tokens
-        app = open_page(
-            model=model,
-            text=text,
-            pair=second,
-            token=str(last),
-            layers_step="token_type_embeddings",
-            layers_panel="orders",
-        )
-        assert app.text_area(key="pair").value == second
+    trace = client().ask(Trace.only)(model, Texts(text, pair), ("nsp_logits",))
+    step, last = "token_type_embeddings", str(len(trace.tokenized.tokens))
+    link = {"model": model, "text": text, "pair": pair, "layers_panel": "orders"}
+    app = open_page(**link, token=last, layers_step=step)
+    seen = []
+    for second in (pair, ""):
+        app.text_area(key="pair").set_value(second).run()
         assert link_of(app, "pair") == second
-        assert app.get_by_key("token").value == str(last)
+        if second:
+            assert app.get_by_key("token").value == last
+        else:
+            last_alone = app.get_by_key("token").options[-1].split()[0]
+            app.get_by_key("token").set_value(last_alone).run()
         segment = strip(app).ravel()
         app.session_state["layers_step"] = "nsp_probs"
-        checked(app.run())
-        seen[second] = segment, strip(app).ravel()
-    assert np.nanmax(np.abs(seen[""][0] - seen[pair][0])) > 1e-3
-    trace = client().ask(Trace.only)(model, Texts(text, pair), ("nsp_logits",))
+        seen.append((segment, np.sort(strip(checked(app.run())).ravel())))
+        app.session_state["layers_step"] = step
+    (first, probs), (alone, others) = seen
+    assert np.nanmax(np.abs(first - alone)) > 1e-3
     powers = np.exp(trace.nsp_logits.astype(float))
-    expected = powers / powers.sum()
-    np.testing.assert_allclose(sorted(seen[pair][1]), sorted(expected), atol=1e-5)
-    assert np.abs(np.sort(seen[pair][1]) - np.sort(seen[""][1])).max() > 1e-5
+    np.testing.assert_allclose(probs, np.sort(powers / powers.sum()), atol=1e-5)
+    assert np.abs(probs - others).max() > 1e-5
 
 
-def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
+def test_the_sentences_of_the_stream_have_its_numbers():
     stream = client().ask(residual_stream)(DEFAULT_MODEL, Texts(TEXT))
-    monkeypatch.setattr(residual, "_SHORT_WORK", 0)
     app = open_page(layers_panel="residual")
-    assert not specs(app)
-    app.button(key="job_layers_residual_start").click().run()
-    for _ in range(100):  # the job ends while the page looks again and again
-        if len(specs(app)) == 2:
-            break
-        app.run()
     line = numbers(specs(app)[0]["data"][1]["y"])
     np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)
-
-
-def test_what_the_norms_do_to_the_sums_and_what_is_added_most_is_measured():
-    model = "bert-mini-en"
-    explorer = open_bundled(model)
-    trace = explorer.trace(TEXT)
-    layers = range(explorer.config.num_hidden_layers)
-    values = [block_values(explorer, trace, layer) for layer in layers]
-    expected = []
-    for kind in ("residual", "norm"):
-        names = (f"attention.{kind}", f"mlp.{kind}")
-        rows = [np.linalg.norm(one[name], axis=-1) for one in values for name in names]
-        expected += [f"{np.min(rows):.1f}", f"{np.max(rows):.1f}"]
-    told = said(finished(open_page(model=model, text=TEXT))).split("the sums have")[1]
-    assert re.findall(r"\d+\.\d", told)[:4] == expected
-    enters, leaves = values[0]["input"][MASK], values[-1]["output"][MASK]
-    expected = [f"{np.linalg.norm(vector):.2f}" for vector in (enters, leaves)]
-    for name in ("attention.output", "mlp.output"):
-        added = [np.linalg.norm(one[name][MASK]) for one in values]
-        expected.append(str(np.argmax(added) + 1))
+    told = said(app).split("the sums have")[1]
+    lengths = residual._lengths_around_norms(stream).values()
+    assert re.findall(r"\d+\.\d", told)[:4] == [f"{one:.1f}" for one in lengths]
+    ends = stream.residual_norms[0, MASK], stream.output_norms[-1, MASK]
+    expected = [f"{length:.2f}" for length in ends]
+    for added in (stream.attention_norms, stream.feed_forward_norms):
+        expected.append(str(added[:, MASK].argmax() + 1))
     at_token = told.split("enters the first layer")[1]
     assert re.findall(r"\d+(?:\.\d+)?", at_token)[:4] == expected
+
+
+def test_what_norms_get_is_as_long_as_the_sum():
+    first, second, middle, out = np.random.default_rng(3).normal(size=(4, 2, 5, 8))
+
+    def lengths(vectors: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(vectors, axis=-1)
+
+    def cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return (one * other).sum(-1) / lengths(one) / lengths(other)
+
+    stream = ResidualStream(
+        tuple("abcde"), False, lengths(first), lengths(second), cosines(first, second),
+        lengths(middle), lengths(out), cosines(middle, out), 3 * lengths(out),
+    )  # fmt: skip
+    sums = np.array([lengths(first + second), lengths(middle + out)])
+    normed = np.array([lengths(middle), 3 * lengths(out)])
+    expected = [sums.min(), sums.max(), normed.min(), normed.max()]
+    found = residual._lengths_around_norms(stream)
+    assert [*found.values()] == pytest.approx(expected)
 
 
 def test_the_neighbours_that_are_least_alike_are_named():
@@ -589,12 +523,6 @@ def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm):
         told = said(checked(app.run()), escaped=True)
         assert said_in(f"layer_steps.about_{operation}_first", "en") in told
         assert said_in(f"layer_steps.about_{operation}", "en") not in told
-
-
-def all_weights_of(model: str) -> dict[str, np.ndarray]:
-    from safetensors.numpy import load_file
-
-    return load_file(f"{model}/model.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -651,19 +579,6 @@ def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(hf_with
     assert "Type a second text" in said(checked(app))
 
 
-def test_a_stream_that_keeps_its_length_is_not_said_to_grow(tmp_path, pre_norm):
-    """Layers that add nothing, as those of a model that has learned nothing may."""
-    weights = {
-        name: array * (".output.dense." not in name)
-        for name, array in all_weights_of(pre_norm).items()
-    }
-    model = str(hf_copy(tmp_path, weights, {"pre_norm": True}))
-    app = open_page(model=model, text=TINY_TEXT, layers_panel="residual")
-    enters = client().ask(residual_stream)(model, Texts(TINY_TEXT)).residual_norms
-    np.testing.assert_allclose(enters - enters[0], 0, atol=1e-6)
-    assert "it can grow" in said(app)
-
-
 # A text that fills the 512 positions of a model.
 
 NUM_TOKENS, NUM_NEURONS = 512, 3072  # of BERT-base
@@ -713,7 +628,8 @@ def sent_bytes(app: AppTest) -> int:
     return sum(chart.proto.ByteSize() for kind in kinds for chart in app.get(kind))
 
 
-def test_every_panel_stays_usable_at_512_tokens(long_model):
+def test_every_panel_stays_usable_at_512_tokens(long_model, monkeypatch):
+    monkeypatch.setattr(residual, "_SHORT_WORK", 0)  # as of a model of real size
     app = open_page(
         model=long_model,
         text=LONG_TEXT,
@@ -721,10 +637,13 @@ def test_every_panel_stays_usable_at_512_tokens(long_model):
         layers_step="embedding_sum",
         layers_factor_layer="1",
         layers_by_hand="real",
+        layers_panel="orders",
     )
     assert any("1,502 tokens" in one.value for one in app.warning)
     for panel in PANELS:
         app.get_by_key("layers_panel").set_value(panel).run()
+        if panel == "residual":
+            assert not specs(app), "it waits for a button"
         ended(app)
         assert app.selectbox(key="token").value == str(LAST)
         assert len(app.get("plotly_chart")) >= 1
@@ -732,17 +651,13 @@ def test_every_panel_stays_usable_at_512_tokens(long_model):
         if shown := {"residual": "449 to 512", "factors": "1 to 64"}.get(panel):
             captions = " ".join(caption.value for caption in app.caption)
             assert f"shows tokens {shown};" in captions
-
-
-def test_every_step_and_its_table_are_light_at_512_tokens(long_model):
-    link = {"model": long_model, "text": LONG_TEXT, "layers_panel": "orders"}
-    app = ended(open_page(**link, token="300", layers_all_tokens="true"))
+    app.get_by_key("layers_panel").set_value("orders")
+    app.get_by_key("token").set_value("300").run()
+    app.session_state["layers_all_tokens"] = True
     for step in ("query", "attention_scores", "attention_probs", "context", "neurons"):
         app.session_state["layers_step"] = f"layer_1/{step}"
         checked(app.run())
-        assert len(app.get("plotly_chart")) >= 1
+        assert app.toggle(key="layers_all_tokens").value
         assert sent_bytes(app) < MOST_BYTES
         captions = " ".join(caption.value for caption in app.caption)
         assert "tokens 268 to 331" in captions
-    part = client().ask(part_numbers)(long_model, Texts(LONG_TEXT), "layer_1", 299)
-    assert part.of("layer_1/attention_probs").shape[1] == NUM_TOKENS

@@ -231,6 +231,13 @@ def test_a_model_of_another_language_says_that_it_can_hardly_read(open_app, clie
         assert len(said) == (not is_read), text
 
 
+@pytest.mark.parametrize("page", ["attention", "layers", "pretraining"])
+def test_a_page_about_a_text_asks_for_one(open_app, page):
+    app = open_app(page, text=" ")
+    assert [one.value for one in app.info if "no text yet" in one.value]
+    assert not (*app.exception, *app.error)
+
+
 @pytest.mark.parametrize("token", ["[UNK]", "ж", "##ж"])
 def test_a_model_without_the_script_says_so_whatever_its_language(
     open_app, client, token
