@@ -39,9 +39,7 @@ from pages.attention.canvas import CANVAS, METHODS, Look
 from pages.shared.engine import client
 from pages.shared.markdown import spoken
 from tests.app import real_pages
-from tests.app.chinese_model import write_chinese_model
-from tests.app.real_pages import checked, open_page, said, specs
-from tests.core.bundled import open_bundled
+from tests.app.real_pages import checked, link_of, open_page, said, specs
 from tests.core.checkpoint_copies import HF
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
@@ -113,7 +111,7 @@ def told(monkeypatch):
 
 
 def test_the_page_opens_on_the_head_with_the_most_to_show_and_says_why():
-    app = ask(**UNTOUCHED, model=MODEL)
+    app = ask("arithmetic", **UNTOUCHED, model=MODEL)
     assert app.title[0].value == "Attention"
     (telling,) = [
         one
@@ -127,6 +125,11 @@ def test_the_page_opens_on_the_head_with_the_most_to_show_and_says_why():
     numbers = [box.proto.placeholder.split(" ")[0] for box in boxes]
     assert (head_of(app), "·".join(numbers)) == ((None, None), place)
     assert not {*FIRST_HEAD} & {*app.query_params}
+    # Where none stands out the first one opens, and so it is said.
+    type_text(app, "a")
+    assert "no head gets a name" in said(app)
+    assert "How head 1·1 arrives" in said(app)
+    assert app.get("latex")
 
 
 def test_a_head_that_nobody_chose_follows_the_text_and_a_chosen_one_stays(told):
@@ -148,19 +151,17 @@ def test_a_head_that_nobody_chose_follows_the_text_and_a_chosen_one_stays(told):
     assert "How head 3·2 arrives" in said(app)
 
 
-def test_a_head_in_the_address_wins_also_the_first_one_and_half_of_one(told):
-    assert "opens first" not in said(ask())
-    assert head_of(ask(**UNTOUCHED | {"attention_head": "6"})) == (1, 6)
-    for nonsense in ("99", "x"):
-        app = ask(**UNTOUCHED | {"attention_layer": nonsense})
-        assert "Head 3·2 opens first" in said(app)
-
-
-def test_where_no_head_stands_out_the_first_one_opens_and_so_it_is_said():
-    app = ask("arithmetic", **UNTOUCHED, text="a")
-    assert "no head gets a name" in said(app)
-    assert "How head 1·1 arrives" in said(app)
-    assert app.get("latex")
+@pytest.mark.parametrize(
+    ("link", "head"),
+    [(FIRST_HEAD, (1, 1)), ({"attention_head": "6"}, (1, 6)),
+     ({"attention_layer": "99"}, (None, None)), ({"attention_layer": "x"}, None)],
+)  # fmt: skip
+def test_a_head_in_the_address_wins_also_the_first_one_and_half_of_one(
+    told, link, head
+):
+    app = ask(**UNTOUCHED | link)
+    assert head_of(app) == (head or (None, None))
+    assert ("Head 3·2 opens first" in said(app)) == (None in head_of(app))
 
 
 def test_a_head_that_a_smaller_model_lacks_gives_way():
@@ -171,11 +172,9 @@ def test_a_head_that_a_smaller_model_lacks_gives_way():
     assert app.selectbox(key="attention_method").value == "mean"
 
 
-def test_odd_texts_end_in_a_sentence():
+def test_what_is_switched_off_needs_a_hidden_word():
     app = ask("switch", text="<b>bold</b> [link](x) **[MASK]**")
     assert "hide a word" in said(type_text(app, "No gap at all."))
-    assert "no text yet" in said(type_text(app, "   "))
-    assert "122 tokens" in said(ask(model=str(HF), text="ab " * 60))
 
 
 def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
@@ -186,13 +185,6 @@ def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
     )
     ask("profile", attention_profile_where="corpus")
     assert asked == ["corpus_profile"]
-
-
-def test_the_most_similar_head_is_named_with_its_distance():
-    app = ask("profile")
-    near = client().ask(profile_heads)(MODEL, Texts(TEXT)).nearest(0, 0)[0]
-    told = f"Nearest: {near.layer + 1}·{near.head + 1} ({near.distance:.2f})"
-    assert any(told in one.value for one in app.caption)
 
 
 def test_changing_language_and_head_never_runs_the_network_again():
@@ -254,8 +246,8 @@ def saved(monkeypatch):
     return files
 
 
-def attention() -> np.ndarray:
-    trace = client().ask(Trace.only)(MODEL, Texts(TEXT), ("attention_probs",))
+def attention(text: str = TEXT) -> np.ndarray:
+    trace = client().ask(Trace.only)(MODEL, Texts(text), ("attention_probs",))
     return np.asarray(trace.attention_probs)
 
 
@@ -282,23 +274,6 @@ def test_what_is_shown_is_named_and_what_it_does_not_ask_for_is_switched_off(dra
         assert tuple(not box.proto.disabled for box in boxes) == asks
 
 
-def test_filters_are_named_where_they_work(drawn):
-    app = ask(attention_hide_special="true", attention_merge_words="true")
-    assert drawn.last.measured.filters == (
-        "pieces merged into words",
-        "[CLS] and [SEP] hidden",
-        "what is left keeps its value: rows add up to less",
-    )
-    app.toggle(key="attention_renormalise").set_value(True).run()
-    *_, last = drawn.last.measured.filters
-    assert "not the model's own numbers" in last
-    app.toggle(key="attention_hide_special").set_value(False).run()
-    app.toggle(key="attention_renormalise").set_value(False).run()
-    app.selectbox(key="attention_method").set_value("norms").run()
-    (said,) = drawn.last.measured.filters
-    assert "lengths added" in said
-
-
 def test_a_number_is_called_what_it_is(drawn):
     app = ask(attention_cut_off="weight")
     for method, renormalise, unit in (
@@ -315,24 +290,43 @@ def test_a_number_is_called_what_it_is(drawn):
         (slider,) = app.slider
         cut = "least_share" if is_length else "least_weight"
         assert slider.key == f"attention_{cut}"
+    # Lengths have a scale of their own, and add up.
+    app.selectbox(key="attention_method").set_value("norms")
+    app.toggle(key="attention_renormalise").set_value(False).run()
+    lengths = client().ask(attention_matrix)(MODEL, Texts(TEXT), "norms", 0, 0)
+    assert drawn.last.top == pytest.approx(float(lengths.max()))
+    app.slider(key="attention_least_share").set_value(0.5).run()
+    expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
+    np.testing.assert_array_equal(drawn.last.matrix, expected)
+    assert "nothing below 50% of the largest" in drawn.last.measured.filters
+    app.get_by_key("attention_cut_off").set_value("nothing")
+    app.toggle(key="attention_merge_words").set_value(True).run()
+    (told,) = drawn.last.measured.filters
+    assert "lengths added" in told
+    # The maximum of words is a weight that a head gives to a word.
+    app.selectbox(key="attention_method").set_value("max").run()
+    heads = attention()
+    words = filtered(heads, merge_words=True)
+    assert words.shape[-1] < heads.shape[-1]
+    np.testing.assert_allclose(drawn.last.matrix, words.max((0, 1)), atol=1e-6)
+    assert drawn.last.top == 1
 
 
 def test_the_link_says_how_the_pictures_are_drawn(drawn):
-    app = ask()
-    assert "attention_drawn" not in app.query_params
-    drawn.choose(app, scale="row", lying=True, threshold=0.125, heads=[0, 3])
     link = "row_lying_0.125_1-4"
-    assert app.query_params["attention_drawn"] in (link, [link])
     app = ask(attention_drawn=link)
     view = drawn.last
     assert (view.scale, view.is_lying, view.threshold) == ("row", True, 0.125)
     assert view.heads == (0, 3)
-    # Back at the defaults, the link is short.
+    # At the defaults, the link is short.
     drawn.choose(app, scale="linear", lying=False, threshold=0.05, heads=[])
     assert "attention_drawn" not in app.query_params
+    drawn.choose(app, scale="row", lying=True, threshold=0.125, heads=[0, 3], turn=2)
+    assert link_of(app, "attention_drawn") == link
     # Nonsense from a browser is not drawn.
-    view = drawn.choose(app, scale="cubic", heads=[99], **{"from": -3, "to": "x"})
-    assert (view.scale, view.heads) == ("linear", ())
+    nonsense = {"from": -3, "to": "x", "turn": 3}
+    view = drawn.choose(app, scale="cubic", heads=[99], **nonsense)
+    assert (view.scale, view.heads) == ("row", ())
     assert (view.from_token, view.to_token) == (None, None)
 
 
@@ -342,9 +336,7 @@ def test_a_link_asks_for_nothing_that_is_not_there(drawn):
         assert Look.of_link(link) == Look()
     assert Look.of_link("log_standing_9.5_900") == Look("log", False, 1.0, (899,))
     ask(attention_drawn="log_standing_9.5_900-2")
-    assert drawn.last.heads == (1,)
-    ask(attention_drawn="cube_lying_0.1_")
-    assert drawn.last.scale == "linear"
+    assert (drawn.last.scale, drawn.last.heads) == ("log", (1,))
 
 
 def test_a_locked_token_stays_itself_until_the_text_is_another(drawn):
@@ -360,26 +352,6 @@ def test_a_locked_token_stays_itself_until_the_text_is_another(drawn):
     assert found == (2, CAT, 0)
     type_text(app, "Look: " + TEXT)
     assert (drawn.last.from_token, drawn.last.to_token) == (None, None)
-
-
-def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
-    app = ask(attention_method="norms", attention_layer="2")
-    lengths = client().ask(attention_matrix)(MODEL, Texts(TEXT), "norms", 1, 0)
-    assert drawn.last.top == pytest.approx(float(lengths.max()))
-    app.selectbox(key="attention_cut_off").set_value("weight").run()
-    app.slider(key="attention_least_share").set_value(0.5).run()
-    expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
-    np.testing.assert_array_equal(drawn.last.matrix, expected)
-    assert "nothing below 50% of the largest" in drawn.last.measured.filters
-
-
-def test_the_maximum_of_words_is_a_weight_that_a_head_gives_to_a_word(drawn):
-    ask(attention_method="max", attention_merge_words="true")
-    heads = attention()
-    words = filtered(heads, merge_words=True)
-    assert words.shape[-1] < heads.shape[-1]
-    np.testing.assert_allclose(drawn.last.matrix, words.max((0, 1)), atol=1e-6)
-    assert drawn.last.top == 1
 
 
 def test_a_click_alone_leaves_what_was_put_together(drawn):
@@ -402,22 +374,26 @@ def test_a_click_alone_leaves_what_was_put_together(drawn):
 
 
 def test_the_piece_in_focus_once_chosen_is_the_locked_row_of_who_comes(drawn):
-    ask()
-    assert drawn.last.from_token is None
     app = ask(token=str(CAT + 1))
     assert drawn.last.from_token == CAT
     drawn.choose(app, to=2)  # unlocked by hand, it stays so
     assert (drawn.last.from_token, drawn.last.to_token) == (None, 2)
 
 
-def test_what_is_chosen_to_be_left_out_is_left_out(drawn):
+def test_what_is_chosen_to_be_left_out_is_left_out_and_named(drawn):
     text, pair = "She took the book to the library.", "It was old."
     app = ask(text=text, pair=pair)
     whole = rows_of(text, pair)
     tokenized = client().ask(Explorer.tokenize)(MODEL, text, pair)
     least, mass = {"least_weight": 0.1}, {"mass": 0.6}
+    both = {"hide_special": True, "merge_words": True}
     for chosen, options, told in (
-        ({"from_segment": "first", "to_segment": "second"},
+        (both, both, ("pieces merged into words", "[CLS] and [SEP] hidden",
+                      "what is left keeps its value: rows add up to less")),
+        ({"renormalise": True}, {**both, "renormalise": True},
+         ("pieces merged into words", "[CLS] and [SEP] hidden")),
+        ({"hide_special": False, "merge_words": False, "renormalise": False,
+          "from_segment": "first", "to_segment": "second"},
          {"from_segment": 0, "to_segment": 1},
          ("only the first text looks", "only the second text is looked at")),
         ({"from_segment": "second", "to_segment": "both"},
@@ -433,6 +409,8 @@ def test_what_is_chosen_to_be_left_out_is_left_out(drawn):
         assert 0 < np.count_nonzero(shown) < whole.size
         np.testing.assert_allclose(drawn.last.matrix, shown, atol=1e-7)
         assert drawn.last.measured.filters[: len(told)] == told
+        *_, last = drawn.last.measured.filters
+        assert ("not the model's own numbers" in last) == ("renormalise" in options)
 
 
 def test_added_heads_stay_with_the_head_that_they_were_added_to(drawn):
@@ -501,28 +479,28 @@ def test_a_map_is_saved_with_what_it_says(saved):
     assert [row[:4] for row in table[1:4]] == ["1,1,", "1,2,", "1,3,"]
 
 
-@pytest.mark.parametrize(
-    ("panel", "name", "header", "rows"),
-    [
-        ("switch", "attention_switched_off", "when,answer,rank,probability", None),
-        ("arithmetic", "attention_softmax_row", "number,", "tokens"),
-        ("profile", "attention_named_heads", "head,", "names"),
-    ],
-)
-def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
-    ask(panel, {f"{name}_tools": "download"})
-    first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
-    assert first.lower().startswith(header)
-    if rows is None:
-        assert {line.split(",")[0] for line in lines} == {"before", "after"}
-        return
+def test_what_a_question_answers_has_a_file(saved):
     found = client().ask(profile_heads)(MODEL, Texts(TEXT))
     tokens = client().ask(Explorer.tokenize)(MODEL, TEXT).num_tokens
-    assert len(lines) == {"tokens": tokens, "names": len(found.names())}[rows]
+    files = {
+        "switch": ("attention_switched_off", "when,answer,rank,probability", None),
+        "arithmetic": ("attention_softmax_row", "number,", tokens),
+        "profile": ("attention_named_heads", "head,", len(found.names())),
+    }
+    app = ask(LIGHT, {f"{name}_tools": "download" for name, *_ in files.values()})
+    for panel, (name, header, rows) in files.items():
+        app.get_by_key("attention_panel").set_value(panel).run()
+        finished(app)
+        first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
+        assert first.lower().startswith(header)
+        if rows is None:
+            assert {line.split(",")[0] for line in lines} == {"before", "after"}
+        else:
+            assert len(lines) == rows
 
 
 def test_words_of_several_pieces_have_a_bar(drawn):
-    ask(text="unbelievableness of it")
+    type_text(ask(), "unbelievableness of it")
     (start, size), *others = drawn.last.spans
     tokens = client().ask(Explorer.tokenize)(MODEL, "unbelievableness").tokens
     assert drawn.last.tokens[start : start + size] == tuple(tokens)[1:-1]
@@ -585,7 +563,7 @@ def test_a_short_text_is_compared_with_itself_with_a_word_changed(differences):
     words = zip(TEXT.split(), offered.split(), strict=True)
     assert sum(one != other for one, other in words) == 1
     assert differences[-1].is_difference
-    ask("compare", text=f"{TEXT} " * 12)
+    type_text(app, f"{TEXT} " * 12)
     assert len(differences) == 1
 
 
@@ -612,38 +590,25 @@ def test_a_locked_token_of_a_difference_stays_with_its_text(differences):
     box = app.text_input(key="attention_compared_text")
     box.set_value(f"{OTHER} It ran away.").run()
     assert differences[-1].from_token == 3
+    # What looks at tokens without a partner is said.
+    other = TEXT.replace("dog", "very old dog")
+    box.set_value(other).run()
+    weights, added = rows_of(other), [2, 3]
+    rows = np.delete(weights, added, axis=0)
+    assert "0.0% of their weight in the first" in said(app)
+    assert f"{rows[:, added].sum() / rows.sum():.1%} in the second" in said(app)
     box.set_value("a cat").run()
     assert differences[-1].from_token is None
 
 
-def test_what_looks_at_tokens_without_a_partner_is_said():
-    other = TEXT.replace("dog", "very old dog")
-    app, attention, added = compare(other), rows_of(other), [2, 3]
-    rows = np.delete(attention, added, axis=0)
-    assert "0.0% of their weight in the first" in said(app)
-    assert f"{rows[:, added].sum() / rows.sum():.1%} in the second" in said(app)
-
-
-@pytest.mark.parametrize(
-    ("method", "layer", "framed"),
-    [("mean", "4", (None, None)), ("layer", "4", (None, None)), ("head", "1", (0, 1))],
-)
 def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
-    monkeypatch, differences, method, layer, framed
+    monkeypatch, differences
 ):
     drawn = []
     monkeypatch.setattr(causes, "clickable_map", lambda one, *_: drawn.append(one))
-    chosen = {"attention_method": method, "attention_layer": layer}
-    of = {"text": "ab cab", "attention_compare": "model"}
-    app = ask("compare", UPLOADED, **of, **chosen, attention_head="2")
-    differences.clear()
+    link = {"attention_method": "mean", "attention_layer": "4", "attention_head": "2"}
+    app = ask("compare", UPLOADED, text="ab cab", attention_compare="model", **link)
     app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
-    assert (drawn[-1].layer, drawn[-1].head) == framed
-    lacks = method == "layer"
-    assert ("has no head of that number" in said(app)) == lacks
-    assert bool(differences) != lacks
-    if method != "mean":
-        return
     texts = [client().ask(Explorer.tokenize)(one, "ab cab") for one in (MODEL, str(HF))]
     matrices = [
         client().ask(attention_matrix)(one, Texts("ab cab"), "mean", 0, 0)
@@ -654,25 +619,37 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
     np.testing.assert_allclose(differences[-1].matrix, expected, atol=1e-6)
     # Layer 4 is no layer of the smaller model: no frame may be drawn there.
     assert differences[-1].layer < len(differences[-1].thumbnails)
+    for method, layer, framed in (
+        ("mean", 4, (None, None)), ("layer", 4, (None, None)), ("head", 1, (0, 1))
+    ):  # fmt: skip
+        app.selectbox(key="attention_method").set_value(method).run()
+        if method == "head":
+            app.selectbox(key="attention_layer").set_value(layer).run()
+        differences.clear()
+        app.run()
+        assert (drawn[-1].layer, drawn[-1].head) == framed
+        lacks = method == "layer"
+        assert ("has no head of that number" in said(app)) == lacks
+        assert bool(differences) != lacks
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_chinese_words_are_those_that_the_reader_types(tmp_path, is_whole, differences):
-    expected = ["我", "喜欢", "吃", "苹果"] if is_whole else [*"我喜欢吃苹果"]
-    app = finished(
-        started(
-            "compare",
-            model=str(write_chinese_model(tmp_path)),
-            text="我喜欢吃苹果",
-            attention_words="我 喜欢 吃 苹果" if is_whole else "我 喜欢",
-            attention_merge_words="true",
-            attention_compared_text=" ".join(expected),
-            attention_hide_special="true",
-        )
+def test_chinese_words_are_those_that_the_reader_types(chinese, differences):
+    words = ["我", "喜欢", "吃", "苹果"]
+    app = ask(
+        "compare",
+        model=chinese,
+        text="我喜欢吃苹果",
+        attention_words=" ".join(words),
+        attention_merge_words="true",
+        attention_compared_text=" ".join(words),
+        attention_hide_special="true",
     )
-    assert list(differences[-1].tokens) == expected
-    errors = ["where the text has “吃苹果”" in one.value for one in app.error]
-    assert errors == ([] if is_whole else [True])
+    assert list(differences[-1].tokens) == words
+    app.text_input(key="attention_compared_text").set_value("我 喜 欢 吃 苹 果")
+    app.text_input(key="attention_words").set_value("我 喜欢").run()
+    assert list(differences[-1].tokens) == [*"我喜欢吃苹果"]
+    (error,) = app.error
+    assert "where the text has “吃苹果”" in error.value
 
 
 def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
@@ -721,9 +698,7 @@ def test_every_view_of_a_difference_can_be_taken_away(difference_files):
     told = [one["told"] for one in map(json.loads, sent) if "told" in one]
     kinds = {one["kind"] for one in told if one["key"] == "attention_difference"}
     assert {"png", "heatmap_svg", "lines_svg", "grid_svg"} <= kinds
-    explored = open_bundled(MODEL)
-    first, second = (explored.trace(text).attention_probs for text in (TEXT, OTHER))
-    values = second - first
+    values = attention(OTHER) - attention()
     layers, heads, rows, _ = values.shape
     (_, *table) = csv.reader(
         difference_files["grid_csv"]().decode("utf-8-sig").splitlines()

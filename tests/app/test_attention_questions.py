@@ -46,7 +46,7 @@ from pages.attention.pictures import key_of
 from pages.shared import export
 from pages.shared.engine import client
 from pages.shared.export import cell_columns
-from tests.app.real_pages import answer
+from tests.app.real_pages import answer, checked, link_of
 from tests.app.test_attention import (
     MODEL,
     TEXT,
@@ -98,12 +98,15 @@ def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
     assert f"over {LEAST_ROWS} tokens or more" in said(app)
 
 
-def test_like_heads_lie_side_by_side():
+def test_like_heads_lie_side_by_side_and_the_nearest_is_named():
     app = ask("profile", {"attention_likeness_box": True})
     found = client().ask(profile_heads)(MODEL, Texts(TEXT))
     order = order_by_likeness(found.distances)
     expected = found.distances.reshape(len(order), -1)[np.ix_(order, order)]
     np.testing.assert_allclose(drawn_maps(app)[-1], expected, atol=5e-4)
+    near = found.nearest(0, 0)[0]
+    told = f"Nearest: {near.layer + 1}·{near.head + 1} ({near.distance:.2f})"
+    assert any(told in one.value for one in app.caption)
 
 
 def test_a_head_alone_is_like_no_other(monkeypatch):
@@ -136,12 +139,13 @@ def pair_of(app: AppTest) -> tuple[str, str]:
     return tuple(app.selectbox(key=name).value for name in ("token", "attention_to"))
 
 
-@pytest.mark.parametrize("panel", ["arithmetic", "switch"])
-def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
-    app = ask(panel, locked(3, 0), attention_cut_edge="true")
+def test_a_locked_cell_is_the_pair_that_is_asked_about():
+    app = ask("arithmetic", locked(3, 0), attention_cut_edge="true")
     assert pair_of(app) == ("4", "1")
-    address = [app.query_params[name] for name in ("token", "attention_to")]
-    assert address in (["4", "1"], [["4"], ["1"]])
+    address = [link_of(app, name) for name in ("token", "attention_to")]
+    assert address == ["4", "1"]
+    app.get_by_key("attention_panel").set_value("switch").run()
+    assert pair_of(app) == ("4", "1")
     app.selectbox(key="attention_to").set_value("6").run()
     for is_hidden in (True, False):  # hiding a sign and showing it again
         app.toggle(key="attention_hide_special").set_value(is_hidden).run()
@@ -166,29 +170,29 @@ def test_a_locked_cell_stays_the_pair_in_another_head():
     assert pair_of(app) == ("4", str(most + 1))
     app.session_state["attention_canvas"] = locked(3, most)["attention_canvas"]
     app.run()
-    for other in "4567":
+    for other in "45":
         app.selectbox(key="attention_head").set_value(other).run()
         assert pair_of(app) == ("4", str(most + 1))
 
 
-@pytest.mark.parametrize(
-    ("text", "row", "expected"), [(TEXT, "5", ("5", "1")), ("a cat", "9", ("2", "1"))]
-)
-def test_a_link_brings_the_pair_back_where_the_text_has_it(text, row, expected):
-    app = ask("arithmetic", text=text, token=row, attention_to="1")
-    assert pair_of(app) == expected
+def test_a_link_brings_the_pair_back_where_the_text_has_it():
+    app = ask("arithmetic", token="9", attention_to="1")
+    assert pair_of(app) == ("9", "1")
+    type_text(app, "a cat")
+    assert pair_of(app) == ("2", "1")
 
 
-@pytest.mark.parametrize("apart", [5e-7, 5e-6])
-def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
+def test_a_weight_that_rounding_has_moved_says_so(monkeypatch):
     found = client().ask(pair_arithmetic)(MODEL, Texts(TEXT), 0, 0, 2, 4)
-    moved = dataclasses.replace(
-        found, exposed_prob=found.prob, unrounded_probs=found.probs + apart
-    )
+    moved = found
     monkeypatch.setattr(arithmetic, "ask", lambda _: lambda *_: moved)
-    text = said(ask("arithmetic", token="3", attention_to="5"))
-    assert ("Without any rounding in this row" in text) == (apart > 1e-6)
-    assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
+    app = started("arithmetic", token="3", attention_to="5")
+    for apart in (5e-7, 5e-6):
+        changed = {"exposed_prob": found.prob, "unrounded_probs": found.probs + apart}
+        moved = dataclasses.replace(found, **changed)
+        text = said(checked(app.run()))
+        assert ("Without any rounding in this row" in text) == (apart > 1e-6)
+        assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
 
 
 # Parts switched off, and sparse patterns.
@@ -231,30 +235,31 @@ def test_a_whole_layer_is_its_attention_and_its_feed_forward_block():
 
 def test_the_sentence_says_what_the_parts_did_to_the_answer():
     trace = client().ask(Trace.only)(MODEL, Texts(TEXT), ("mlm_logits",))
-    moved = {}
-    for index in np.argsort(-trace.mlm_logits[0])[:5].tolist():
+    words = client().ask(vocabulary)(MODEL)
+    app, told = ask("switch"), {}
+    for index in np.argsort(-trace.mlm_logits[0])[:3].tolist():
+        app.get_by_key("attention_word").set_value(words[index])
         for layer in range(LAYERS):
+            names = [f"{layer + 1}·{head + 1}" for head in range(HEADS)]
+            app.get_by_key("attention_off_heads").set_value(names).run()
             heads = Switches(tuple((layer, head) for head in range(HEADS)))
             target = Target("mlm", index, int(trace.mlm_positions[0]))
-            found = client().ask(switch_off)(MODEL, TEXT, target, heads)
-            moved[index, layer] = found.delta_probability
-    sentences = {-1: "supports this answer", 1: "held this answer back"}
-    for sign, sentence in sentences.items():
-        index, layer = max(moved, key=lambda place, sign=sign: sign * moved[place])
-        change = moved[index, layer]
-        assert sign * change > 0.005, "nothing to see"
-        app = ask(
-            "switch",
-            attention_word=client().ask(vocabulary)(MODEL)[index],
-            attention_off_heads=",".join(
-                f"{layer + 1}·{head + 1}" for head in range(HEADS)
-            ),
-        )
-        (told,) = [c.value for c in app.caption if "The probability" in c.value]
-        assert sentence in told
-        assert f"by {abs(100 * change):.2f} percentage points" in told
-        shown = softmax(trace.mlm_logits[0])[index]
-        assert app.metric[0].value == percent(float(shown))
+            change = client().ask(switch_off)(MODEL, TEXT, target, heads)
+            moved = 100 * change.delta_probability
+            if abs(moved) < 0.5:
+                continue
+            sentence = "supports this answer" if moved < 0 else "held this answer back"
+            (said_here,) = [
+                c.value for c in app.caption if "The probability" in c.value
+            ]
+            assert sentence in said_here
+            assert f"by {abs(moved):.2f} percentage points" in said_here
+            shown = softmax(trace.mlm_logits[0])[index]
+            assert app.metric[0].value == percent(float(shown))
+            told[sentence] = said_here
+        if len(told) == 2:
+            return
+    pytest.fail("nothing to see")
 
 
 def test_a_sparse_pattern_shows_its_edges_and_both_answers():
@@ -279,12 +284,11 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypat
         return cell_columns(*of)
 
     monkeypatch.setattr(export, "cell_columns", watched)
-    ask("sparse", model=str(HF), text="ab [MASK]")
-    assert not read
-    text = "[MASK] ab cab ab ba"
     monkeypatch.setattr("pages.attention.causes._MOST_DRAWN", 4)
-    box = {"attention_sparse_edges_tools": "table"}
-    app = ask("sparse", box, model=str(HF), text=text)
+    text = "[MASK] ab cab ab ba"
+    app = ask("sparse", model=str(HF), text=text)
+    assert not read
+    app.pills(key="attention_sparse_edges_tools").set_value("table").run()
     tokens = client().ask(Explorer.tokenize)(str(HF), text).tokens
     shown = app.dataframe[0].value
     assert drawn_maps(app)[0].shape == (4, 4)
@@ -345,54 +349,49 @@ def test_an_estimate_comes_first_where_the_exact_map_takes_long(monkeypatch):
     assert start.label.startswith(f"Switch off the halves of all {LAYERS} layers")
 
 
-@pytest.mark.parametrize(
-    ("kind", "deltas", "expected"),
-    [
+def test_the_head_that_is_pointed_out(monkeypatch):
+    found = np.zeros((LAYERS, HEADS))
+    exact: object = None
+    monkeypatch.setattr(causes, "ask_job", lambda *_, **__: found)
+    monkeypatch.setattr(causes, "ask_soon", lambda *_, **__: exact)
+    app = ask("maps")
+    for kind, deltas, expected in (
         ("exact", [0.05, -0.01, 0.2], "Head 1·2 helps it most"),
         ("exact", [0.05, 0.01, 0.2], "No head helps it"),
         # The largest whatever its sign.
         ("estimate", [0.05, -0.01, 0.02], "Strongest: head 1·1, +5.00 points"),
-    ],
-)
-def test_the_head_that_is_pointed_out(monkeypatch, kind, deltas, expected):
-    found = np.zeros((LAYERS, HEADS))
-    found[0, :3] = deltas
-    exact = SimpleNamespace(deltas=found) if kind == "exact" else None
-    monkeypatch.setattr(causes, "ask_job", lambda *_, **__: found)
-    monkeypatch.setattr(causes, "ask_soon", lambda *_, **__: exact)
-    text = said(ask("maps"))
-    assert expected in text
-    assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)
+    ):
+        found = np.zeros((LAYERS, HEADS))
+        found[0, :3] = deltas
+        exact = SimpleNamespace(deltas=found) if kind == "exact" else None
+        text = said(checked(app.run()))
+        assert expected in text
+        assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)
 
 
 # A model that says a number.
 
 
 def test_a_number_changes_in_its_own_unit(number_model):
-    def ask_number(panel: str, **params: Any) -> AppTest:
-        return ask(panel, model=number_model, text=NUMBER_TEXT, **params)
-
-    def switched(**off: Any):
-        switches = Switches(**off)
-        return client().ask(switch_off)(number_model, NUMBER_TEXT, NUMBER, switches)
-
-    app, found = (
-        ask_number("switch", attention_off_heads=["2·1"]),
-        switched(heads=((1, 0),)),
-    )
+    off = Switches(heads=((1, 0),))
+    found = client().ask(switch_off)(number_model, NUMBER_TEXT, NUMBER, off)
     assert abs(found.delta_logit) > 1e-3, "nothing to see"
+    app = ask(
+        "switch", model=number_model, text=NUMBER_TEXT, attention_other="ba cab ab",
+        attention_off_heads=["2·1"], attention_map_kind="parts",
+    )  # fmt: skip
     expected = [found.before.logit, found.after.logit, found.delta_logit]
     shown = [float(metric.value) for metric in app.metric[:3]]
     assert shown == pytest.approx(expected, rel=1e-3)
     assert "The number moved by" in said(app)
     assert "the number price" in app.selectbox(key="attention_target").options[0]
-    app = ask_number("maps", attention_map_kind="parts")
-    (values,) = drawn_maps(app)
+    app.get_by_key("attention_panel").set_value("maps").run()
+    (values,) = drawn_maps(finished(app))
     assert np.abs(values).max() > 1e-3
     parts = result_of(ablate_parts, number_model, NUMBER_TEXT, NUMBER)
     np.testing.assert_allclose(values, parts.deltas, atol=1e-5)
     assert "Change of the number price" in said(app)
-    app = ask_number("patch", attention_other="ba cab ab")
+    app.get_by_key("attention_panel").set_value("patch").run()
     assert "attention_contrast" not in [box.key for box in app.selectbox]
     recovered = drawn_maps(finished(app, "patch"))[0]
     assert recovered[-1, 0] == pytest.approx(1)
@@ -464,7 +463,7 @@ def test_what_cannot_be_patched_or_compared_with_is_named():
     )
     assert "qqqqqqq" in said(app)
     assert "italy stands where your text has" in said(app)
-    app = ask("patch", text=CLEAN, attention_other=CORRUPTED)
+    app.text_input(key="attention_other").set_value(CORRUPTED).run()
     assert "stands where your text has" not in said(app)
 
 
@@ -488,18 +487,13 @@ def likeliest_word(text: str) -> str:
     return client().ask(vocabulary)(MODEL)[int(predictions.logits[0].argmax())]
 
 
-def test_an_untouched_word_follows_the_text_and_a_chosen_one_stays():
+def test_the_watched_word_is_the_likeliest_of_the_text():
     app = ask("switch")
     other = "Paris is the capital of [MASK]."
     best = likeliest_word(other)
     assert app.selectbox(key="attention_word").value == likeliest_word(TEXT) != best
     type_text(app, other)
     assert app.selectbox(key="attention_word").value == best
-    assert "attention_word" not in app.query_params
-    app.selectbox(key="attention_word").set_value("italy").run()
-    type_text(app, TEXT)
-    assert app.selectbox(key="attention_word").value == "italy"
-    assert app.query_params["attention_word"] in ("italy", ["italy"])
 
 
 def test_a_link_brings_the_watched_answer_back():
@@ -512,8 +506,6 @@ def test_a_link_brings_the_watched_answer_back():
     found = shown_as_measured(app, MODEL, CAPITAL, target)
     assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[3].delta
     assert float(app.metric[3].value) == pytest.approx(found.delta_logit, abs=1e-4)
-    state = {"attention_word": "qqqqqqq"}  # a word outside the vocabulary is named
-    assert "qqqqqqq" in said(ask("switch", state))
 
 
 def test_a_second_text_that_follows_is_watched():
@@ -526,11 +518,12 @@ def test_a_second_text_that_follows_is_watched():
 
 
 def test_a_class_is_watched_and_not_held_against_itself(classifier):
-    app = ask("switch", model=classifier, text="ab cab", attention_target="2")
+    link = {"attention_target": "2", "attention_other_answer": "1"}
+    app = ask("switch", model=classifier, text="ab cab", **link)
     shown_as_measured(app, classifier, "ab cab", Target("classifier", 2))
     assert "the class z" in said(app) + app.metric[0].label
-    chosen = {"attention_target": "1", "attention_other_answer": "1"}
-    app = ask("patch", model=classifier, text="ab cab", **chosen)
+    app.get_by_key("attention_target").set_value("1")
+    app.get_by_key("attention_panel").set_value("patch").run()
     box = app.selectbox(key="attention_other_answer")
     assert (box.value, box.options) == (None, ["x", "z"])
 
@@ -544,9 +537,8 @@ def test_a_link_keeps_the_other_answer():
     assert app.query_params["attention_other_answer"] in ("1", ["1"])
 
 
-def test_a_model_without_answers_says_so(tmp_path):
-    model = str(hf_copy(tmp_path, without_part(weights_of_hf(), "cls.")))
-    app = ask("switch", model=model, text="ab [MASK]")
+def test_a_model_without_answers_says_so(hf_without):
+    app = ask("switch", model=hf_without("cls."), text="ab [MASK]")
     assert not app.metric
     assert "attention_target" not in [box.key for box in app.selectbox]
     assert "no head that gives an answer" in said(app)
