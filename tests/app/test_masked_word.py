@@ -339,7 +339,8 @@ def test_the_address_brings_the_whole_state_back_and_a_bad_text_loses_none():
 @pytest.mark.parametrize(
     ("text", "hidden"),
     [
-        *(("[MASK] is [MASK].", one) for one in (["x"], ["[MASK]", "y"], [*"abc"])),
+        ("[MASK] is [MASK].", ["[MASK]", "y"]),
+        ("[MASK] is [MASK].", [*"abc"]),
         ("[MASK] is Paris.", " "),
     ],
 )
@@ -349,7 +350,7 @@ def test_hidden_words_that_do_not_fit_the_text_are_left_out(text, hidden):
     assert not app.error
 
 
-@pytest.mark.parametrize("hidden", ["\ufffd", "\uf0b7", "\u0301"])
+@pytest.mark.parametrize("hidden", ["\ufffd", "\u0301"])
 def test_a_hidden_sign_that_the_model_cannot_read_leaves_the_candidates(hidden):
     app = open_page(text="Paris is [MASK].", hidden=hidden)
     assert "does not read it" in said(app)
@@ -381,18 +382,15 @@ def test_of_a_text_too_long_for_the_model_its_beginning_is_read():
 
 def test_a_text_without_anything_to_guess_gets_a_sentence():
     app = open_page()
-    for text in ("", "   ", "\n\t"):
+    for text in ("", "   ", "Nothing is hidden here."):
         type_text(app, text)
         assert app.info
         assert not (*app.error, *figures(app)), text
+    assert len(figures(click_word(app, 0))) == 1
     for text in ("\x00\x01\x02", "\u200b\u200d", "\u202e"):
         type_text(app, text)
-        assert app.error or app.info
+        assert len(app.error) + len(app.info) == 1
         assert not figures(app)
-    type_text(app, "Nothing is hidden here.")
-    assert app.info
-    assert not figures(app)
-    assert len(figures(click_word(app, 0))) == 1
     type_text(app, "[MASK] [MASK] ___")
     assert "masks only" in said(app)
     assert len(figures(app)) == 1
@@ -442,24 +440,24 @@ def typing(app: AppTest, text: str) -> AppTest:
 
 
 def test_undo_takes_back_what_was_typed_in_the_same_moment():
-    app = type_text(open_page(), "One [MASK].")
-    typing(app, "Two [MASK].").button(key="masked_undo").click().run()
-    assert text_of(checked(app)) == "One [MASK]."
-    app.button(key="masked_undo").click().run()
-    assert text_of(app) == EXAMPLES["en"][0][0]
+    app, (first, second) = open_page(), (EXAMPLES["en"][i][0] for i in (0, 1))
 
+    def undo_with() -> str:
+        app.button(key="masked_undo").click().run()
+        return text_of(checked(app))
 
-@pytest.mark.parametrize(
-    ("key", "expected"),
-    [("text_example", EXAMPLES["en"][1][0]), ("masked_earlier", EXAMPLES["en"][0][0])],
-)
-def test_a_choice_keeps_what_was_typed_in_the_same_moment_for_undo(key, expected):
-    app = type_text(open_page(), "One [MASK].")
-    choice = 1 if key == "text_example" else 0
-    typing(app, "Two [MASK].").selectbox(key=key).set_value(choice).run()
-    assert text_of(checked(app)) == expected
-    app.button(key="masked_undo").click().run()
-    assert text_of(app) == "Two [MASK]."
+    type_text(app, "One [MASK].")
+    typing(app, "Two [MASK].")
+    assert undo_with() == "One [MASK]."
+    # A choice keeps it for the way back.
+    for key, choice, expected in (
+        ("text_example", 1, second), ("masked_earlier", 0, first)
+    ):  # fmt: skip
+        typing(app, "Two [MASK].").selectbox(key=key).set_value(choice).run()
+        assert text_of(checked(app)) == expected
+        assert undo_with() == "Two [MASK]."
+        assert undo_with() == "One [MASK]."
+    assert undo_with() == first
 
 
 def test_the_example_of_two_masks_keeps_what_was_typed_in_the_same_moment():
