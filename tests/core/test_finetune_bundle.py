@@ -465,15 +465,14 @@ def test_the_script_says_what_the_app_says(
     settings = dataclasses.replace(SETTINGS, epochs=1, max_tokens=max_tokens)
     bundle = write_bundle(finetune(loaded, data, settings), tmp_path / "it.zip")
     found = read_text(Explorer(open_model(str(bundle))), *texts)
-    if kind == "text":
-        printed = run_script(bundle, tmp_path / "unpacked", *texts)
-    else:  # here, as nothing takes longer than to import `torch` in a process
-        script = unpacked(bundle, tmp_path / "unpacked")
-        monkeypatch.setattr(sys, "argv", [str(script), *texts])
-        capsys.readouterr()
-        with warnings.catch_warnings(action="ignore"):
-            runpy.run_path(str(script), run_name="__main__")
-        printed = capsys.readouterr().out
+    # Here, as nothing takes longer than to import `torch` in a process.
+    path = unpacked(bundle, tmp_path / "unpacked")
+    assert "bertviz_core" not in path.read_text("utf-8")
+    monkeypatch.setattr(sys, "argv", [str(path), *texts])
+    capsys.readouterr()
+    with warnings.catch_warnings(action="ignore"):
+        runpy.run_path(str(path), run_name="__main__")
+    printed = capsys.readouterr().out
     said = dict(line.split("\t") for line in printed.splitlines())
     assert list(said) == list(found.labels)
     values = [float(value) for value in said.values()]
@@ -600,7 +599,7 @@ def test_the_same_command_goes_on_after_a_stop_and_no_other_does(
     table, tmp_path, cache, monkeypatch
 ):
     with_model(monkeypatch)
-    run = (table, "--level", "full", "--epochs", 2, "--batch-size", 4, "--json")
+    run = (table, "--level", "head", "--epochs", 2, "--batch-size", 4, "--json")
     out = ("--out", tmp_path / "out")
     with monkeypatch.context() as patch:
         patch.setattr(events, "stop_on_signal", stopping_at(2))
