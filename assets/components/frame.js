@@ -9,6 +9,7 @@ const CLOSE_MENU = '[data-testid="stSidebarCollapseButton"] button'
 const SCROLLING = 'pre, .katex-display, [data-testid="stMarkdownContainer"]:has(table)'
 
 let endLast = () => {}
+let touched = location.href // the address as the reader last clicked or pressed a key
 
 /**
  * Tends the page around the app until told to end, or called again.
@@ -72,9 +73,16 @@ function tendHistory() {
   const end = new AbortController()
   let here = location.href
   let left = ''
+  for (const kind of ['click', 'keydown']) {
+    addEventListener(kind, () => (touched = location.href), { capture: true, signal: end.signal })
+  }
   addEventListener('popstate', () => ([left, here] = [here, location.href]), { signal: end.signal })
   history.pushState = (state, title, url) => {
     if (new URL(url, location.href).pathname === location.pathname) return history.replaceState(state, title, url)
+    // A new page may have said its choices before its path: those of the page that is left come back.
+    if (new URL(touched).pathname === location.pathname) {
+      History.prototype.replaceState.call(history, history.state, '', touched)
+    }
     History.prototype.pushState.call(history, state, title, url)
     ;[left, here] = ['', location.href]
   }

@@ -8,6 +8,14 @@ from tests.browser.conftest import go_to, settle
 
 SENTENCE = "The cat drank a glass of [MASK]."
 TYPED = ".st-key-text textarea"
+# As where a new page says its choices before it has its place.
+SAID_EARLY = """() => {
+  const push = history.pushState
+  history.pushState = (state, title, url) => {
+    push(state, title, location.pathname + new URL(url, location.href).search)
+    push(state, title, url)
+  }
+}"""
 
 
 def choose_head(page, layer, head):
@@ -33,8 +41,17 @@ def test_a_sentence_goes_through_all_pages_and_back_loses_nothing(visit, tmp_pat
     begun = page.evaluate("history.length")
     go_to(page, "masked_word")
     expect(page.locator(TYPED)).to_have_value(SENTENCE)
+    page.get_by_role("slider", name="Temperature").press("End")
+    expect(page).to_have_url(re.compile("masked_temperature="))
+    page.evaluate(SAID_EARLY)
     go_to(page, "attention")
     expect(page.locator(TYPED)).to_have_value(SENTENCE)
+    page.go_back()
+    expect(page).to_have_url(re.compile("masked_word.*masked_temperature="))
+    settle(page)
+    page.go_forward()
+    expect(page).to_have_url(re.compile("/attention"))
+    settle(page)
     choose_head(page, 3, 2)
     go_to(page, "layers")
     expect(page.locator(TYPED)).to_have_value(SENTENCE)
