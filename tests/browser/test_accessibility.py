@@ -19,6 +19,19 @@ PICTURES = {
     "embeddings": (".js-plotly-plot", 250),
     "activations": (".js-plotly-plot", 400),
 }
+# Words of Streamlit's that a screen reader or an empty box says.
+ENGLISH = """[aria-label^=Help], [placeholder^="Choose "],
+[aria-label$=" icon"]:not([aria-hidden])"""
+
+
+# Of a formula: nothing sticks out above or below its box, where it would be cut.
+IS_WHOLE = """box => {
+  const { top, bottom } = box.getBoundingClientRect()
+  return [...box.querySelectorAll('.katex-html .mord:not(:has(*))')].every((one) => {
+    const of = one.getBoundingClientRect()
+    return of.top >= top && of.bottom <= bottom
+  })
+}"""
 
 
 def faults(page):
@@ -47,6 +60,23 @@ def shows_its_picture(page, name, part=1):
     assert seen >= min(part * least, found["height"] - 1), (name, found)
 
 
+def opens_without_a_fault(page):
+    """Each tool of a figure, and how to read the page, which a keyboard reads on."""
+    for tool in page.locator(".st-key-masked_candidates_tools button").all():
+        tool.click()
+        settle(page)
+        be_tended(page)
+        assert faults(page) == set(), tool.inner_text()
+    page.locator(".st-key-page_head button").press("Enter")
+    explained = page.get_by_test_id("stPopoverBody")
+    expect(explained).to_be_focused()
+    assert faults(page) == set()
+    page.keyboard.press("End")
+    page.wait_for_function("part => part.scrollTop > 0", arg=explained.element_handle())
+    page.keyboard.press("Escape")
+    expect(explained).to_have_count(0)
+
+
 @pytest.mark.parametrize(
     ("language", "theme", "ground"),
     [("en", "light", WHITE), ("zh", "dark", DARK)],
@@ -68,6 +98,16 @@ def test_a_laptop_shows_each_page_and_axe_finds_nothing_serious(
         expect(page.get_by_test_id("stApp")).to_have_css("background-color", ground)
         be_tended(page)
         assert faults(page) == set(), name
+        formulas_are_whole(page, name)
+        if name == "masked_word":
+            opens_without_a_fault(page)
+        if language == "zh":
+            expect(page.locator(ENGLISH)).to_have_count(0)
+
+
+def formulas_are_whole(page, name):
+    for formula in page.locator(".katex-display").all():
+        assert formula.evaluate(IS_WHOLE), name
 
 
 def test_a_projector_shows_half_of_each_picture_in_large_type(visit):
@@ -75,7 +115,9 @@ def test_a_projector_shows_half_of_each_picture_in_large_type(visit):
     page = visit("/?projector=true", width=1366)
     page.set_viewport_size(LAPTOP)
     expect(page.locator("html")).to_have_css("font-size", "22px")
-    for name in PICTURES:
+    for name in ICONS:
         if name != FIRST:
             go_to(page, name)
-        shows_its_picture(page, name, part=0.5)
+        if name in PICTURES:
+            shows_its_picture(page, name, part=0.5)
+        formulas_are_whole(page, name)
