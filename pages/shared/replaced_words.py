@@ -22,8 +22,9 @@ _STYLE = "<style>{}</style>"
 # In this order: a card above each page, where Streamlit opened the browser and finds
 # tools for agents; room above and beside a page, which a laptop has not; the focus on a
 # link, else a tint like that of the page that is open; what is said of a box, else over
-# the end of its text; a table that scrolls where it is wider than a phone; a formula,
-# whose fractions are higher than its box and would be cut.
+# the end of its text; a table that scrolls where it is wider than a phone; words of a
+# program, which are too pale to read otherwise; a formula, whose fractions are higher
+# than its box and would be cut.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
 [data-testid="stHeader"] { height: 2.25rem; min-height: 2.25rem; }
@@ -43,6 +44,12 @@ a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
 }
 [data-testid="stMarkdownContainer"]:has(table) { overflow-x: auto; }
 .katex-display { padding-block: 6px; margin-block: calc(1em - 6px) !important; }
+[data-testid="stCode"] .token.token { color: inherit; }
+[data-testid="stCode"] .token.keyword { color: light-dark(#1a64a4, #8fbdf7); }
+[data-testid="stCode"] .token.string { color: light-dark(#0b6b3a, #7fd6a0); }
+[data-testid="stCode"] .token:is(.number, .boolean) {
+  color: light-dark(#7d1652, #e99a72);
+}
 """
 # Large type, no side texts, and less room around the picture, which comes first.
 _PROJECTED = """
