@@ -27,6 +27,11 @@ function tendFrame({ language, names }) {
     for (const one of document.querySelectorAll(SCROLLING)) {
       if (one.scrollWidth > one.clientWidth) one.tabIndex = 0
     }
+    for (const one of document.querySelectorAll('[data-testid="stPopoverBody"]')) {
+      if (one.scrollHeight <= one.clientHeight || one.tabIndex === 0) continue
+      one.tabIndex = 0
+      if (!one.contains(document.activeElement)) one.focus()
+    }
   }
   const observer = new MutationObserver(() => (asked ||= requestAnimationFrame(tend)))
   observer.observe(document.body, { childList: true, subtree: true, attributeFilter: NAMED })
