@@ -2,7 +2,8 @@
 // reader reads or that appear under the pointer, a menu that lets go of a small screen, and
 // a way back whose steps are pages.
 
-const NAMED = ['aria-label', 'data-title']
+const NAMED = ['aria-label', 'data-title', 'placeholder']
+const HELP = 'Help for ' // and then what it is about
 const NARROW = matchMedia('(width <= 768px)') // where Streamlit lays the menu over the page
 const PAGE_LINK = '[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"]'
 const CLOSE_MENU = '[data-testid="stSidebarCollapseButton"] button'
@@ -23,6 +24,8 @@ function tendFrame({ language, names }) {
   const tend = () => {
     asked = 0
     NAMED.forEach((attribute) => rename(attribute, names))
+    // What is left of them stands beside words that say the same.
+    for (const icon of document.querySelectorAll('[role="img"][aria-label$=" icon"]')) icon.ariaHidden = 'true'
     // By keyboard alone, nobody else could read their end.
     for (const one of document.querySelectorAll(SCROLLING)) {
       if (one.scrollWidth > one.clientWidth) one.tabIndex = 0
@@ -54,9 +57,10 @@ function tendFrame({ language, names }) {
 function rename(attribute, names) {
   for (const one of document.querySelectorAll(`[${attribute}]`)) {
     const said = one.getAttribute(attribute)
-    if (!Object.hasOwn(names, said) || names[said] === said) continue
+    const begun = said.startsWith(HELP) ? HELP : said
+    if (!Object.hasOwn(names, begun) || names[begun] === begun) continue
     one.setAttribute(`data-said-${attribute}`, said)
-    one.setAttribute(attribute, names[said])
+    one.setAttribute(attribute, names[begun] + said.slice(begun.length))
   }
 }
 

@@ -87,7 +87,8 @@ _FRAME = {
     f"{_MENU.format('print')} {_LABEL}": "app.menu_print",
     f"{_MENU.format('recordScreencast')} {_LABEL}": "app.menu_record",
 }
-# What a screen reader reads, and what the buttons of a figure say under the pointer.
+# What a screen reader reads, what the buttons of a figure say under the pointer, and
+# what an empty box says.
 _NAMES = {
     "Sidebar": "app.name_sidebar",
     "Collapse sidebar": "app.name_collapse",
@@ -105,6 +106,13 @@ _NAMES = {
     "progress": "app.name_progress",
     "file upload": "app.choose_file",
     "Stop script": "app.stop_page",
+    "Help": "app.name_help",
+    "Help for ": "app.name_help_for",
+    "visibility_off icon": "app.name_hidden",
+    "question_mark icon": "app.name_unknown",
+    "lock icon": "app.name_locked",
+    "Choose an option": "app.name_choose",
+    "Choose options": "app.name_choose",
     "Fullscreen": "app.figure_fullscreen",
     "Close fullscreen": "app.figure_close_fullscreen",
 }
@@ -116,7 +124,8 @@ def translate_frame() -> None:
     translated = _replaced(_FRAME) if current_language() != "en" else ""
     projected = _PROJECTED if is_projected() else ""
     st.html(_STYLE.format(f"{_OURS}\n{projected}\n{translated}"))
-    names = {said: plain(key) for said, key in _NAMES.items()}
+    # What the help is about comes last, and is added in the browser.
+    names = {said: plain(key, name="") for said, key in _NAMES.items()}
     _tend(data={"language": current_language(), "names": names}, key="frame")
 
 
