@@ -43,7 +43,7 @@ a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
   overflow: visible;
 }
 [data-testid="stMarkdownContainer"]:has(table) { overflow-x: auto; }
-.katex-display { padding-block: 6px; margin-block: calc(1em - 6px) !important; }
+.katex-display { padding-block: 0.4em; margin-block: 0.6em !important; }
 [data-testid="stCode"] .token.token { color: inherit; }
 [data-testid="stCode"] .token.keyword { color: light-dark(#1a64a4, #8fbdf7); }
 [data-testid="stCode"] .token.string { color: light-dark(#0b6b3a, #7fd6a0); }
