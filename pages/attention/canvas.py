@@ -302,13 +302,13 @@ def is_a_length(method: str, renormalise: bool) -> bool:
 def choose_view(model: str, texts: Texts, below: DeltaGenerator) -> View:
     """Draws the choices; with two texts, also which of them look.
 
-    What explains them is drawn on `below`, as the pictures come first.
+    What explains the method is drawn on `below`, as the pictures come first.
     """
     if (clicked := take_click(CANVAS, *grid_of(model))) is not None:
         _show_head(clicked)
     first, *boxes, last = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     method = choose_named("attention.method", list(METHODS), widget=first.selectbox)
-    layer, head = _choose_head(boxes, model, texts, method, below)
+    layer, head = _choose_head(boxes, model, texts, method)
     below.caption(t(f"attention.method_{method}_explained"))
     heads = choose_heads(model, "attention_heads") if method == "chosen" else ()
     with last.popover(t("attention.filters"), icon=":material/filter_alt:"):
@@ -371,10 +371,8 @@ def _fill(head: Head | None) -> None:
         st.session_state[key] = None if index is None else index + 1
 
 
-def _choose_head(
-    boxes: list[Any], model: str, texts: Texts, method: str, below: DeltaGenerator
-) -> Head:
-    """Draws the two boxes, and why a head opens that nobody has chosen."""
+def _choose_head(boxes: list[Any], model: str, texts: Texts, method: str) -> Head:
+    """Draws the two boxes and, below, why a head opens that nobody has chosen."""
     grid = grid_of(model)
     chosen = _chosen_head(grid)
     telling = None if chosen else telling_head(ask(named_heads)(model, texts))
@@ -400,7 +398,7 @@ def _choose_head(
         name = "none" if telling is None else telling.name.replace(" ", "_")
         places = {"layer": shown[0] + 1, "head": shown[1] + 1}
         share = {} if telling is None else {"share": telling.score}
-        below.caption(t(f"attention.opens_{name}", **places, **share))
+        st.caption(t(f"attention.opens_{name}", **places, **share))
     return shown
 
 

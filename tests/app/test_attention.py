@@ -91,6 +91,10 @@ def head_of(app: AppTest) -> tuple[int | None, int | None]:
     return tuple(app.selectbox(key=key).value for key in boxes)
 
 
+def is_canvas(node: Any) -> bool:
+    return node.type == "bidi_component" and bool(node.proto.bytes)
+
+
 def type_text(app: AppTest, text: str) -> AppTest:
     return app.text_area(key="text").set_value(text).run()
 
@@ -121,6 +125,8 @@ def test_the_page_opens_on_the_head_with_the_most_to_show_and_says_why():
     place = f"{telling.layer + 1}·{telling.head + 1}"
     sentence = f"Head {place} opens first: {telling.score:.1%} of its attention goes to"
     assert f"{sentence} the previous token" in said(app)
+    above = itertools.takewhile(lambda one: not is_canvas(one), app.main)
+    assert any(sentence in str(getattr(one, "value", "")) for one in above)
     boxes = [app.selectbox(key=f"attention_{name}") for name in ("layer", "head")]
     numbers = [box.proto.placeholder.split(" ")[0] for box in boxes]
     assert (head_of(app), "·".join(numbers)) == ((None, None), place)
