@@ -227,7 +227,6 @@ def show_clickable(
         ),
         code=code,
         also=functools.partial(save_drawn, key),
-        has_own_table=True,
     )
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now

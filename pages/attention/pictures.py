@@ -11,6 +11,7 @@ They are taken away as they are on the screen.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +74,7 @@ from pages.shared.choices import (
 )
 from pages.shared.components import save_kind
 from pages.shared.engine import client
-from pages.shared.export import Columns, table_csv
+from pages.shared.export import Columns, show_first_rows, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
@@ -352,22 +353,45 @@ def offer_downloads(
         _offer_pictures(CANVAS)
         _offer_files(picture, "attention", texts.text, strongest, every_head, is_small)
 
-    show_tools("attention", code, download=save)
+    show = functools.partial(_show_tables, picture, strongest)
+    show_tools("attention", code, table=show, download=save)
 
 
 def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     """Draws the tools of a difference; `sides` is what is taken away, and from what."""
 
+    def strongest() -> list[StrongestLinks]:
+        return client().ask(difference_links)(*sides)
+
     def save() -> None:
         _offer_pictures(name)
         _offer_files(
             *(picture, name, picture.measured.difference),
-            lambda: client().ask(difference_links)(*sides),
+            strongest,
             lambda: client().ask(difference_heads)(*sides),
             len(picture.tokens) <= _MOST_SAVED,
         )
 
-    show_tools(name, download=save)
+    show = functools.partial(_show_tables, picture, strongest)
+    show_tools(name, table=show, download=save)
+
+
+def _show_tables(
+    picture: AttentionView, links: Callable[[], Sequence[StrongestLinks]]
+) -> None:
+    """What is shown, the largest first, and where tokens look most in every head."""
+    largest = np.argsort(-np.abs(picture.matrix.ravel()), kind="stable")
+    for name, columns, rows in (
+        ("shown", attention_columns(picture), largest),
+        ("heads", grid_columns(picture, links()), slice(None)),
+    ):
+        told = t(f"attention.table_{name}")
+        st.markdown(f"**{told}**")
+        named = {
+            f"attention.column_{key}": np.array(column, object)[rows]
+            for key, column in columns.items()
+        }
+        show_first_rows(named, told)
 
 
 def _offer_pictures(key: str) -> None:

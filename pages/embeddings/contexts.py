@@ -26,18 +26,19 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
+    MapFiles,
     layer_name,
     layer_notes,
     map_title,
     show_cosines,
-    show_files,
+    show_map_tools,
     show_nearest_points,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import type_word
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.export import download_csv, show_curves
+from pages.shared.export import show_curves, show_number_tools
 from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown, escape
@@ -45,7 +46,7 @@ from pages.shared.models import language_of
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import panel
 from pages.shared.point_map import groups_colour, point_map
-from pages.shared.tools import Program, program, show_tools
+from pages.shared.tools import Program, program
 
 _MAP = "embeddings_senses_map"
 _WORD = {"en": "bank", "zh": "苹果"}
@@ -153,11 +154,11 @@ def _show_map(model: str, found: WordSenses) -> int:
         near = best_of(found.cosines[state][selected], MOST_NEIGHBOURS, allowed=others)
         at = (selected, state, layer_name(state))
         show_nearest_points(_MAP, drawn.labels, drawn.labels, at, near)
-    show_tools(_MAP, download=lambda: _show_files(found, drawn, state))
+    show_map_tools(_MAP, lambda: _files(found, drawn, state))
     return state
 
 
-def _show_files(found: WordSenses, drawn: SentenceMap, state: int) -> None:
+def _files(found: WordSenses, drawn: SentenceMap, state: int) -> MapFiles:
     table = {
         "embeddings.text": list(drawn.labels),
         "embeddings.sense": list(found.senses),
@@ -165,8 +166,7 @@ def _show_files(found: WordSenses, drawn: SentenceMap, state: int) -> None:
     }
     headers = ("sentence", "sense", "first_token_index")
     vectors = found.states[state]
-    show_files(
-        _MAP,
+    return MapFiles(
         drawn.at(state),
         t("embeddings.layer_files_explained", layer=layer_name(state)),
         table,
@@ -233,9 +233,8 @@ def explore_contexts(model: str) -> None:
     _show(found, read.tokens[token])
     where = {"text": text, "layer": int(layer), "point": point}
     code = program(programs.CONTEXTS, model, language=language, **where)
-    show_tools(
-        _CONTEXTS, code, download=lambda: download_csv(_columns(found), _CONTEXTS)
-    )
+    told = t("embeddings.panel_contexts")
+    show_number_tools(_CONTEXTS, lambda: _columns(found), told, code)
 
 
 def _ask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,12 @@ from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.embeddings.widgets import SIZES
 from pages.shared.components import save_drawn
-from pages.shared.export import download_csv, show_curves, show_figure, show_map
+from pages.shared.export import (
+    show_curves,
+    show_figure,
+    show_map,
+    show_number_tools,
+)
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
 from pages.shared.panel import download
@@ -54,31 +60,55 @@ _BYTES_A_NUMBER = 12
 _VECTORS, _METADATA = "vectors.tsv", "metadata.tsv"
 
 
-def show_files(
-    key: str,
-    found: DrawnMap,
-    explained: str,
-    table: Mapping[str, Sequence[object]],
-    metadata: Mapping[str, Sequence[object]],
-    size: int,
-    vectors: Callable[[], np.ndarray],
-) -> None:
-    """Draws the buttons for the files of a map; those of the projector are large.
+@dataclass(frozen=True)
+class MapFiles:
+    """What the M points of a map are in numbers.
 
-    `explained` is Markdown; `table` has a column of values for the M points in the
-    words of the reader, `metadata` the same for the projector, whose files are alike in
-    all languages, the name of a point first; `vectors`, `[M, size]`, are of the full
-    space.
+    `explained` is Markdown; `table` has a column of values for the points in the words
+    of the reader, `metadata` the same for the projector, whose files are alike in all
+    languages, the name of a point first; `vectors`, `[M, size]`, are of the full space.
     """
-    count = len(found.coordinates)
-    st.caption(explained)
-    axes = {
-        plain("embeddings.axis_column", number=number): places
-        for number, places in enumerate(found.coordinates.T.tolist(), start=1)
-    }
-    worth = {name: [value] * count for name, value in quality_columns(found).items()}
+
+    found: DrawnMap
+    explained: str
+    table: Mapping[str, Sequence[object]]
+    metadata: Mapping[str, Sequence[object]]
+    size: int
+    vectors: Callable[[], np.ndarray]
+
+    def columns(self) -> dict[str, Any]:
+        """A row for each point: what it is, where it lies, what the map is worth."""
+        places = self.found.coordinates
+        axes = {
+            plain("embeddings.axis_column", number=number): axis
+            for number, axis in enumerate(places.T.tolist(), start=1)
+        }
+        worth = quality_columns(self.found).items()
+        return {
+            **self.table,
+            **axes,
+            **{name: [value] * len(places) for name, value in worth},
+        }
+
+
+def show_map_tools(
+    key: str, make: Callable[[], MapFiles], code: Program | None = None
+) -> None:
+    """Draws the tools of a map; its numbers are made when somebody wants them."""
+    show_number_tools(
+        key,
+        lambda: make().columns(),
+        t("point_map.as_table"),
+        code,
+        lambda: _show_files(key, make()),
+    )
+
+
+def _show_files(key: str, made: MapFiles) -> None:
+    """Draws the buttons for other files; those of the projector are large."""
+    count, size = len(made.found.coordinates), made.size
     save_drawn(key)
-    download_csv({**table, **axes, **worth}, key)
+    st.caption(made.explained)
     if count > (limit := MAX_EXPORTED_NUMBERS // size):
         told = t("embeddings.too_many_for_file", limit=limit, count=count)
         st.info(told, icon=":material/info:")
@@ -88,14 +118,14 @@ def show_files(
         return
     download(
         t("embeddings.vectors_tsv", size=count * size * _BYTES_A_NUMBER / 1e6),
-        lambda: vectors_tsv(vectors()).encode("utf-8"),
+        lambda: vectors_tsv(made.vectors()).encode("utf-8"),
         _VECTORS,
         "text/tab-separated-values",
         f"{key}_vectors",
     )
     download(
         "embeddings.metadata_tsv",
-        lambda: metadata_tsv(metadata).encode("utf-8"),
+        lambda: metadata_tsv(made.metadata).encode("utf-8"),
         _METADATA,
         "text/tab-separated-values",
         f"{key}_metadata",

@@ -19,12 +19,13 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
+    MapFiles,
     layer_name,
     layer_notes,
     map_title,
     show_cosines,
-    show_files,
     show_layer_quality,
+    show_map_tools,
     show_nearest_points,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
@@ -41,7 +42,7 @@ from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 from pages.shared.point_map import Choice, groups_colour, point_map
-from pages.shared.tools import program, show_tools
+from pages.shared.tools import program
 
 _POINTS = "embeddings_similarity_points"
 _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
@@ -194,10 +195,10 @@ def explore_sentences(model: str) -> None:
     else:
         template = programs.SENTENCES_NEIGHBOURS
         places |= {"method": settings.method, "size": settings.neighbourhood}
-    show_tools(
+    show_map_tools(
         KEY,
+        lambda: _files(model, lines, found, state),
         program(template, model, **places),
-        download=lambda: _show_files(model, lines, found, state),
     )
 
 
@@ -272,9 +273,9 @@ def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
     return tuple(made)
 
 
-def _show_files(
+def _files(
     model: str, lines: LabelledLines, found: SentenceMap, state: int
-) -> None:
+) -> MapFiles:
     index = found.sentence_index
     table = {
         "point_map.point": list(found.labels),
@@ -285,8 +286,7 @@ def _show_files(
         "embeddings.length": found.norms[state].tolist(),
     }
     headers = ("name", "sentence", "group", "token_index", "length")
-    show_files(
-        KEY,
+    return MapFiles(
         found.at(state),
         t("embeddings.layer_files_explained", layer=layer_name(state)),
         table,

@@ -28,10 +28,11 @@ from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
+    MapFiles,
     map_title,
     quality_sentence,
     say_pieces,
-    show_files,
+    show_map_tools,
     show_neighbours,
 )
 from pages.embeddings.widgets import (
@@ -52,7 +53,7 @@ from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import panel, show_numbers
 from pages.shared.point_map import Choice, mark_points, point_map
-from pages.shared.tools import Program, program, show_tools
+from pages.shared.tools import Program, program
 
 _FIRST, _SECOND = {"en": "he", "zh": "男"}, {"en": "she", "zh": "女"}
 _WORDS = {
@@ -271,10 +272,10 @@ def explore_vocabulary(model: str) -> None:
     if found.method != "pca":
         places |= {"method": found.method, "size": found.neighbourhood}
         template = programs.VOCABULARY_NEIGHBOURS
-    show_tools(
+    show_map_tools(
         KEY,
+        lambda: _files(model, norms, found, chosen),
         program(template, model, **places),
-        download=lambda: _show_files(model, norms, found, chosen),
     )
 
 
@@ -341,14 +342,13 @@ def _show_nearest(model: str, selected: int) -> None:
     mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
 
 
-def _show_files(model: str, norms: np.ndarray, found: DrawnMap, chosen: Choice) -> None:
+def _files(model: str, norms: np.ndarray, found: DrawnMap, chosen: Choice) -> MapFiles:
     tokens, kinds = _entries(model)
     wanted = chosen.search.strip().lower()
     rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
     kind_of = [MAIN_KINDS[kinds[i]] for i in rows]
     words, lengths = [tokens[i] for i in rows], norms[list(rows)].tolist()
-    show_files(
-        KEY,
+    return MapFiles(
         replace(found, coordinates=found.coordinates[list(rows)]),
         t("embeddings.files_explained", count=len(rows)),
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from itertools import starmap
 from typing import Any
 
@@ -32,13 +33,12 @@ from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.components import save_drawn
-from pages.shared.export import download_csv, show_curves, show_figure
+from pages.shared.export import show_curves, show_figure, show_number_tools
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.point_map import groups_colour, point_map
-from pages.shared.tools import show_tools
 
 _MOST_CHARACTERS = 1000
 
@@ -270,11 +270,9 @@ def _show_points(found: LayerComparison, run: str) -> None:
     columns = {"fine_tune_results.text": texts, "fine_tune_results.label": labels}
     columns |= dict(zip("xy", found.coordinates[turn, layer].T.tolist(), strict=True))
 
-    def offer() -> None:
-        save_drawn(_POINTS)
-        download_csv(columns, _POINTS)
-
-    show_tools(_POINTS, download=offer)
+    told = t("point_map.as_table")
+    save = functools.partial(save_drawn, _POINTS)
+    show_number_tools(_POINTS, lambda: columns, told, files=save)
 
 
 def _name_of_state(layer: int, turn: int) -> str:

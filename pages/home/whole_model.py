@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.analysis.aggregation import follow_down
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.experiments.switching import switch_off
@@ -28,6 +29,7 @@ from bertviz_core.experiments.whole_model import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import component_html
+from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
 from bertviz_core.mask_text import (
     MaskedText,
@@ -41,11 +43,11 @@ from pages.shared.choices import follow_default, write_linked
 from pages.shared.components import component, save_drawn, teller
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
+from pages.shared.export import Columns, show_number_tools
 from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
 from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
 from pages.shared.panel import download
-from pages.shared.tools import show_tools
 
 _component = component(
     "whole_model",
@@ -134,8 +136,38 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
         save_drawn(_KEY)
         download("app.download_html", alive, file, "text/html", f"{_KEY}_html")
 
-    show_tools(_KEY, download=save)
+    show_number_tools(
+        _KEY,
+        lambda: _columns(picture, focus),
+        plain(
+            "whole_model.alt",
+            count=len(picture.attention[0]),
+            layers=len(picture.shares),
+        ),
+        files=save,
+    )
     _link_to_page(st.session_state[OPEN])
+
+
+def _columns(picture: WholeModel, focus: int) -> Columns:
+    """A row for each height: the guess there, and what comes from each token."""
+    place, is_raw = focus - picture.first, bool(st.session_state[RAW])
+    shares = picture.attention if is_raw else picture.shares
+    reached = picture.looked if is_raw else picture.reached
+    if focus != picture.focus:
+        reached = follow_down(shares, place)
+    layers = range(1, len(reached))
+    names = [plain("whole_model.layer", layer=layer) for layer in layers]
+    shown = range(picture.first, picture.first + shares.shape[-1])
+    tokens = [f"{i + 1} {picture.tokenized.tokens[i]}" for i in shown]
+    table = {"whole_model.height": [plain("whole_model.embeddings"), *names]}
+    if picture.guess_probs.size:
+        title = plain("whole_model.guess_of", piece=picture.tokenized.tokens[focus])
+        table[title] = [
+            f"{words[place][0]} {percent(probs[place, 0])}"
+            for words, probs in zip(picture.guesses, picture.guess_probs, strict=True)
+        ]
+    return {**table, **dict(zip(tokens, reached.T.tolist(), strict=True))}
 
 
 def _hiding(read: TokenizedText) -> list[int]:

@@ -162,17 +162,14 @@ def show_below(
     html: Callable[[], bytes],
     code: Program | None = None,
     also: Callable[[], None] | None = None,
-    has_own_table: bool = False,
 ) -> None:
     """Draws what stands below a picture: its description, and a row of tools.
 
     `columns` and `html`, the picture as a file, are called when somebody wants them;
-    see `show_figure`. `also` draws what stands below the downloads. A picture that
-    `has_own_table` needs none among the tools.
+    see `show_figure`. `also` draws what stands below the downloads.
     """
 
-    def download_files() -> None:
-        download_csv(columns(), name)
+    def download_picture() -> None:
         download(
             "app.download_html",
             html,
@@ -184,10 +181,32 @@ def show_below(
             also()
 
     st.caption(description)
-    tools = {"download": download_files}
-    if not has_own_table:
-        tools["table"] = lambda: _show_first_rows(columns(), spoken(description))
-    show_tools(name, code, **tools)
+    show_number_tools(name, columns, spoken(description), code, download_picture)
+
+
+def show_number_tools(
+    name: str,
+    columns: Callable[[], Columns],
+    told: str,
+    code: Program | None = None,
+    files: Callable[[], None] = lambda: None,
+) -> None:
+    """Draws the row of tools of numbers: they as a table, as a file, and the others.
+
+    `columns` are called when somebody wants them, `told` is what a screen reader says
+    of the table, `files` draws what is saved besides.
+    """
+
+    def download_files() -> None:
+        download_csv(columns(), name)
+        files()
+
+    show_tools(
+        name,
+        code,
+        table=lambda: show_first_rows(columns(), told),
+        download=download_files,
+    )
 
 
 def show_map(
@@ -246,7 +265,7 @@ def cell_columns(
     }
 
 
-def _show_first_rows(columns: Columns, told: str) -> None:
+def show_first_rows(columns: Columns, told: str) -> None:
     """The numbers behind a figure as a table, for screen readers too."""
     cells = {name: columns[name] for name in columns}
     total = max(map(len, cells.values()), default=0)
@@ -286,9 +305,10 @@ def show_table(
     name: str = "",
     caption: str = "",
     hide_index: bool = True,
+    code: Program | None = None,
     **how: Any,
 ) -> None:
-    """Draws a table, a caption below it and, with a name, the button that saves it.
+    """Draws a table, a caption below it and, with a name, its row of tools.
 
     `told` is what a screen reader says of it, `how` goes to Streamlit.
     """
@@ -297,7 +317,7 @@ def show_table(
     if caption:
         st.caption(caption)
     if name:
-        download_csv(columns, name)
+        show_tools(name, code, download=lambda: download_csv(columns, name))
 
 
 def titled(columns: Columns) -> dict[str, Any]:

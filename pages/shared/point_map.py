@@ -32,8 +32,8 @@ _marks = teller("bert-explorer-marks")
 
 _WORDS = (
     *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
-    *("reset", "as_table", "alt", "legend", "nothing"),
-    *("matches", "point", "shown", "axes_flat", "axes_space", "near", "far"),
+    *("reset", "alt", "legend", "nothing"),
+    *("matches", "shown", "axes_flat", "axes_space", "near", "far"),
 )
 _NAMES = ("state", "color", "search", "only", "near", "selected")
 

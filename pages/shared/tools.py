@@ -30,6 +30,11 @@ def show_tools(
     `name` is that of the view, unique on the page; `code` writes a program that gives
     its numbers again. `tools` draw what others open, by the names in `_TOOLS`; a link
     is everywhere.
+
+    A view has a program where public names of the core give its numbers from model and
+    text. None has one whose numbers are those of a job or a run (trainings and their
+    reports, whose zip holds programs), of what a visitor puts together by clicks, or
+    of another view beside it that has one.
     """
     tools["link"] = _show_link
     if code is not None:

@@ -23,6 +23,7 @@ from bertviz_core.training.finetune.visitor_tables import (
 from pages.embeddings import figures as files
 from pages.embeddings.sentence_box import guess_roles, lines_of, read_file
 from pages.fine_tune.state import STATE, FineTuneState
+from pages.shared import export
 from pages.shared.export import titled
 from tests.app.real_pages import finished, said
 from tests.app.test_embeddings import open_page
@@ -44,7 +45,7 @@ def offered(monkeypatch):
     """What a page offers to take away: the table, and the projector's columns."""
     seen = {}
     monkeypatch.setattr(
-        files, "download_csv", lambda table, _: seen.update(csv=titled(table))
+        export, "download_csv", lambda table, _: seen.update(csv=titled(table))
     )
 
     def keep(label: str, make: Callable[[], bytes], *about: str) -> None:

@@ -327,3 +327,10 @@ def settle(page):
     """Waits until the page has a title and its script has come to its end."""
     page.wait_for_selector("h1")
     page.wait_for_selector('[data-test-script-state="notRunning"]')
+
+
+def open_table(views, number=0):
+    """Opens a table of a component: a saved file shows it, a page has tools for it."""
+    views.locator("details").nth(number).evaluate(
+        "one => { one.style.display = 'block'; one.open = true }"
+    )

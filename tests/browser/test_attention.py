@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Download, Page, expect
 
 from tests.browser.attention_alone import cell_position, click_head
-from tests.browser.conftest import overflow, settle
+from tests.browser.conftest import open_table, overflow, settle
 from tests.core.bundled import open_bundled
 from tests.locale_words import words_of
 
@@ -143,7 +143,7 @@ def test_a_click_in_the_grid_of_a_difference_moves_all_pictures_of_any_text(visi
             r"dog / cow → the · .* · difference in weight [+−]0\.\d{4} · rank \d"
         )
     )
-    shown.get_by_text("As a table").nth(1).click()
+    open_table(shown, 1)
     expect(shown.locator(".heat-part thead")).to_have_text(
         "FromToDifference in weightRank in row"
     )

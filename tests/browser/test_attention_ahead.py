@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.attention_alone import HEAT_LEFT, HEAT_TOP, weights_of
+from tests.browser.conftest import open_table
 
 # A click in the middle of a cell, and what the views say right after it: no frame,
 # and no message, comes between.
@@ -45,7 +46,7 @@ def test_a_click_changes_all_views_before_anything_else_happens(alone):
     shown.canvas("heat").hover(position=shown.cell(1, 4))
     said = f"layer 5, head 3 · weight {weights_of(5, 3)[1, 4]:.4f}"
     expect(shown.status).to_contain_text(f"the → drink · {said}")
-    view.get_by_text("As a table").nth(1).click()
+    open_table(view, 1)
     expect(view.locator(".heat-part caption")).to_contain_text("layer 5, head 3")
     shown.hears(4, 2)
     ahead = shown.drawing(), shown.drawing("lines")
@@ -69,7 +70,7 @@ def test_a_long_text_is_sketched_without_numbers_until_they_come(alone):
     shown.hold()
     page, view = shown.page, shown.view
     before = shown.drawing()
-    view.get_by_text("As a table").nth(1).click()
+    open_table(view, 1)
     caption = view.locator(".heat-part caption")
     shown.click_head(5, 3)
     expect(shown.title("Heatmap: layer 5, head 3")).to_be_visible()

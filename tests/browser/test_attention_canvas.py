@@ -16,6 +16,7 @@ from tests.browser.attention_alone import (
     RECORD_TEXTS,
     weights_of,
 )
+from tests.browser.conftest import open_table
 
 NUM_TOKENS = 12
 
@@ -62,14 +63,14 @@ def test_numbers_are_said_and_listed_and_scale_and_language_change_the_picture(a
 
 def tables_say_what_canvases_show(shown):
     view = shown.view
-    view.get_by_text("As a table").nth(1).click()
+    open_table(view, 1)
     caption = view.locator(".heat-part caption")
     expect(caption).to_have_text("The 25 largest numbers: layer 1, head 1")
     expect(view.locator(".heat-part tbody tr")).to_have_count(25)
     shown.canvas("heat").click(position={"x": 20, "y": HEAT_TOP + 5})
     expect(caption).to_contain_text("numbers of ◆[CLS]")
     expect(view.locator(".heat-part tbody tr")).to_have_count(NUM_TOKENS)
-    view.get_by_text("As a table").first.click()
+    open_table(view)
     expect(view.locator(".grid-part tbody tr")).to_have_count(12)
 
 
@@ -220,7 +221,7 @@ def test_heads_are_added_to_the_lines_and_listed_with_them(alone):
     assert shown.status.inner_text() == said
     total = int(view.get_attribute("data-lines"))
     part = view.locator(".lines-part")
-    part.get_by_text("As a table").click()
+    open_table(part)
     expect(part.locator("caption")).to_have_text(
         f"25 of the {total} lines that are drawn, strongest first: layer 1, heads 1, 11"
         f" · Lines drawn: {total} of {total}"
@@ -292,7 +293,7 @@ def test_lengths_are_named_and_drawn_up_to_the_largest(alone):
         label = shown.canvas(name).get_attribute("aria-label")
         assert "lengths of layer 1" in label
         assert "head" not in label
-    view.get_by_text("As a table").nth(1).click()
+    open_table(view, 1)
     expect(view.locator(".heat-part thead")).to_have_text(
         "FromToLengthShare of rowRank in row"
     )

@@ -22,6 +22,7 @@ from tests.browser.attention_alone import (
     click_head,
     weights_of,
 )
+from tests.browser.conftest import open_table
 from tests.locale_words import component_words
 
 MOST_LINES = 1500
@@ -127,7 +128,7 @@ def test_512_tokens_are_usable(alone):
     assert view.locator(".box").evaluate_all(
         "boxes => boxes.every(box => box.getBoundingClientRect().width < 1280)"
     )
-    view.get_by_text("As a table").nth(1).click()
+    open_table(view, 1)
     rows = view.locator(".heat-part tbody tr")
     expect(rows).to_have_count(25)
     # A pointer that stays on a head draws and fills nothing again.

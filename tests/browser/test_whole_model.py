@@ -18,7 +18,7 @@ from bertviz_core.figures.component_files import component_script, component_sty
 from bertviz_core.figures.whole_model import whole_model_payload
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
-from tests.browser.conftest import be_tended, settle
+from tests.browser.conftest import be_tended, open_table, settle
 from tests.browser.test_accessibility import LAPTOP, faults
 from tests.core.bundled import open_bundled
 from tests.locale_words import words_of
@@ -300,7 +300,7 @@ def test_picture_bars_table_and_file_have_every_number_and_stations_play(
     settle(page)
     a_curve_is_cut_and_grows_again(page, view)
     stations_play(view)
-    view.get_by_text("As a table").click()
+    open_table(view)
     expect(view.locator("details tr")).to_have_count(2 + 10)
 
 

@@ -1,6 +1,5 @@
 // Part 4: the elements of the map, made once, and the words on them.
 
-const ROWS_IN_TABLE = 200
 const MATCHES_AS_BUTTONS = 12
 
 function buildParts() {
@@ -25,17 +24,12 @@ function buildParts() {
     legend: element('div', { className: 'legend', role: 'group' }),
     found: element('div', { className: 'found', role: 'group' }),
     canvas: element('canvas', { tabIndex: 0, role: 'application' }),
-    summary: element('summary'),
-    table: element('table'),
   }
   parts.stateBox = element('div', { className: 'bar states' }, [
     element('label', {}, [parts.stateText, parts.state]), parts.play,
   ])
   parts.onlyBox = element('label', {}, [parts.only, parts.onlyText])
   parts.nearBox = element('label', {}, [parts.near, parts.nearText])
-  parts.details = element('details', {}, [
-    parts.summary, element('div', { className: 'table-box' }, [parts.table]),
-  ])
   parts.root = element('div', { className: 'point-map' }, [
     element('div', { className: 'bar' }, [
       element('label', {}, [parts.searchText, parts.search]), parts.onlyBox,
@@ -46,7 +40,7 @@ function buildParts() {
     element('div', { className: 'bar' }, [
       parts.nearBox, parts.nearer, parts.further, parts.reset,
     ]),
-    parts.legend, parts.status, parts.details,
+    parts.legend, parts.status,
   ])
   return parts
 }
@@ -57,7 +51,6 @@ function writeWords({ data, parts }) {
     parts[`${name}Text`].textContent = say(data, name)
   }
   for (const name of ['nearer', 'further', 'reset']) parts[name].textContent = say(data, name)
-  parts.summary.textContent = say(data, 'as_table', { count: ROWS_IN_TABLE })
   parts.search.placeholder = say(data, 'search_hint')
   parts.color.replaceChildren(
     ...data.colors.map((color, value) =>
@@ -98,7 +91,6 @@ function showState(app) {
   })
   writeLegend(app)
   writeFound(app)
-  writeTable(app)
 }
 
 /** What the pointer is at, or what is chosen, or how many there are. */
@@ -175,23 +167,4 @@ function writeFound(app) {
   const count = matches ? matches.reduce((sum, one) => sum + one, 0) : 0
   const told = matches ? [element('span', { textContent: say(data, 'matches', { count }) })] : []
   parts.found.replaceChildren(...told, ...buttons)
-}
-
-/** The points that are drawn, in numbers; filled while it is open. */
-function writeTable(app) {
-  const { data, parts, state, seen, matches } = app
-  if (!parts.details.open) return
-  const axes = Array.from({ length: data.numAxes }, (_, axis) => axis)
-  const head = [say(data, 'point'), data.colors[state.color].title]
-  const rows = [[...head, ...axes.map((axis) => String(axis + 1))]]
-  for (let point = 0; point < seen.length && rows.length <= ROWS_IN_TABLE; point++) {
-    if (!seen[point] || (matches && !matches[point])) continue
-    const places = axes.map((axis) => {
-      const raw = data.arrays.coordinates[
-        (state.layer * data.numPoints + point) * data.numAxes + axis]
-      return coordinateInWords(data, axis, raw)
-    })
-    rows.push([data.labels[point], valueInWords(data, state.color, point), ...places])
-  }
-  parts.table.replaceChildren(...rows.map((cells, index) => rowOf(cells, index ? '' : 'col')))
 }

@@ -78,12 +78,6 @@ function numberInWords(value) {
   return String(Math.abs(value) < 1000 ? Number(value.toPrecision(4)) : Math.round(value))
 }
 
-/** A coordinate with the digits that are known of it: those above one step. */
-function coordinateInWords(data, axis, raw) {
-  const digits = Math.min(20, Math.max(0, Math.floor(-Math.log10(data.unit))))
-  return (data.origin[axis] + raw * data.unit).toFixed(digits)
-}
-
 /** Where the colours of the shown state begin; a column may have one row a state. */
 function offsetOf(data, color) {
   return color.byState ? data.shownState * data.numPoints : 0

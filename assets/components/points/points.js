@@ -206,7 +206,6 @@ function listen(app) {
     Object.assign(app.state, { zoom, panX: 0, panY: 0, yaw: 0.5, pitch: 0.35 })
     redrawSoon(app)
   }
-  parts.details.ontoggle = () => writeTable(app)
   listenCanvas(app, parts.canvas)
 }
 
