@@ -20,9 +20,11 @@ from bertviz_core.figures.activations import figure, layout, line
 from bertviz_core.figures.labels import Words, escaped, label
 
 _ROW_HEIGHT = 20  # pixels; a line of text fits
-# Bars and whiskers stand one above the other: over a bar a whisker would drown.
-_LANE_HEIGHT = 16  # pixels; of each more
-_FILLED = 0.8  # of a row
+# Bars and whiskers stand one above the other: over a bar a whisker would drown. These
+# lanes are as thin as ten words on a laptop need them; pixels.
+_BAR_LANE, _MARKS_LANE = 10, 6
+_THIN_FONT = 10  # pixels, of the numbers behind two bars
+_FILLED = 0.85  # of a row
 _FRAME_HEIGHT = 64  # pixels; the axis and its title
 _LEGEND_HEIGHT = 32  # pixels
 
@@ -59,8 +61,10 @@ def candidates_figure(
     bars = {words("probability"): probs}
     if after is not None:
         bars = {words("before"): probs, words("after"): after}
-    num_lanes = len(bars) + (counts is not None)
-    lanes = (np.arange(num_lanes) - (num_lanes - 1) / 2) * (_FILLED / num_lanes)
+    sizes = np.array([_BAR_LANE] * len(bars) + [_MARKS_LANE] * (counts is not None))
+    height = max(_ROW_HEIGHT, int(sizes.sum() / _FILLED))
+    sizes = sizes * (_FILLED / sizes.sum())  # in rows
+    lanes = np.cumsum(sizes) - sizes / 2 - sizes.sum() / 2
     said = [f"{escaped(words('logit'))} {logit:.3f}" for logit in logits]
     said += [""] * (len(labels) - len(tokens))
     traces = [
@@ -70,12 +74,13 @@ def candidates_figure(
             "name": name,
             "x": values,
             "y": np.arange(len(labels)) + lane,
-            "width": _FILLED / num_lanes,
+            "width": sizes[0],
             "text": [
                 percent(value) if value or name != words("after") else words("left_out")
                 for value in values
             ],
             "textposition": "outside",
+            "textfont": {"size": _THIN_FONT} if after is not None else {},
             "cliponaxis": False,
             "marker": {"pattern": {"shape": shape, "fillmode": "overlay", "size": 5}},
             "customdata": _columns(labels, said),
@@ -91,7 +96,6 @@ def candidates_figure(
         traces += _draws(labels, [*bars.values()][-1], counts, lanes[-1], words)
         top = max(top, *(float(np.nanmax(mark["x"])) for mark in traces[-2:]))
     legend = _LEGEND_HEIGHT if len(traces) > 1 else 8
-    height = _ROW_HEIGHT + _LANE_HEIGHT * (num_lanes - 1)
     layout = _layout(labels, top, words("probability"), height, legend)
     return go.Figure(traces, layout, _validate=False)
 
@@ -116,7 +120,7 @@ def _draws(
             "x": ends,
             "y": np.repeat(rows, 3),
             "mode": "lines+markers",
-            "marker": {"symbol": "line-ns-open", "size": 9},
+            "marker": {"symbol": "line-ns-open", "size": 7},
             "cliponaxis": False,
             "hoverinfo": "skip",
         },
@@ -126,7 +130,7 @@ def _draws(
             "x": counts / num_draws,
             "y": rows,
             "mode": "markers",
-            "marker": {"symbol": "diamond", "size": 9},
+            "marker": {"symbol": "diamond", "size": 7},
             "cliponaxis": False,
             "customdata": _columns(labels, counts),
             "hovertemplate": f"%{{customdata[0]}}<br>{escaped(words('drawn'))} "

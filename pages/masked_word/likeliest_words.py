@@ -50,10 +50,13 @@ def explore_choices(
     A fragment: moving a slider redraws this part of the page alone.
     """
     settings = choose_sampling("masked", len(mask.logits))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        label, key = "masked_word.num_shown", "masked_shown"
+        num_shown = choose_number(st.slider, label, 1, MOST_SHOWN, 10, key=key)
+        num_draws, seed = _choose_draws()
     picture = st.container()  # beside its settings; the rarer ones follow it
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        num_shown, words_alone = _choose_words()
-        num_draws, seed = _choose_draws()
+        words_alone = switch_linked("masked_word.words_alone", key="masked_words_alone")
         button(
             "masked_word.reset", "masked_reset", "", st.session_state.update, _NEUTRAL
         )
@@ -74,14 +77,6 @@ def explore_choices(
     _show_uncertainty(mask, after)
     if take_insertion():
         st.rerun()  # the text has changed, and with it everything above
-
-
-def _choose_words() -> tuple[int, bool]:
-    """How many words to show, and whether without signs and pieces."""
-    label = t("masked_word.num_shown")
-    num_shown = choose_number(st.slider, label, 1, MOST_SHOWN, 10, key="masked_shown")
-    words_alone = switch_linked("masked_word.words_alone", key="masked_words_alone")
-    return num_shown, words_alone
 
 
 def _choose_draws() -> tuple[int, int]:

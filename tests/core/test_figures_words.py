@@ -45,6 +45,18 @@ def visible(text):
     return text.replace("\u2068", "").replace("\u2069", "")
 
 
+def test_ten_words_with_draws_fit_a_laptop_beside_their_sliders():
+    probs = np.full(11, 1 / 11)
+    counts = np.full(11, 5)
+    tokens = [str(i) for i in range(10)]
+    figure = candidates_figure(
+        tokens, probs, np.zeros(10), str, after=probs, counts=counts
+    )
+    assert figure.layout.height <= 430
+    lanes = [np.asarray(one.y, float).ravel()[0] for one in figure.data]
+    assert lanes == sorted(lanes)
+
+
 def test_bars_carry_rank_probability_and_logit():
     figure = candidates_figure(TOKENS, PROBS, LOGITS, str)
     [bar] = figure.data
