@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core import errors
+from pages.shared import language as language_module
 from pages.shared.navigation import ICONS
 from pages.shared.page_head import TERMS
 
@@ -30,7 +31,7 @@ ERRORS = {
 CHINESE = re.compile("[\u4e00-\u9fff]")
 # Names, file endings and terms that a Chinese text writes in Latin letters, too.
 SAME_IN_BOTH = {
-    "BERT", "CLS", "Explorer", "MB", "SEP", "T", "base", "bert", "chinese", "csv",
+    "BERT", "CLS", "Explorer", "KB", "MB", "SEP", "T", "base", "bert", "chinese", "csv",
     "f", "home", "html", "max", "png", "q", "svg",
     "Top", "k", "logit", "me", "my", "p", "top", "PCA", "SNE", "UMAP", "t",
 }  # fmt: skip
@@ -401,3 +402,22 @@ def test_a_term_has_one_chinese_word(term):
             if asked.search(plain) and chinese.lower() not in translated[name].lower():
                 elsewhere.append(f"{page}.{name}")
     assert sorted(elsewhere) == ANOTHER_WORD.get(term, [])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_called_as_a_term_brings_its_meaning_on_every_page(
+    language, monkeypatch
+):
+    monkeypatch.setattr(language_module, "current_language", lambda: language)
+    for name, meaning in (("temperature", "temperature"), ("top_k", "top_k")):
+        expected = texts(language, "glossary")[f"{meaning}_meaning"]
+        assert language_module.help_of(f"masked_word.{name}") == expected
+    terms = {
+        texts(language, "glossary")[name].split(" (")[0].split("（")[0].lower()
+        for name in glossary_names()
+    }
+    for page in PAGES:
+        for name, said in texts(language, page).items():
+            if page != "glossary" and said.lower() in terms:
+                assert language_module.help_of(f"{page}.{name}"), f"{page}.{name}"
+    assert language_module.help_of("app.download") is None

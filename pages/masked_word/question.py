@@ -186,15 +186,15 @@ def choose_sampling(place: str, most: int) -> Sampling:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         temperature = choose_number(
             st.slider, "masked_word.temperature", 0.0, 3.0, 1.0, step=0.05,
-            key=f"{place}_temperature", help=t("glossary.temperature_meaning"),
+            key=f"{place}_temperature",
         )  # fmt: skip
         top_k = choose_number(
             st.number_input, "masked_word.top_k", 0, most, 0,
-            key=f"{place}_top_k", help=t("glossary.top_k_meaning"),
+            key=f"{place}_top_k",
         )  # fmt: skip
         top_p = choose_number(
             st.slider, "masked_word.top_p", 0.01, 1.0, 1.0, step=0.01,
-            key=f"{place}_top_p", help=t("glossary.top_p_meaning"),
+            key=f"{place}_top_p",
         )  # fmt: skip
     return Sampling(temperature, top_k or None, top_p)
 

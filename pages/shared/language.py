@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -90,10 +91,27 @@ def is_key(name: str) -> bool:
 
 
 def help_of(key: str, **places: Any) -> str | None:
-    """What explains a text: the one with "_help" behind its key, if there is one."""
+    """What explains a text: the one with "_help" behind its key, or the glossary.
+
+    That explains what is called as one of its terms is. `None` where neither does.
+    """
     page, name = f"{key}_help".split(".", 1)
-    known = name in _texts(current_language(), page)
-    return t(f"{key}_help", **places) if known else None
+    if name in _texts(current_language(), page):
+        return t(f"{key}_help", **places)
+    term = _terms(current_language()).get(_as_term(plain(key)))
+    return t(f"glossary.{term}_meaning") if term else None
+
+
+def _as_term(said: str) -> str:
+    """A term without what stands in brackets, in small letters."""
+    return re.split(r"\s*[（(]", said)[0].casefold()
+
+
+@functools.cache
+def _terms(language: str) -> dict[str, str]:
+    """The names of the glossary's terms by what these are called."""
+    said = _texts(language, "glossary")
+    return {_as_term(said[name]): name for name in said if f"{name}_meaning" in said}
 
 
 def labelled(label: str, arguments: dict[str, Any]) -> str:
