@@ -305,7 +305,6 @@ def show_table(
     name: str = "",
     caption: str = "",
     hide_index: bool = True,
-    code: Program | None = None,
     **how: Any,
 ) -> None:
     """Draws a table, a caption below it and, with a name, its row of tools.
@@ -317,7 +316,7 @@ def show_table(
     if caption:
         st.caption(caption)
     if name:
-        show_tools(name, code, download=lambda: download_csv(columns, name))
+        show_tools(name, download=lambda: download_csv(columns, name))
 
 
 def titled(columns: Columns) -> dict[str, Any]:

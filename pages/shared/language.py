@@ -98,7 +98,7 @@ def help_of(key: str, **places: Any) -> str | None:
     page, name = f"{key}_help".split(".", 1)
     if name in _texts(current_language(), page):
         return t(f"{key}_help", **places)
-    term = _terms(current_language()).get(_as_term(plain(key)))
+    term = _terms(current_language()).get(_as_term(plain(key, **places)))
     return t(f"glossary.{term}_meaning") if term else None
 
 
