@@ -56,7 +56,7 @@ def max_of_heads(attention: np.ndarray) -> np.ndarray:
 
 
 def rollout(attention: np.ndarray) -> np.ndarray:
-    """Follows attention through the layers, with the residual as a look at oneself.
+    """Follows attention through the layers, with the residual as half of each weight.
 
     Each layer's heads are averaged to A; A' = I / 2 + A / 2; the rollout of a layer
     is A' times the rollout of the layer below. It treats

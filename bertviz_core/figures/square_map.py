@@ -1,4 +1,4 @@
-"""A square map of all with all: distances of heads, cosines of positions.
+"""A square map of all pairs: distances of heads, cosines of positions.
 
 Apart from `value_map`: with a hundred of them a cell has no room for a number, and one
 label a cell would be a megabyte.

@@ -852,8 +852,8 @@ def test_the_bar_to_beat_is_shown_and_no_epoch_where_nothing_chooses(
     open_step, tuner, shown
 ):
     bar = note(
-        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent}% of the test "
-        "rows right.",
+        "The baseline to beat: word counts (TF-IDF, {chosen}) get {percent}% of the "
+        "test rows right.",
         chosen="C=10",
         percent=81.7,
     )

@@ -98,5 +98,5 @@ def copies(folder):
 def test_models_of_another_kind_are_refused(tmp_path, differing):
     done = average(tmp_path, [HF, copies(tmp_path)[differing]])
     assert done.exit_code == 2
-    assert f"with other {differing}. Take models" in done.stderr
+    assert f"with different {differing}. Choose models" in done.stderr
     assert not (tmp_path / "mean").exists()

@@ -395,7 +395,7 @@ def test_the_bar_to_beat_is_told_before_the_first_step(whole):
     _, status = whole
     said = sentences(status)
     assert said[1] == in_english(status.bar)
-    assert "The bar to beat: word counts (TF-IDF, C=" in said[1]
+    assert "The baseline to beat: word counts (TF-IDF, C=" in said[1]
     first_epoch = next(index for index, text in enumerate(said) if "Epoch 1" in text)
     assert first_epoch > 1
 

@@ -314,7 +314,7 @@ def check_data(explorer: Explorer, prepared: PreparedData) -> DataCheck:
         notes += (
             note(
                 "Lengths and unknown words are those of {count} of {total} rows, "
-                "drawn by chance.",
+                "drawn at random.",
                 count=len(measured),
                 total=len(rows),
             ),

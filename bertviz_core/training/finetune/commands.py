@@ -491,7 +491,7 @@ def classify(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Say which class TEXT is of, or each row of a table.
+    """Predict the class of TEXT, or of each row of a table.
 
     With --table and --out every row is answered, and the file holds the table with
     the class and the probability of each class; a model of numbers gives a number.

@@ -134,7 +134,7 @@ def read_text(
         explorer: of a model with a classifier.
         text: the text, or the first of two.
         pair: the second text.
-        max_tokens: what is beyond is cut; 0 for the length that the model learned
+        max_tokens: longer texts are cut; 0 for the length that the model learned
             with, or, where that is not known, for its positions.
 
     Raises:

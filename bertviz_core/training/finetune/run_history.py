@@ -224,16 +224,15 @@ _SAID: Mapping[str, Note] = {
         "Word counts (TF-IDF) could not be had, so the report lacks this method."
     ),
     "bar_accuracy": note(
-        "The bar to beat: word counts (TF-IDF, {chosen}) get {percent}% of the "
+        "The baseline to beat: word counts (TF-IDF, {chosen}) get {percent}% of the "
         "test rows right."
     ),
     "bar": note(
-        "The bar to beat: word counts (TF-IDF, {chosen}), with {name} = {value} on the "
-        "test rows."
+        "The baseline to beat: word counts (TF-IDF, {chosen}), with {name} = {value} "
+        "on the test rows."
     ),
     "cache": note(
-        "The layers that do not learn read every text once; what they say is "
-        "kept for all epochs."
+        "The frozen layers read every text once; their output is kept for all epochs."
     ),
     "restarted": note(
         "The process that trains ended unexpectedly and was started again. The "
@@ -290,7 +289,7 @@ _SAID: Mapping[str, Note] = {
         "The training was stopped after step {step}, before its first epoch was "
         "over. The model is as it was then."
     ),
-    "over": note("The steps are over. The model is as it was after epoch {epoch}."),
+    "over": note("All steps are done. The model is as it was after epoch {epoch}."),
     "no_better": note(
         "No epoch was better for {count} epochs, so the training ends early. The "
         "model is that of epoch {epoch}."
@@ -314,8 +313,8 @@ _SAID: Mapping[str, Note] = {
         "stopped."
     ),
     "time_up": note(
-        "A training may take {minutes} minutes on this server, and these are over, so "
-        "it is being stopped."
+        "A training may take {minutes} minutes on this server. They are over, so it is "
+        "being stopped."
     ),
     "stopped_early": note(
         "The training was stopped before its first step, so there is no model."
@@ -371,7 +370,7 @@ def of_unsaved(event: TrainingEvent) -> Note:
 
 
 def of_ending(event: TrainingEvent, best_epoch: int, num_epochs: int) -> Note:
-    """The steps are over: why, and which epoch is kept of those that have ended."""
+    """No step follows: why, and which epoch is kept of those that have ended."""
     if not event.is_whole:  # there is no better to keep
         return said("part", step=event.step)
     if not event.metric_name and event.ending != "not_a_number":

@@ -51,7 +51,7 @@ class FinetuneSettings(Checked):
         weight_decay: per unit of learning rate; not for norms and biases; taken off
             at every eighth step, for eight of them.
         clip_norm: longest gradient, all weights together; 0 does not clip.
-        max_tokens: T at most, special tokens counted; what is beyond is cut.
+        max_tokens: T at most, special tokens counted; longer texts are cut.
         patience: epochs in a row without a better one before the run ends; 0
             never ends it early, -1 takes the level's default.
         class_weights: makes every class count alike, however many rows it has.

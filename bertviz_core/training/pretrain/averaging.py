@@ -42,7 +42,7 @@ def fractions_of(shares: Sequence[float], num_models: int) -> tuple[float, ...]:
     """
     if num_models < 2:
         raise TrainingError(
-            "A mean is taken of two models or more. Received: {num_models}. Name each "
+            "Averaging takes two models or more. Received: {num_models}. Name each "
             "with a `--model` of its own.",
             num_models=num_models,
         )
@@ -101,9 +101,9 @@ def _require_same_kind(first: LoadedModel, other: LoadedModel) -> None:
     ]
     if differing:
         raise TrainingError(
-            "A mean is taken of models that differ in their weights alone. Received: "
-            "{first} and {other} with other {differing}. Take models of which one "
-            "went on from the other.",
+            "Only models that differ in nothing but their weights can be averaged. "
+            "Received: {first} and {other} with different {differing}. Choose "
+            "models of which one continues the training of the other.",
             first=first.model_id[:80],
             other=other.model_id[:80],
             differing=", ".join(differing),

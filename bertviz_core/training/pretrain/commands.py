@@ -199,7 +199,7 @@ def evaluate_mlm(
 def average_models(
     model_ids: tuple[str, ...], shares: tuple[float, ...], half: bool, out: Path
 ) -> None:
-    """Save the mean of models of which one went on from the other in folder OUT.
+    """Average models of which one continues the training of the other, into OUT.
 
     It often guesses better than each of them.
     """

@@ -274,7 +274,7 @@ def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
         if item.text.count("[MASK]") != 1 or not item.answers:
             raise DatasetError(
                 "A cloze sentence needs one [MASK] and at least one answer. Received: "
-                "{text}. Mend it in the file.",
+                "{text}. Correct it in the file.",
                 text=item.text[:80],
             )
     return items
