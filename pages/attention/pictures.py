@@ -74,12 +74,12 @@ from pages.shared.choices import (
 )
 from pages.shared.components import save_kind
 from pages.shared.engine import client
-from pages.shared.export import Columns, show_first_rows, table_csv
+from pages.shared.export import show_first_rows, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
 from pages.shared.panel import download, panel
-from pages.shared.tools import Program, program, show_tools
+from pages.shared.tools import Columns, Program, program, show_tools
 
 _LOOK = "attention_drawn"
 # For what the rest fell behind last; and whether the browser says that it shows it.

@@ -38,7 +38,7 @@ from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import type_word
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.export import show_curves, show_number_tools
+from pages.shared.export import show_curves
 from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown, escape
@@ -46,7 +46,7 @@ from pages.shared.models import language_of
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import panel
 from pages.shared.point_map import groups_colour, point_map
-from pages.shared.tools import Program, program
+from pages.shared.tools import Program, program, show_number_tools
 
 _MAP = "embeddings_senses_map"
 _WORD = {"en": "bank", "zh": "苹果"}

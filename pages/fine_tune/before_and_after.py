@@ -33,12 +33,13 @@ from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.components import save_drawn
-from pages.shared.export import show_curves, show_figure, show_number_tools
+from pages.shared.export import show_curves, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.point_map import groups_colour, point_map
+from pages.shared.tools import show_number_tools
 
 _MOST_CHARACTERS = 1000
 

@@ -40,12 +40,13 @@ from pages.shared.answers import ask, forget_models
 from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import Columns, show_figure, show_table
+from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.markdown import Markdown
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import button, panel, show_numbers
+from pages.shared.tools import Columns
 
 # The usual limit for "hardly by chance".
 _RARE = 0.05

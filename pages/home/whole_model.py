@@ -43,11 +43,11 @@ from pages.shared.choices import follow_default, write_linked
 from pages.shared.components import component, save_drawn, teller
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.export import Columns, show_number_tools
 from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
 from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
 from pages.shared.panel import download
+from pages.shared.tools import Columns, show_number_tools
 
 _component = component(
     "whole_model",

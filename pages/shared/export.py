@@ -6,7 +6,7 @@ import csv
 import functools
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 # Imported whole before plotly is used: it fails on a module that another visitor's
@@ -23,7 +23,7 @@ from pages.shared.language import current_language, plain, t, title_of
 from pages.shared.markdown import spoken
 from pages.shared.panel import download
 from pages.shared.replaced_words import is_projected
-from pages.shared.tools import Program, show_tools
+from pages.shared.tools import Columns, Program, show_number_tools, show_tools
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -35,8 +35,6 @@ _POLICY = (
     'font-src data:">'
 )
 
-# By name, or by the key of the text that is their name: the cells, a list or an array.
-Columns = Mapping[str, Any]
 # Room above a figure for plotly's buttons, which appear under the pointer; pixels.
 _TOOLBAR = 30
 _PROJECTED_SIZE = 18  # of letters, in pixels; otherwise plotly's 12
@@ -182,31 +180,6 @@ def show_below(
 
     st.caption(description)
     show_number_tools(name, columns, spoken(description), code, download_picture)
-
-
-def show_number_tools(
-    name: str,
-    columns: Callable[[], Columns],
-    told: str,
-    code: Program | None = None,
-    files: Callable[[], None] = lambda: None,
-) -> None:
-    """Draws the row of tools of numbers: they as a table, as a file, and the others.
-
-    `columns` are called when somebody wants them, `told` is what a screen reader says
-    of the table, `files` draws what is saved besides.
-    """
-
-    def download_files() -> None:
-        download_csv(columns(), name)
-        files()
-
-    show_tools(
-        name,
-        code,
-        table=lambda: show_first_rows(columns(), told),
-        download=download_files,
-    )
 
 
 def show_map(

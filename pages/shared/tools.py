@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import streamlit as st
@@ -13,6 +14,8 @@ from bertviz_core.trace import Texts
 from pages.shared.language import t
 
 Program = Callable[[], str]
+# By name, or by the key of the text that is their name: the cells, a list or an array.
+Columns = Mapping[str, Any]
 # The text of each tool and its sign, in their order.
 _TOOLS = {
     "table": ("app.as_table", "table"),
@@ -54,6 +57,34 @@ def show_tools(
     if opened is not None:
         with st.container(border=True, horizontal=opened == "download"):
             tools[opened]()
+
+
+def show_number_tools(
+    name: str,
+    columns: Callable[[], Columns],
+    told: str,
+    code: Program | None = None,
+    files: Callable[[], None] = lambda: None,
+) -> None:
+    """Draws the row of tools of numbers: they as a table, as a file, and the others.
+
+    `columns` are called when somebody wants them, `told` is what a screen reader says
+    of the table, `files` draws what is saved besides.
+    """
+    # The first page has such tools and is not to load pandas.
+
+    def show_rows() -> None:
+        from pages.shared.export import show_first_rows
+
+        show_first_rows(columns(), told)
+
+    def download_files() -> None:
+        from pages.shared.export import download_csv
+
+        download_csv(columns(), name)
+        files()
+
+    show_tools(name, code, table=show_rows, download=download_files)
 
 
 def program(template: str, *about: str | Texts, **values: object) -> Program:

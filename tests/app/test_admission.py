@@ -15,7 +15,7 @@ class Server:
 
     def __init__(self):
         self.admission = Admission(self.serve)
-        self.closing = {}
+        self.tabs = set()
 
     async def serve(self, scope, receive, send):
         if scope["type"] == "websocket":
@@ -44,6 +44,7 @@ class Server:
         """Opens a tab; gives what closes it, or `None` where it is refused."""
         closing = asyncio.Event()
         task = asyncio.create_task(self.ask("websocket", visitor, closing=closing))
+        self.tabs.add(task)  # a loop alone does not keep its tasks
         await asyncio.sleep(0)
         if task.done():
             assert task.result() == [
