@@ -35,9 +35,8 @@ def show_tools(
     is everywhere.
 
     A view has a program where public names of the core give its numbers from model and
-    text. None has one whose numbers are those of a job or a run (trainings and their
-    reports, whose zip holds programs), of what a visitor puts together by clicks, or
-    of another view beside it that has one.
+    text. There is none for numbers of a training (its zip holds programs), of what a
+    visitor puts together by clicks, or where another view beside it has one.
     """
     tools["link"] = _show_link
     if code is not None:

@@ -100,19 +100,20 @@ function redrawSoon(app) {
   })
 }
 
-function sendSoon(app) {
+/** What is held or typed is told after a pause; all else at once, before the next click. */
+function send(app, pause = 0) {
   clearTimeout(app.timer)
   app.timer = setTimeout(() => {
     const { layer, color, search, only, near, selected } = app.state
     // A point is a number: it is said whose.
     const { labelsId: labels } = app.data
     app.send({ state: layer, color, search, only, near, selected, labels })
-  }, SEND_MS)
+  }, pause)
 }
 
 function select(app, point) {
   app.state.selected = app.state.selected === point ? null : point
-  sendSoon(app)
+  send(app)
   redrawSoon(app)
 }
 
@@ -128,7 +129,7 @@ function goTo(app, layer) {
   if (layer === state.layer) return
   state.layer = layer
   data.shownState = layer
-  sendSoon(app)
+  send(app, SEND_MS)
   const [from, to] = [app.now, positionsOf(data, layer)]
   const isCalm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   cancelAnimationFrame(app.moving)
@@ -187,7 +188,7 @@ function listen(app) {
   const { parts } = app
   const change = (name, value) => {
     app.state[name] = value
-    sendSoon(app)
+    send(app, name === 'search' ? SEND_MS : 0)
     redrawSoon(app)
   }
   parts.search.oninput = () => change('search', parts.search.value)
