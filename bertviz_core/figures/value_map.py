@@ -168,7 +168,7 @@ def _written(values: np.ndarray, digits: int, is_paired: bool) -> list[list[str]
 
 
 def _column_ticks(columns: Sequence[str], line: int) -> dict[str, Any]:
-    """Labels side by side, at last a word a line; else turned, but Chinese upright."""
+    """Labels side by side; where there is no room turned, but Chinese upright."""
     texts = [label(name) for name in columns]
     places: dict[str, Any] = {"tickvals": list(range(len(columns)))}
     width = sum(map(_width, columns))
@@ -177,10 +177,6 @@ def _column_ticks(columns: Sequence[str], line: int) -> dict[str, Any]:
         return places | {"ticktext": texts, "autotickangles": [0, -45, -90]}
     if not any(is_cjk(name) for name in columns):
         return places | {"ticktext": texts, "tickangle": -90}
-    words = [shortened(name, LONGEST_LABEL).split() or [name] for name in columns]
-    if sum(max(map(_width, some)) for some in words) <= line:
-        texts = ["<br>".join(map(label, some)) for some in words]
-        return places | {"ticktext": texts, "autotickangles": [0, -45, -90]}
     return places | {"ticktext": [_stacked(name) for name in columns], "tickangle": 0}
 
 
