@@ -178,5 +178,5 @@ def _range(values: np.ndarray) -> list[float]:
     """From the lowest to the highest, 0 among them, with room for the numbers."""
     known = values[~np.isnan(values)]
     low, high = float(known.min(initial=0.0)), float(known.max(initial=0.0))
-    room = 0.2 * ((high - low) or 1.0)
+    room = 0.25 * ((high - low) or 1.0)  # a phone has no more than it takes
     return [low - room * (low < 0), high + room * (high > 0 or low == high)]

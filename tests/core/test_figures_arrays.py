@@ -110,7 +110,7 @@ def test_bars_carry_their_numbers_in_the_given_order():
     trace = checked(figure).data[0]
     assert list(trace.text) == ["0%", "1.23%", "", "40.0%"]
     assert trace.x[2] is None
-    assert list(figure.layout.xaxis.range) == [0, pytest.approx(0.48)]
+    assert list(figure.layout.xaxis.range) == [0, pytest.approx(0.5)]
     assert named_bars_figure("a", np.zeros(1), title="").layout.xaxis.range[1] > 0
 
 
