@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,6 +91,7 @@ def show_map_tools(
     key: str, make: Callable[[], MapFiles], code: Program | None = None
 ) -> None:
     """Draws the tools of a map; its numbers are made when somebody wants them."""
+    make = functools.cache(make)  # the table's file and the others are of one making
     show_number_tools(
         key,
         lambda: make().columns(),
