@@ -44,12 +44,12 @@ if state.status is not None and not state.table:
     choose_next(state.status.request.model)
 lead_on_after_stop(state)
 # Once there is a run, the other steps ask about it alone.
-if peek_step() in ("data", "check") or not state.run_id:
+if peek_step(state) in ("data", "check") or not state.run_id:
     state = look(state)
 open_steps = state.open_steps
 if step_try.can_try(state.model):
     open_steps = (*open_steps, "try")
-step = choose_step(open_steps)
+step = choose_step(state, open_steps)
 if step == "try" and step_try.is_tried(state):
     with shown_to_user(stop=False):
         step_try.show_chosen(state.model)

@@ -130,7 +130,7 @@ def lead_on_after_stop(state: FineTuneState) -> None:
     if state.status is None or not state.status.is_finished:
         return
     was_stopped = st.session_state.pop(_STOPPED, "") == state.run_id
-    if was_stopped and state.is_trained and peek_step() == "train":
+    if was_stopped and state.is_trained and peek_step(state) == "train":
         ending = state.status.ending or "asked"
         st.toast(t(f"fine_tune.ended_{ending}"), icon=":material/check_circle:")
         go_to("evaluate")

@@ -49,15 +49,15 @@ from pages.shared.panel import button
 from pages.shared.visitor import hold
 
 
-def peek_step() -> str:
+def peek_step(state: FineTuneState) -> str:
     """The step that `choose_step` is going to return; call it before."""
     wanted = st.session_state.get(STEP)
     if wanted is None or is_way_back():
         wanted = st.query_params.get(STEP)
-    return wanted if wanted in STEPS else STEPS[0]
+    return wanted if wanted in state.steps else state.steps[0]
 
 
-def choose_step(open_steps: Sequence[str]) -> str:
+def choose_step(state: FineTuneState, open_steps: Sequence[str]) -> str:
     """Draws the row of steps."""
     names = {
         step: f"{'' if step in open_steps else ':material/lock: '}{number} "
@@ -67,7 +67,7 @@ def choose_step(open_steps: Sequence[str]) -> str:
     return choose_linked(
         st.segmented_control,
         "fine_tune.steps",
-        STEPS,
+        state.steps,
         key=STEP,
         required=True,
         format_func=names.__getitem__,
@@ -272,6 +272,12 @@ class FineTuneState:
     def is_trained(self) -> bool:
         """Whether the run has left a model."""
         return self.status is not None and self.status.has_model
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """`STEPS`; by a link for reading, those after the table."""
+        is_reading = self.status is not None and not self.status.is_own
+        return STEPS[STEPS.index("train") :] if is_reading else STEPS
 
     @property
     def open_steps(self) -> tuple[str, ...]:
