@@ -18,14 +18,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.activations import ACTIVATIONS
+from bertviz_core.figures.drawing import (
+    NUM_COLORS,
+    figure,
+    layout,
+    line,
+    marked_line,
+    nothing,
+    upright,
+)
 from bertviz_core.figures.labels import Words
 
-HEIGHT = 420  # pixels
-# The theme has ten colours, of which the last four are the first again.
-NUM_COLORS, _NUM_DIFFERENT = 10, 6
-# Neither light nor dark: a line that is no curve, on either ground.
-GREY = "#7F8894"
-
+_NUM_DIFFERENT = 6  # colours of the theme; the next four are the first again
 # The functions most often compared come first: they have six different colours.
 PLACES = (
     "sigmoid",
@@ -92,25 +96,6 @@ def curves_figure(
     return figure(traces, layout("x", "", lines=(upright(read_at),)))
 
 
-def line(x: np.ndarray, y: np.ndarray, dash: str = "solid") -> dict[str, Any]:
-    """A curve, in the colour of its place.
-
-    Args:
-        x: float `[P]`. Sent as 32-bit floats: a picture needs no more.
-        y: float `[P]`.
-        dash: as plotly names it.
-    """
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": np.asarray(x, np.float32),
-        "y": np.asarray(y, np.float32),
-        # Plotly would leave out points that make no difference of three pixels.
-        "line": {"dash": dash, "width": 2.5, "simplify": False},
-        "hovertemplate": "%{y:.4g}",
-    }
-
-
 def function_line(name: str, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """A curve that belongs to a function, with that function's dash and symbol."""
     index = PLACES.index(name)
@@ -120,96 +105,6 @@ def function_line(name: str, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         "marker": {"size": 7, "symbol": _SYMBOLS[index % _NUM_DIFFERENT]},
         "legendrank": _rank(name),
     }
-
-
-def marked_line(
-    x: np.ndarray,
-    y: np.ndarray,
-    mark: tuple[float, float],
-    symbol: str,
-    dash: str = "solid",
-) -> dict[str, Any]:
-    """A curve with a symbol at one point of it.
-
-    Args:
-        x: float `[P]`, increasing.
-        y: float `[P]`.
-        mark: x and y of the point.
-        symbol: as plotly names it.
-        dash: as plotly names it.
-    """
-    place = int(np.searchsorted(x, mark[0]))
-    # One trace, so that both have one colour: all other symbols have no size.
-    sizes = np.zeros(len(x) + 1, np.uint8)
-    sizes[place] = 11
-    return {
-        **line(np.insert(x, place, mark[0]), np.insert(y, place, mark[1]), dash),
-        "mode": "lines+markers",
-        "marker": {"size": sizes, "opacity": 1, "symbol": symbol, "line": {"width": 0}},
-    }
-
-
-def nothing() -> dict[str, Any]:
-    """A trace that shows nothing and takes up a colour."""
-    return {"type": "scatter", "x": [], "y": [], "showlegend": False}
-
-
-def upright(x: float) -> dict[str, Any]:
-    """A line from bottom to top of a figure."""
-    return {
-        "type": "line",
-        "yref": "paper",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": GREY, "width": 1.5, "dash": "dash"},
-    }
-
-
-def layout(
-    x_title: str,
-    y_title: str,
-    *,
-    lines: Sequence[dict[str, Any]] = (),
-    height: int = HEIGHT,
-    hovermode: str = "x unified",
-) -> dict[str, Any]:
-    """A layout with the legend above and nothing that a finger would drag.
-
-    Args:
-        x_title: of the horizontal axis.
-        y_title: of the other one.
-        lines: see `upright`.
-        height: pixels.
-        hovermode: as plotly names it.
-    """
-    return {
-        "height": height,
-        "margin": {"l": 0, "r": 8, "t": 16, "b": 0},
-        "hovermode": hovermode,
-        "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        "shapes": list(lines),
-        "xaxis": {
-            "title": {"text": x_title},
-            "fixedrange": True,
-            "zeroline": True,
-            "automargin": True,
-            "hoverformat": ".4g",
-        },
-        "yaxis": {
-            "title": {"text": y_title},
-            "fixedrange": True,
-            "zeroline": True,
-            "automargin": True,
-        },
-    }
-
-
-def figure(traces: list[dict[str, Any]], made: dict[str, Any]) -> go.Figure:
-    """Leaves out plotly's checks of every value, half of the work; a test does them."""
-    return go.Figure(traces, made, _validate=False)
 
 
 def _curve(

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import figure, layout, upright
+from bertviz_core.figures.drawing import figure, layout, upright
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
 
@@ -162,15 +162,8 @@ def _bars(
         "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
     }
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
-    made = layout(title, "", height=height, hovermode="closest")
-    made["showlegend"] = False
+    made = layout(title, "", rows=written, height=height, showlegend=False)
     made["xaxis"] |= {"range": _range(values), **axis}
-    made["yaxis"] |= {
-        "tickvals": list(range(len(names))),
-        "ticktext": written,
-        "range": [len(names) - 0.4, -0.6],
-        "zeroline": False,
-    }
     return figure([trace], made)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import GREY, figure, layout
 from bertviz_core.figures.color_scales import SEQUENTIAL
+from bertviz_core.figures.drawing import GREY, figure, layout
 
 _CHAIN_HEIGHT = 460  # pixels
 
@@ -46,8 +46,13 @@ def chain_figure(
         "hovertemplate": f"{order} %{{customdata}}<br>%{{x:.3f}}, %{{y:.3f}}"
         "<extra></extra>",
     }
-    made = layout(x_title, y_title, height=_CHAIN_HEIGHT, hovermode="closest")
-    made["showlegend"] = False
+    made = layout(
+        x_title,
+        y_title,
+        height=_CHAIN_HEIGHT,
+        hovermode="closest",
+        showlegend=False,
+    )
     # One unit is as long both ways: a chain that is a circle looks like one.
     made["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}
     return figure([trace], made)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from bertviz_core.figures.drawing import figure, layout
 from bertviz_core.figures.labels import Words, label
 from bertviz_core.figures.masked_word import percent
 
@@ -64,8 +65,7 @@ def confusion_figure(
         "hoverinfo": "skip",
     }
     marks = _marks(confusion, shares, names, as_shares, words)
-    made = _layout(names, words)
-    return go.Figure([heat, marks], made, _validate=False)
+    return figure([heat, marks], _layout(names, words))
 
 
 def _marks(
@@ -109,26 +109,17 @@ def _marks(
 def _layout(names: list[str], words: Words) -> dict[str, Any]:
     size = len(names)
     row = _ROW_HEIGHT if size <= MAX_WRITTEN else _SMALL_ROW
-    axis = {
-        "tickvals": list(range(size)),
-        "ticktext": names,
-        "automargin": True,
-        "fixedrange": True,
-        "showgrid": False,
-        "zeroline": False,
-    }
-    return {
-        "height": _FRAME_HEIGHT + row * size,
+    height = _FRAME_HEIGHT + row * size
+    made = layout("", words("true_class"), rows=names, height=height)
+    made["yaxis"] |= {"range": [size - 0.5, -0.5], "showgrid": False}
+    columns = {"title": {"text": words("said_class")}, "range": [-0.5, size - 0.5]}
+    return made | {
         "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
-        "hovermode": "closest",
         # Wherever in a cell the pointer is, the mark in its middle answers.
         "hoverdistance": 200,
         "clickmode": "event+select",
         "dragmode": False,
-        "xaxis": axis
-        | {"title": {"text": words("said_class")}, "range": [-0.5, size - 0.5]},
-        "yaxis": axis
-        | {"title": {"text": words("true_class")}, "range": [size - 0.5, -0.5]},
+        "xaxis": made["yaxis"] | columns,
         "shapes": [
             {
                 "type": "rect",

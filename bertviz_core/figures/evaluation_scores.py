@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import GREY, layout, upright
+from bertviz_core.figures.drawing import GREY, figure, layout, upright
 from bertviz_core.figures.labels import Words, escaped, label, shortened
 from bertviz_core.figures.masked_word import percent
 
@@ -50,29 +50,18 @@ def intervals_figure(rows: Sequence[str], dots: Sequence[Dots]) -> go.Figure:
         dots: one to four kinds of shares, each of M.
     """
     names = [label(row) for row in rows]
-    step = 0.5 / max(len(dots), 1)
+    step = 0.5 / len(dots)
     traces = []
     for index, kind in enumerate(dots):
         offset = (index - (len(dots) - 1) / 2) * step
         traces.append(_whiskers(kind, names, offset, _SYMBOLS[index]))
-    has_legend = len(dots) > 1
-    above = _LEGEND_HEIGHT if has_legend else 8
-    row_height = max(_ROW_HEIGHT, 20 * len(dots))
-    layout = {
-        "height": _FRAME_HEIGHT + above + row_height * len(rows),
-        "margin": {"l": 0, "r": 24, "t": above, "b": 0},
-        "showlegend": has_legend,
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-        "xaxis": {"range": [0, 1.02], "tickformat": ".0%", "fixedrange": True},
-        "yaxis": {
-            "tickvals": list(range(len(rows))),
-            "ticktext": names,
-            "range": [len(rows) - 0.4, -0.6],
-            "automargin": True,
-            "fixedrange": True,
-        },
-    }
-    return go.Figure(traces, layout, _validate=False)
+    above = _LEGEND_HEIGHT if len(dots) > 1 else 8
+    height = _FRAME_HEIGHT + above + max(_ROW_HEIGHT, 20 * len(dots)) * len(rows)
+    made = layout("", "", rows=names, height=height, showlegend=len(dots) > 1)
+    made["margin"] |= {"r": 24, "t": above}
+    made["legend"] |= {"y": 1}
+    made["xaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
+    return figure(traces, made)
 
 
 def calibration_figure(
@@ -119,8 +108,7 @@ def calibration_figure(
         ],
         "hoverinfo": "text",
     }
-    layout = _square(words("sure"), words("right"))
-    return go.Figure([line, bins], layout, _validate=False)
+    return figure([line, bins], _square(words("sure"), words("right")))
 
 
 def coverage_figure(
@@ -155,11 +143,8 @@ def coverage_figure(
             (words("right_of_answered"), accuracy, "solid"),
         )
     ]
-    layout = _square(words("threshold"), words("share")) | {
-        "hovermode": "x unified",
-        "shapes": [upright(chosen)],
-    }
-    return go.Figure(lines, layout, _validate=False)
+    made = _square(words("threshold"), words("share"))
+    return figure(lines, made | {"hovermode": "x unified", "shapes": [upright(chosen)]})
 
 
 def _whiskers(
@@ -233,7 +218,7 @@ def predicted_figure(
         "showlegend": False,
     }
     made = layout(x_title, y_title, height=_HEIGHT, hovermode="closest")
-    return go.Figure([line, points], made, _validate=False)
+    return figure([line, points], made)
 
 
 def _square(x_title: str, y_title: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import GREY, figure, layout, upright
+from bertviz_core.figures.drawing import GREY, figure, layout, upright
 from bertviz_core.figures.labels import Words, label
 
 MAX_BARS = 40
@@ -60,16 +60,10 @@ def balance_figure(
         for name, counts, pattern in _sides(parts, words)
     ]
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
-    made = layout(words("rows"), "", height=height, hovermode="closest")
+    made = layout(words("rows"), "", rows=[*map(label, names)], height=height)
     made["barmode"] = "stack"
     longest = float(np.sum(parts, axis=0).max(initial=1))
     made["xaxis"] |= {"range": [0, 1.08 * longest]}
-    made["yaxis"] |= {
-        "tickvals": list(range(len(names))),
-        "ticktext": [label(name) for name in names],
-        "range": [len(names) - 0.4, -0.6],
-        "zeroline": False,
-    }
     return figure(bars, made)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.smoothing import running_mean, spread_out
-from bertviz_core.figures.activations import GREY, figure, layout, line, upright
+from bertviz_core.figures.drawing import GREY, figure, layout, line, upright
 from bertviz_core.figures.labels import Words
 
 # A line of more points looks the same and is slower to send and to draw.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import figure, layout, line, marked_line, upright
+from bertviz_core.figures.drawing import figure, layout, line, marked_line, upright
 from bertviz_core.figures.labels import Words
 
 _SYMBOLS = ("circle", "square", "diamond", "star")

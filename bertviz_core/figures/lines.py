@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import figure, layout, line
+from bertviz_core.figures.drawing import figure, layout, line
 from bertviz_core.figures.labels import escaped, label
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

@@ -16,7 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.sampling import count_interval
-from bertviz_core.figures.activations import figure, layout, line
+from bertviz_core.figures.drawing import figure, layout, line
 from bertviz_core.figures.labels import Words, escaped, label
 
 _ROW_HEIGHT = 20  # pixels; a line of text fits
@@ -96,8 +96,14 @@ def candidates_figure(
         traces += _draws(labels, [*bars.values()][-1], counts, lanes[-1], words)
         top = max(top, *(float(np.nanmax(mark["x"])) for mark in traces[-2:]))
     legend = _LEGEND_HEIGHT if len(traces) > 1 else 8
-    layout = _layout(labels, top, words("probability"), height, legend)
-    return go.Figure(traces, layout, _validate=False)
+    total = _FRAME_HEIGHT + legend + height * len(labels)
+    made = layout(words("probability"), "", rows=labels, height=total)
+    made["margin"] |= {"t": legend}
+    made["legend"] |= {"y": 1}
+    # Room for the number behind the longest bar.
+    made["xaxis"] |= {"range": [0, min(top, 1.0) * 1.2], "tickformat": ".3~p"}
+    made["showlegend"] = len(traces) > 1
+    return figure(traces, made | {"barmode": "overlay"})
 
 
 def _draws(
@@ -170,40 +176,6 @@ def _columns(*columns: Sequence[object] | np.ndarray) -> list[list[object]]:
         for column in columns
     ]
     return [list(row) for row in zip(*plain, strict=True)]
-
-
-def _layout(
-    labels: Sequence[str], top: float, title: str, row_height: int, above: int
-) -> dict[str, Any]:
-    """A layout as plain values: `update_layout` and its kin take five times as long.
-
-    Args:
-        labels: of the rows.
-        top: the largest value.
-        title: of the axis of values.
-        row_height: pixels.
-        above: pixels, for the legend.
-    """
-    return {
-        "height": _FRAME_HEIGHT + above + row_height * len(labels),
-        "margin": {"l": 0, "r": 8, "t": above, "b": 0},
-        "barmode": "overlay",
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-        "xaxis": {
-            "title": {"text": title},
-            # Room for the number behind the longest bar.
-            "range": [0, min(top, 1.0) * 1.2],
-            "tickformat": ".3~p",
-            "fixedrange": True,
-        },
-        "yaxis": {
-            "tickvals": list(range(len(labels))),
-            "ticktext": list(labels),
-            "range": [len(labels) - 0.4, -0.6],
-            "automargin": True,
-            "fixedrange": True,
-        },
-    }
 
 
 def chain_figure(

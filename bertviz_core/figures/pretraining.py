@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import figure, layout, marked_line
+from bertviz_core.figures.drawing import figure, layout, marked_line
 
 # Mean over the places M that are to be guessed, from the text without them.
 LOSS_FORMULA = r"L = -\frac{1}{|M|} \sum_{i \in M} \ln p(w_i \mid x_{\setminus M})"
@@ -54,8 +54,7 @@ def keep_rate_figure(
         x_title: what the shares are.
         y_title: what the rates are.
     """
-    made = layout(x_title, y_title, height=_HEIGHT)
-    made["showlegend"] = False
+    made = layout(x_title, y_title, height=_HEIGHT, showlegend=False)
     made["xaxis"] |= {"tickformat": ".0%", "range": [0, 1]}
     made["yaxis"] |= {"tickformat": ".0%", "range": [0, 1.05]}
     return figure([marked_line(shares, rates, now, "circle")], made)

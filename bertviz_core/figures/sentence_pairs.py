@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import figure, layout, line
+from bertviz_core.figures.drawing import figure, layout, line
 from bertviz_core.figures.labels import escaped, label, shortened
 
 _LONGEST_HINT = 160  # characters
@@ -89,8 +89,9 @@ def two_sentences_figure(
         "hoverinfo": "skip",
         "hovertemplate": None,
     }
-    made = layout(title_a, title_b, height=_HEIGHT, hovermode="closest")
-    made["showlegend"] = False
+    made = layout(
+        title_a, title_b, height=_HEIGHT, hovermode="closest", showlegend=False
+    )
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {
             "type": "log",
@@ -137,16 +138,10 @@ def next_sentences_figure(
             }
         )
     height = _FRAME_HEIGHT + sum(map(_height, rows))
-    made = layout(title, "", height=height, hovermode="closest")
-    made["showlegend"] = False
+    names = [label(name) for name, *_ in rows]
+    made = layout(title, "", rows=names, height=height, showlegend=False)
     made["xaxis"] |= {"range": [-0.03, 1.03], "tickformat": ".0%"}
-    made["yaxis"] |= {
-        "tickvals": list(range(len(rows))),
-        "ticktext": [label(name) for name, *_ in rows],
-        "range": [len(rows) - 0.5, -0.5],
-        "zeroline": False,
-        "showgrid": False,
-    }
+    made["yaxis"] |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False}
     half = {"type": "line", "xref": "x", "yref": "paper", "x0": 0.5, "x1": 0.5}
     made["shapes"] = [half | {"y0": 0, "y1": 1, "line": _HALF}]
     return figure(traces, made)

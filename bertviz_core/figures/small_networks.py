@@ -11,16 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.small_networks import LearningPath, OutputSigns
-from bertviz_core.figures.activations import (
-    GREY,
-    PLACES,
-    figure,
-    function_line,
-    layout,
-    line,
-    nothing,
-    upright,
-)
+from bertviz_core.figures.activations import PLACES, function_line
+from bertviz_core.figures.drawing import GREY, figure, layout, line, nothing, upright
 from bertviz_core.figures.labels import Words
 
 
@@ -77,15 +69,9 @@ def means_figure(
     }
     zero = {**upright(0.0), "line": {"color": GREY, "width": 2}}
     height = 90 + 42 * len(measured)
-    made = layout(words("mean"), "", lines=(zero,), height=height, hovermode="closest")
-    made["showlegend"] = False
-    made["yaxis"] |= {
-        "tickvals": list(range(len(measured))),
-        "ticktext": [labels[name] for name in signs],
-        "range": [len(measured) - 0.4, -0.7],
-        "zeroline": False,
-    }
-    return figure([trace], made)
+    rows = [labels[name] for name in signs]
+    made = layout(words("mean"), "", rows=rows, lines=(zero,), height=height)
+    return figure([trace], made | {"showlegend": False})
 
 
 def path_figure(

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.dying_neurons import Training
-from bertviz_core.figures.activations import (
+from bertviz_core.figures.drawing import (
     GREY,
     NUM_COLORS,
     figure,

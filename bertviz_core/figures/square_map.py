@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.activations import GREY, figure, layout
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
+from bertviz_core.figures.drawing import GREY, figure, layout
 
 _HEIGHT = 620  # pixels
 _MOST_LABELS = 36  # on a side; of more, every second, third … has a label

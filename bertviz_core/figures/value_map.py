@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL, SHARES
+from bertviz_core.figures.drawing import figure, layout
 from bertviz_core.figures.labels import LONGEST_LABEL, escaped, label, shortened
 
 _ROW_HEIGHT = 26  # pixels
@@ -94,17 +95,20 @@ def value_map_figure(
     }
     if words is not None:
         trace |= _in_words(words)
-    layout = _layout(row_labels, row_title)
     ticks = _column_ticks(columns, _LINE if top is None else _THIRD)
-    layout["xaxis"] |= {"title": {"text": column_title}} | ticks
-    layout["height"] += _SIGN_HEIGHT * (_most_lines(layout["xaxis"]["ticktext"]) - 1)
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
+    height += _SIGN_HEIGHT * (_most_lines(ticks["ticktext"]) - 1)
+    made = layout(column_title, row_title, rows=row_labels, height=height)
+    made["margin"] |= {"r": 0, "t": 32}
+    made["xaxis"] |= {"showgrid": False, "zeroline": False, **ticks}
+    made["yaxis"] |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False}
     if top is None:
-        layout["title"] = {"text": title, "font": {"size": 14}, "x": 0}
+        made["title"] = {"text": title, "font": {"size": 14}, "x": 0}
     else:
         trace["colorbar"] |= _scale_above(title, unit, row_title, len(rows))
-        layout["margin"] |= {"t": _SCALE_HEIGHT, "r": _EDGE}
-        layout["height"] += _SCALE_HEIGHT
-    return go.Figure([trace], layout, _validate=False)
+        made["margin"] |= {"t": _SCALE_HEIGHT, "r": _EDGE}
+        made["height"] += _SCALE_HEIGHT
+    return figure([trace], made)
 
 
 def _in_words(words: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -196,26 +200,3 @@ def _stacked(name: str) -> str:
 
 def _most_lines(texts: Sequence[str]) -> int:
     return max(text.count("<br>") + 1 for text in texts)
-
-
-def _layout(rows: list[str], row_title: str) -> dict[str, Any]:
-    return {
-        "height": _FRAME_HEIGHT + _ROW_HEIGHT * len(rows),
-        "margin": {"l": 0, "r": 0, "t": 32, "b": 0},
-        "xaxis": {
-            "automargin": True,
-            "fixedrange": True,
-            "showgrid": False,
-            "zeroline": False,
-        },
-        "yaxis": {
-            "title": {"text": row_title},
-            "tickvals": list(range(len(rows))),
-            "ticktext": rows,
-            "range": [len(rows) - 0.5, -0.5],
-            "automargin": True,
-            "fixedrange": True,
-            "showgrid": False,
-            "zeroline": False,
-        },
-    }

@@ -11,12 +11,8 @@ from bertviz_core.analysis.small_networks import (
     learn_two_weights,
     output_signs,
 )
-from bertviz_core.figures.activations import (
-    NUM_COLORS,
-    PLACES,
-    Curve,
-    curves_figure,
-)
+from bertviz_core.figures.activations import PLACES, Curve, curves_figure
+from bertviz_core.figures.drawing import NUM_COLORS
 from bertviz_core.figures.gelu import (
     error_figure,
     largest_error_figure,
