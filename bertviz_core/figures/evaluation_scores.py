@@ -17,7 +17,7 @@ from bertviz_core.figures.labels import Words, escaped, label, shortened
 from bertviz_core.figures.masked_word import percent
 
 _ROW_HEIGHT = 34  # pixels
-_FRAME_HEIGHT = 70  # pixels; the axis and its title
+_FRAME_HEIGHT = 90  # pixels; the axis
 _LEGEND_HEIGHT = 32  # pixels
 _HEIGHT = 380  # pixels
 _SYMBOLS = ("circle", "diamond", "square", "cross")
