@@ -6,7 +6,14 @@ import shutil
 
 from playwright.sync_api import Browser, Playwright
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The shell is Chromium without windows, a tenth cheaper.
+_NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 
 
 def launch(playwright: Playwright) -> Browser:

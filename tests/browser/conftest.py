@@ -186,17 +186,16 @@ class Watched:
 
 @pytest.fixture(scope="session")
 def contexts(browser):
-    """Makes a context for each kind of visitor once: its pages share a warm cache."""
+    """Makes a context for each language once: its pages share a warm cache.
+
+    A page that may go offline takes one of its own.
+    """
     made = {}
 
-    def of(*kind):
-        locale, color_scheme, width, _ = kind
+    def of(locale, is_local):
+        kind = locale, is_local
         if kind not in made:
-            made[kind] = context = browser.new_context(
-                locale=locale,
-                color_scheme=color_scheme,
-                viewport={"width": width, "height": 900},
-            )
+            made[kind] = context = browser.new_context(locale=locale)
             context.set_default_timeout(ANSWER_SECONDS * 1000)
             context.add_init_script(f"({STILL})()")
             context.new_page()  # stays open, and the renderer with it
@@ -222,7 +221,9 @@ def new_page(request, contexts):
 
     def make(locale="en-US", color_scheme="light", width=1280, base=None):
         is_local = (base or "").startswith(("about:", "file:"))
-        page = contexts(locale, color_scheme, width, is_local).new_page()
+        page = contexts(locale, is_local).new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=color_scheme)
         pages.append(page)
         watched.append(Watched(page, base or request.getfixturevalue("server_url")))
         return page
