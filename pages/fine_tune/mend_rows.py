@@ -197,7 +197,7 @@ def _show_rows(state: FineTuneState) -> None:
     columns, source = state.columns, state.source
     if columns is None or source is None:
         return
-    st.markdown(t("fine_tune.mend_explained", count=PAGE_ROWS))
+    st.markdown(t("fine_tune.mend_explained"))
     labels = ask(rows_to_mend)(source, columns, Wanted(rows=())).labels
     rows_box, page_box = st.columns([3, 1])
     with rows_box:
