@@ -341,7 +341,6 @@ def test_every_translated_error_can_still_happen():
 ANOTHER_WORD = {
     "attention": ["attention.baseline_column"],
     "confidence": [
-        "fine_tune.what_to_look_for",
         "fine_tune_results.accuracy_help",
         "fine_tune_results.baselines_intro",
         "fine_tune_results.macro_f1_help",
@@ -367,7 +366,6 @@ ANOTHER_WORD = {
     "weights": [
         "fine_tune.metric_macro_f1_help",
         "fine_tune.remedy_weights_explained",
-        "fine_tune_results.baselines_intro",
     ],
 }
 

@@ -245,6 +245,7 @@ def _show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> Non
     key = "fine_tune_results.number_baselines_described"
     said = t(key, name=_method_name(best), value=value)
     show_table(columns, said, "ft_eval_baselines", said)
+    st.caption(t("fine_tune_results.compared_by_error"))
     del found["model"]
     for (name, other), pair in zip(found.items(), outcome.comparisons, strict=True):
         kind = _comparison_kind(report.mae < other.mae, pair)
