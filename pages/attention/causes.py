@@ -78,7 +78,6 @@ def explore_maps(
     model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
 ) -> None:
     """Draws the map of causes beside the map of attention."""
-    st.markdown(t(_of("attention.maps_intro", watched), word=watched.name))
     mass = ask(attention_mass)(model, texts, watched.target.position)
     kind = choose_named(
         "attention.map_kind", ("heads", "parts"), "map", key="attention_map_kind"
@@ -102,6 +101,7 @@ def explore_maps(
                 program(programs.PART_MAP, model, texts, **watched.literals),
             )
         return
+    st.markdown(t("attention.maps_intro", word=watched.name))
     exact = ask_soon(
         "attention_ablate_heads",
         ask(ablate_heads).about(*asked, cut=True),
@@ -133,7 +133,9 @@ def explore_maps(
             _show_heads(gradient, watched, "estimate", framed, saved)
     with second:
         title = plain("attention.mass_short")
-        told = t("attention.map_described_mass", **place_of(mass, int(mass.argmax())))
+        most = place_of(mass, int(mass.argmax()))
+        token = tokenized.tokens[watched.target.position]
+        told = t("attention.map_described_mass", token=token, **most)
         code = program(programs.HEAD_MAP, model, texts, **watched.literals)
         show_clickable(mass, "mass", title, told, framed, saved, code)
     if said:

@@ -133,7 +133,7 @@ def test_the_page_opens_on_the_head_with_the_most_to_show_and_says_why():
     assert not {*FIRST_HEAD} & {*app.query_params}
     # Where none stands out the first one opens, and so it is said.
     type_text(app, "a")
-    assert "no head gets a name" in said(app)
+    assert "none has a name" in said(app)
     assert "How head 1·1 arrives" in said(app)
     assert app.get("latex")
 
@@ -665,10 +665,10 @@ def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
     expected = differences[-1].matrix
     monkeypatch.setitem(matrix._MOST_AT_ONCE, "value_zeroing", 0)
     app = compare(f"{TEXT} It ran away.", **chosen)
-    assert "this may take a minute" in said(app)
+    assert "This may take a minute" in said(app)
     for place in ("pictures", "here", "there"):
         finished(app, f"value_zeroing_{place}")
-    assert "this may take a minute" not in said(app)
+    assert "This may take a minute" not in said(app)
     assert len(differences) > 1
     np.testing.assert_allclose(differences[-1].matrix, expected, rtol=1e-5)
 
@@ -762,6 +762,6 @@ def test_equal_colours_are_equal_numbers_in_all(monkeypatch, top):
         places, colors = zip(*one["colorscale"], strict=True)
         assert colors == SHARES
         assert np.sqrt(places) == pytest.approx(np.linspace(0, 1, len(SHARES)))
-    assert f"weight from 0 to {top}, by its square root" in said(app)
+    assert f"by the square root: weight from 0 to {top}" in said(app)
     assert [one.shape for one in drawn_maps(app)] == [(40, 40)] * 3
     assert "first 40 tokens" in said(app)

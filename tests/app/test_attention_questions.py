@@ -191,7 +191,7 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch):
         changed = {"exposed_prob": found.prob, "unrounded_probs": found.probs + apart}
         moved = dataclasses.replace(found, **changed)
         text = said(checked(app.run()))
-        assert ("Without any rounding in this row" in text) == (apart > 1e-6)
+        assert ("Without rounding in this row" in text) == (apart > 1e-6)
         assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
 
 
