@@ -137,8 +137,8 @@ def test_every_step_has_its_formula_sentence_code_and_numbers():
         assert np.isfinite(picture["values"]).any()
         assert link_of(app, "layers_step") == ("" if step is part[0] else step.name)
         if step.operation == "attention_residual":
-            assert "the norm that follows rescales all of it" in said(app)
-            assert "only ever adds" not in said(app)
+            assert "The norm that follows rescales all of this" in said(app)
+            assert "only adds to this" not in said(app)
 
 
 def test_the_numbers_shown_are_the_models_own_of_one_token_and_of_all():
@@ -409,7 +409,7 @@ def test_a_norm_takes_shift_and_stretch_away_mirrors_and_feels_epsilon():
     normed = changed(0.0, 1.0, "1")[-1]
     difference = np.abs(normed - plain).max()
     for _ in range(2):
-        assert f"differs by up to {difference:.3f} from the one without" in said(app)
+        assert f"output changes by up to {difference:.3f}" in said(app)
         changed(2.0, 1.0, "1")
     changed(2.0, -1.0, "1")
     app.get_by_key("layers_by_hand").set_value("real").run()

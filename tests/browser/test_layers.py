@@ -199,7 +199,7 @@ RESULTS = {
     "neurons": "The strongest neurons of layer 6",
     "factors": "How strongly each group fires",
     "orders": "From top to bottom",
-    "by_hand": "The vector has mean 1.000",
+    "by_hand": "of the vector 1.000",
 }
 SIGNS = {
     "residual": "residual_intro",
