@@ -800,7 +800,7 @@ def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(tmp_path):
     app.button(key="job_embeddings_map_start").click().run()
     assert sent(app)["id"] == before["id"], "the old one stays till then"
     app.button(key="job_embeddings_map_cancel").click().run()
-    assert "cannot be interrupted" in said(finished(app))
+    assert "first finishes the current stage" in said(finished(app))
     assert sent(app)["id"] == before["id"]
     app.button(key="job_embeddings_map_start").click().run()
     drawn = sent(finished(app))
