@@ -149,10 +149,7 @@ def _estimate(model: str, num_rows: int) -> list[tuple[float, int]]:
     loaded, data = _opened(model, num_rows)
     found = estimate_levels(loaded, data, _settings(loaded, data, "full"))
     return [
-        (
-            0.0 if level.run is None else level.run.seconds,
-            level.memory_bytes + MARGIN_BYTES,
-        )
+        (level.seconds or 0.0, level.memory_bytes + MARGIN_BYTES)
         for level in found.levels
     ]
 

@@ -255,7 +255,7 @@ def _expect(
         st.markdown(said[0])
         return
     one = estimate.level(settings.level)
-    if one.run is not None:
+    if one.seconds is not None:
         time = _time_of(estimate, state, check, settings.level)
         said.append(t("fine_tune.may_take", time=time))
     if not one.fits:
@@ -334,7 +334,7 @@ def _timed_settings(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
     """The settings that the time of all levels is asked for.
 
     What changes nothing about a step is left out, so that playing with it does not
-    ask anew; `RunEstimate.seconds_of` takes the epochs into account.
+    ask anew; `LevelEstimate.seconds_of` takes the epochs into account.
     """
     timed = tuple((key, value) for key, value in state.options if key in _TIMED)
     return _settings_of(dataclasses.replace(state, level="", options=timed), check)
@@ -407,12 +407,10 @@ def _time_of(
     estimate: TrainingEstimate, state: FineTuneState, check: DataCheck, level: str
 ) -> str:
     """How long the run would take at a level, with what the visitor chose."""
-    run = estimate.level(level).run
-    if run is None:
-        return plain("fine_tune.not_timed")
     settings = _settings_of(dataclasses.replace(state, level=level), check)
     num_rows = _num_rows_seen(check, settings.oversample)
-    return duration(run.seconds_of(count_steps(settings, num_rows)))
+    seconds = estimate.level(level).seconds_of(count_steps(settings, num_rows))
+    return plain("fine_tune.not_timed") if seconds is None else duration(seconds)
 
 
 def show_estimate(state: FineTuneState, check: DataCheck) -> None:

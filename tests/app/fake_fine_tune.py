@@ -11,7 +11,6 @@ from bertviz_core.training.finetune import checks, run_files
 from bertviz_core.training.finetune.columns import view_table
 from bertviz_core.training.finetune.estimate import (
     LevelEstimate,
-    RunEstimate,
     TrainingEstimate,
 )
 from bertviz_core.training.finetune.notes import note
@@ -23,9 +22,9 @@ RUN = "0123456789abcdef" * 2
 MODEL = ModelEntry(f"run:{RUN}", "letters", "upload", "en", 1_000_000)
 ESTIMATE = TrainingEstimate(
     levels=(
-        LevelEstimate("head", RunEstimate(20.0, 630, 10**8, 13.7), 10**8, True),
-        LevelEstimate("top", RunEstimate(50.0, 84, 2 * 10**8), 2 * 10**8, True),
-        LevelEstimate("full", RunEstimate(7000.0, 63, 3 * 10**8), 3 * 10**8, False),
+        LevelEstimate("head", 10**8, 20.0, 13.7, 630, fits=True),
+        LevelEstimate("top", 2 * 10**8, 50.0, num_steps=84, fits=True),
+        LevelEstimate("full", 3 * 10**8, 7000.0, num_steps=63),
     ),
     recommended="top",
     free_bytes=25 * 10**7,

@@ -258,9 +258,9 @@ def test_an_estimate_is_a_job_that_tells_of_each_level(inline):
     job = inline.start(inline.ask(estimate_training).about(MODEL, data, SETTINGS))
     found = ended(inline, job).result
     assert [level.level for level in found.levels] == ["head", "top", "full"]
-    assert all(level.fits and level.run.seconds > 0 for level in found.levels)
+    assert all(level.fits and level.seconds > 0 for level in found.levels)
     assert found.recommended == "full"
-    assert found.level("head").run.num_steps == 3 * 7  # 34 rows in batches of 5
+    assert found.level("head").num_steps == 3 * 7  # 34 rows in batches of 5
     assert not found.is_loaded
 
 

@@ -17,7 +17,7 @@ from bertviz_core.training import checkpoint
 from bertviz_core.training.finetune import baselines, batches, estimate
 from bertviz_core.training.finetune.estimate import (
     PATIENCE_SECONDS,
-    RunEstimate,
+    LevelEstimate,
     estimate_levels,
     memory_before,
     of_level,
@@ -278,7 +278,7 @@ def asked(monkeypatch):
 
     def timed(loaded, data, settings):
         seen.append(settings)
-        return RunEstimate(seconds[settings.level], 3, 1000)
+        return LevelEstimate(settings.level, 1000, seconds[settings.level], num_steps=3)
 
     monkeypatch.setattr(estimate, "estimate_run", timed)
     # Nothing was built that would have to go.
@@ -309,7 +309,7 @@ def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(a
         assert settings.learning_rate == usual.learning_rate
         assert settings.batch_size == 5
     assert [level.memory_bytes for level in found.levels] == [1000] * 3
-    assert found.level("full").run.seconds == 30.0
+    assert found.level("full").seconds == 30.0
     with pytest.raises(ValueError, match="level"):
         found.level("none")
 
@@ -347,7 +347,7 @@ def test_a_level_that_does_not_fit_is_not_tried(asked, tiny):
     found = estimated_levels(free_bytes=free)
     assert [settings.level for settings in seen] == ["head", "top"]
     last = found.level("full")
-    assert (last.run, last.fits, last.memory_bytes) == (None, False, full)
+    assert (last.seconds, last.fits, last.memory_bytes) == (None, False, full)
     assert (found.recommended, found.free_bytes) == ("top", free)
     nothing = estimated_levels(free_bytes=0)
     assert nothing.recommended == "head"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import math
 import shutil
@@ -43,47 +44,36 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunEstimate:
-    """What a run is expected to need.
-
-    Args:
-        seconds: from texts to the report: tokens, frozen layers, all epochs with
-            their validation, the reading of the test rows in float32, word counts,
-            and compiling; early stopping makes it less.
-        num_steps: optimiser steps of all epochs.
-        memory_bytes: weights, their gradients and averages, the best epoch,
-            activations of the largest batch, and what is kept of frozen layers.
-        seconds_once: of `seconds`, those that are the same however many epochs
-            there are.
-    """
-
-    seconds: float
-    num_steps: int
-    memory_bytes: int
-    seconds_once: float = 0.0
-
-    def seconds_of(self, num_steps: int) -> float:
-        """How long the run would take with another number of optimiser steps."""
-        rest = self.seconds - self.seconds_once
-        return self.seconds_once + rest * num_steps / self.num_steps
-
-
-@dataclass(frozen=True)
 class LevelEstimate:
-    """What one level would need.
+    """What a run of one level is expected to need.
 
     Args:
         level: one of `settings.LEVELS`.
-        run: time and memory; `None` where the timed steps would not have fitted
-            into memory, and were not tried.
-        memory_bytes: of a whole run, beside what the machine uses already.
+        memory_bytes: weights, their gradients and averages, the best epoch,
+            activations of the largest batch, and what is kept of frozen layers;
+            beside what the machine uses already.
+        seconds: from texts to the report: tokens, frozen layers, all epochs with
+            their validation, the reading of the test rows in float32, word counts,
+            and compiling; early stopping makes it less. `None` where the timed steps
+            would not have fitted into memory, and were not tried.
+        seconds_once: of these, those that are the same however many epochs there are.
+        num_steps: optimiser steps of all epochs.
         fits: whether that much memory was free.
     """
 
     level: str
-    run: RunEstimate | None
     memory_bytes: int
-    fits: bool
+    seconds: float | None = None
+    seconds_once: float = 0.0
+    num_steps: int = 0
+    fits: bool = False
+
+    def seconds_of(self, num_steps: int) -> float | None:
+        """How long the run would take with another number of optimiser steps."""
+        if self.seconds is None:
+            return None
+        rest = self.seconds - self.seconds_once
+        return self.seconds_once + rest * num_steps / self.num_steps
 
 
 @dataclass(frozen=True)
@@ -168,7 +158,7 @@ class _Timing(NamedTuple):
 
 def estimate_run(
     loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
-) -> RunEstimate:
+) -> LevelEstimate:
     """Times two steps of a copy, after one that compiles, and scales them up.
 
     A step's time is taken as proportional to its token places, padding counted.
@@ -218,7 +208,7 @@ def estimate_run(
     )
     layers = len(learner.bert.blocks) - learner.num_frozen
     memory = _bytes(learner.bert.config, total, moving, sample.largest, layers) + kept
-    return RunEstimate(once + seconds, num_steps, memory, once)
+    return LevelEstimate(settings.level, memory, once + seconds, once, num_steps)
 
 
 def _sample(
@@ -343,14 +333,13 @@ def estimate_levels(
         chosen = settings
         if level != settings.level:
             chosen = of_level(settings, level, hidden_size, num_rows)
-        needed = memory_before(loaded, chosen)
-        run = None
-        if needed + MARGIN_BYTES <= free:
-            run = estimate_run(loaded, data, chosen)
-            needed = run.memory_bytes
+        one = LevelEstimate(level, memory_before(loaded, chosen))
+        if one.memory_bytes + MARGIN_BYTES <= free:
+            one = estimate_run(loaded, data, chosen)
             gc.collect()  # a copy of the model, full of cycles
-        fits = run is not None and needed + MARGIN_BYTES <= free
-        found.append(LevelEstimate(level, run, needed, fits))
+            fits = one.memory_bytes + MARGIN_BYTES <= free
+            one = dataclasses.replace(one, fits=fits)
+        found.append(one)
     return TrainingEstimate(
         levels=tuple(found),
         recommended=recommended(found),
@@ -372,9 +361,9 @@ def of_level(
 def recommended(levels: list[LevelEstimate]) -> str:
     """The last level that fits and is done in time; else the first."""
     quick = [
-        estimate.level
-        for estimate in levels
-        if estimate.fits and estimate.run and estimate.run.seconds <= PATIENCE_SECONDS
+        one.level
+        for one in levels
+        if one.fits and one.seconds is not None and one.seconds <= PATIENCE_SECONDS
     ]
     return quick[-1] if quick else levels[0].level
 
