@@ -308,7 +308,6 @@ def _whole_rows(
     notes += _without_label(row_numbers, without_label, words)
     left = LeftOut(
         rows=tuple(row_numbers[~(has_text & has_label)].tolist()),
-        unlabelled=tuple(row_numbers[without_label].tolist()),
         words=tuple(dict.fromkeys(words.values())),
     )
     return np.flatnonzero(has_text & has_label), left, notes

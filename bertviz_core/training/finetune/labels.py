@@ -39,12 +39,10 @@ class LeftOut:
 
     Args:
         rows: their numbers, ascending.
-        unlabelled: those of them that lack the label alone.
-        words: what stands there for no label, such as "NA"; none where it is blank.
+        words: what stands there for no label, such as "NA", or nothing.
     """
 
     rows: tuple[int, ...] = ()
-    unlabelled: tuple[int, ...] = ()
     words: tuple[str, ...] = ()
 
 
@@ -280,27 +278,16 @@ def _doubt_decimals(labels: Sequence[str], row_numbers: np.ndarray) -> tuple[Not
 
 
 def _same_label(label: str, num_rows: int, left: LeftOut) -> DatasetError:
-    if left.words:
-        return DatasetError(
-            "All rows that have a label have the same one, so there is nothing to "
-            "learn. Received: “{value}” in {count} rows; {left} more are left out, "
-            "as “{words}” stands for no label: {rows}. Choose another label column, "
-            "or write these labels in another way.",
-            value=excerpt(label),
-            count=num_rows,
-            left=len(left.unlabelled),
-            words=excerpt(" / ".join(left.words)),
-            rows=list_rows(left.unlabelled),
-        )
     if left.rows:
         return DatasetError(
             "All rows that have a label have the same one, so there is nothing to "
-            "learn. Received: “{value}” in {count} rows; {left} more are left out, "
-            "for they lack a text or a label: {rows}. Choose another label column, "
-            "or fill them in.",
+            "learn. Received: “{value}” in {count} rows; {left} more are left out, for "
+            "they lack a text or have “{words}” for a label, which stands for none: "
+            "{rows}. Choose another label column, or write other labels there.",
             value=excerpt(label),
             count=num_rows,
             left=len(left.rows),
+            words=excerpt(" / ".join(left.words)),
             rows=list_rows(left.rows),
         )
     return DatasetError(
