@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.training.finetune.columns import ColumnChoice
 from bertviz_core.training.finetune.notes import in_english
 from bertviz_core.training.finetune.split import (
     MIN_VALIDATION,
     imbalance,
     oversample,
+    prepare,
     propose_remedy,
     split_beside_test,
     split_dataset,
     text_keys,
 )
+from bertviz_core.training.finetune.table import read_table
 from tests.core.finetune_samples import dataset_of
 
 
@@ -33,11 +36,20 @@ def test_every_row_is_in_exactly_one_part_as_the_seed_decides():
     for name in ("validation", "test"):
         drawn = getattr(split, name).tolist()
         assert drawn == getattr(again, name).tolist() != getattr(other, name).tolist()
-    data = split.training_data(dataset)
-    assert data.labels == ("a", "b", "c")
-    for part, rows in zip((data.train, data.validation, data.test), parts, strict=True):
-        assert part.rows.tolist() == dataset.rows[rows].tolist()
-        assert part.texts == tuple(dataset.texts[i] for i in rows)
+
+
+def test_a_prepared_table_has_the_rows_of_its_split():
+    rows = "".join(f"text {i},{'abc'[i % 3]}\n" for i in range(250))
+    found = prepare(
+        read_table(f"text,label\n{rows}".encode()),
+        ColumnChoice("text", "label"),
+        seed=3,
+    )
+    split = split_dataset(found.dataset, seed=3)
+    assert found.data.labels == ("a", "b", "c")
+    for name in ("train", "validation", "test"):
+        expected = found.dataset.select(getattr(split, name)).texts
+        assert getattr(found.data, name).texts == expected
 
 
 @pytest.mark.parametrize(("num_rows", "expected"), [(199, 20), (180, 0)])
@@ -130,9 +142,8 @@ def test_an_own_test_file_takes_its_texts_out_of_training():
     test = dataset_of(["ONE ", "five"], [0, 1])
     split, warnings = split_beside_test(train, test)
     assert warnings == ()
-    data = split.training_data(train, test)
-    assert data.train.texts == ("two", "three", "four")
-    assert (data.test.texts, len(data.validation)) == (("ONE ", "five"), 0)
+    assert train.select(split.train).texts == ("two", "three", "four")
+    assert (len(split.test), len(split.validation)) == (0, 0)
     assert "left out: 2 (1 in all)" in in_english(split.notes[0])
     assert "too small" in in_english(split.notes[1])
     (few,) = split_beside_test(train, dataset_of(["new"], [1]))[0].notes
@@ -142,11 +153,10 @@ def test_an_own_test_file_takes_its_texts_out_of_training():
 def test_beside_a_test_file_the_table_chooses_the_epoch():
     dataset = random_dataset()
     test = dataset_of(["text 7", "another"], [0, 1])
-    data = split_beside_test(dataset, test)[0].training_data(dataset, test)
-    assert data.test.texts == test.texts
-    assert MIN_VALIDATION <= len(data.validation) < len(data.train)
-    used = set(text_keys(data.train)) | set(text_keys(data.validation))
-    assert not used & set(text_keys(data.test))
+    split, _ = split_beside_test(dataset, test)
+    assert MIN_VALIDATION <= len(split.validation) < len(split.train)
+    used = np.concatenate([split.train, split.validation])
+    assert not set(text_keys(dataset.select(used))) & set(text_keys(test))
 
 
 def test_a_class_that_loses_all_its_rows_to_a_test_file_is_named():

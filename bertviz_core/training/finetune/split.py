@@ -56,23 +56,6 @@ class Split(FrozenArrays):
     test: np.ndarray
     notes: tuple[Note, ...] = ()
 
-    def training_data(
-        self, dataset: Dataset, test: Dataset | None = None
-    ) -> TrainingData:
-        """The rows themselves.
-
-        Args:
-            dataset: the one that was split.
-            test: the table to test on, where the split has no rows for it.
-        """
-        return TrainingData(
-            train=dataset.select(self.train),
-            validation=dataset.select(self.validation),
-            labels=dataset.label_names or (dataset.label_column,),
-            is_regression=dataset.is_regression,
-            test=dataset.select(self.test) if test is None else test,
-        )
-
 
 @dataclass(frozen=True)
 class PreparedData:
@@ -146,10 +129,17 @@ def prepare(
         split_seed=seed,
         test_rate=test_rate,
     )
-    data = split.training_data(dataset, judged)
+    data = TrainingData(
+        train=dataset.select(split.train),
+        validation=dataset.select(split.validation),
+        labels=dataset.label_names or (dataset.label_column,),
+        is_regression=dataset.is_regression,
+        test=dataset.select(split.test) if judged is None else judged,
+        origin=origin,
+    )
     return PreparedData(
         dataset,
-        dataclasses.replace(data, origin=origin),
+        data,
         dataset.notes + split.notes + more,
         () if judged is None else judged.notes,
         warnings,
