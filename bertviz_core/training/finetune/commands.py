@@ -48,26 +48,22 @@ _BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
 )
 @click.option(
     "--test",
-    "--validation",
     "validation",
     type=click.Path(path_type=Path),
     help="A table to test on. Default: rows of TABLE.",
 )
 @click.option(
     "--test-encoding",
-    "--validation-encoding",
     "validation_encoding",
     help="Of that table. Default: a guess.",
 )
 @click.option(
     "--test-separator",
-    "--validation-separator",
     "validation_separator",
     help="Of that table. Default: a guess.",
 )
 @click.option(
     "--test-header/--no-test-header",
-    "--validation-header/--no-validation-header",
     "validation_has_header",
     default=None,
     help="Whether its first row names the columns. Default: as in TABLE.",
