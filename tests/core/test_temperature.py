@@ -53,14 +53,15 @@ def run(tmp_path_factory):
     """The folder of a finished run, and its rows."""
     from bertviz_core.training.finetune import run_files
     from bertviz_core.training.finetune.bundle import pack_model, write_model_folder
-    from bertviz_core.training.finetune.run import finetune, outputs_of
+    from bertviz_core.training.finetune.run import finetune
     from tests.core.finetune_samples import HEAD, random_data, tiny_loaded
 
     folder, data = tmp_path_factory.mktemp("run"), random_data(60, 40, pairs=True)
     result = finetune(tiny_loaded(), data, HEAD)
     write_model_folder(result, folder / "model")
     pack_model(folder / "model", folder / run_files.BUNDLE)
-    np.savez(folder / run_files.OUTPUTS, **outputs_of(result))
+    said = {baseline.name: baseline.report.outputs for baseline in result.baselines}
+    np.savez(folder / run_files.OUTPUTS, model=result.report.outputs, **said)
     before = {f.name: f.read_bytes() for f in (folder / "model").iterdir()}
     return folder, data, result, before
 

@@ -118,12 +118,12 @@ def write_predictions(folder: Path, data: TrainingData, report: Report) -> None:
         columns["pair"] = part.pairs
     if isinstance(report, ClassificationReport):
         columns["target"] = [labels[int(target)] for target in report.targets]
-        outputs = report.probabilities
     else:
         columns["target"] = report.targets.tolist()
-        outputs = report.predicted[:, None]
     cells = np.array(list(columns.values()), object).T
-    table = PredictedTable(tuple(columns), cells, labels, outputs, data.is_regression)
+    table = PredictedTable(
+        tuple(columns), cells, labels, report.outputs, data.is_regression
+    )
     table.save(folder / "predictions.csv")
 
 

@@ -449,6 +449,11 @@ class ClassificationReport(FrozenArrays):
     calibration: Calibration
     texts: np.ndarray
 
+    @property
+    def outputs(self) -> np.ndarray:
+        """What `judge` takes, float `[R, C]`."""
+        return self.probabilities
+
     def cell(self, true: int, predicted: int) -> np.ndarray:
         """Indices int `[M]` of the rows in a cell of the confusion matrix."""
         return np.flatnonzero((self.targets == true) & (self.predicted == predicted))
@@ -513,6 +518,11 @@ class RegressionReport(FrozenArrays):
     rmse: float
     r2: float
     texts: np.ndarray
+
+    @property
+    def outputs(self) -> np.ndarray:
+        """What `judge` takes, float `[R, 1]`."""
+        return self.predicted[:, None]
 
     def largest_residuals(self, count: int) -> np.ndarray:
         """Indices of the rows that are furthest off, the worst first."""

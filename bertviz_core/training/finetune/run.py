@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,7 @@ from bertviz_core.training.finetune.baselines import Baseline, count_words, simp
 from bertviz_core.training.finetune.bundle import pack_model, write_model_folder
 from bertviz_core.training.finetune.dataset import TrainingData
 from bertviz_core.training.finetune.estimate import require_room
-from bertviz_core.training.finetune.evaluation import (
-    ClassificationReport,
-    Report,
-    judge,
-    metric_name,
-)
+from bertviz_core.training.finetune.evaluation import Report, judge, metric_name
 from bertviz_core.training.finetune.row_prediction import predict_rows
 from bertviz_core.training.finetune.run_history import said
 from bertviz_core.training.finetune.settings import FinetuneSettings
@@ -344,7 +339,12 @@ class TrainingRun:
         self._write()
         outputs = self.folder / f"new.{run_files.OUTPUTS}"
         bundle = self.folder / f"new.{run_files.BUNDLE}"
-        np.savez(outputs, **cast("dict[str, Any]", outputs_of(result)))
+        # Of this model and of simple methods, each by its name.
+        said: dict[str, Any] = {"model": result.report.outputs}
+        said |= {
+            baseline.name: baseline.report.outputs for baseline in result.baselines
+        }
+        np.savez(outputs, **said)
         scratch = self.folder / "model.new"
         shutil.rmtree(scratch, ignore_errors=True)
         try:
@@ -400,21 +400,3 @@ def _language_of(model: str) -> str:
         return language_of(model)
     before = visitor_files.run_folder(model.removeprefix(visitor_files.RUN_PREFIX))
     return run_files.read_history(before).language
-
-
-def outputs_of(result: FinetuneResult) -> dict[str, np.ndarray]:
-    """What was said of the test rows, by this model and by simple methods.
-
-    Returns:
-        float `[R, C]` probabilities or `[R]` numbers: "model", and the name of
-        each baseline.
-    """
-    reports: dict[str, Report] = {"model": result.report}
-    reports |= {baseline.name: baseline.report for baseline in result.baselines}
-    return {name: _said(report) for name, report in reports.items()}
-
-
-def _said(report: Report) -> np.ndarray:
-    if isinstance(report, ClassificationReport):
-        return report.probabilities
-    return report.predicted
