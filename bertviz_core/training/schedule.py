@@ -15,39 +15,26 @@ DECAYS = ("linear", "exponential")
 
 
 @dataclass(frozen=True)
-class OptimizerSettings(Checked):
-    """How weights move.
+class StepSettings(Checked):
+    """How far weights move at a step of any training.
 
     Args:
-        name: "adamw", or "muon" for the matrices inside the blocks.
         learning_rate: per optimiser step, after warm-up.
         warmup_rate: share of the steps that it rises.
-        decay: "linear" or "exponential", to `final_rate` at the last step.
-        final_rate: share of `learning_rate` that is left at the end.
-        beta_1, beta_2, epsilon: of Adam's two averages.
+        decay: "linear" or "exponential", from the end of the warm-up on.
+        final_rate: share of `learning_rate` that is left at the last step.
         weight_decay: per unit of learning rate; not for norms and biases.
         clip_norm: longest gradient, all weights together; 0 does not clip.
-        accumulation: parts that a batch is sent through the model in.
-        ema_momentum: what a running mean of the weights keeps of itself each step;
-            the mean is then what is judged and shipped. 0 takes none.
     """
 
-    name: str = "adamw"
     learning_rate: float = 1e-3
     warmup_rate: float = 0.02
     decay: str = "linear"
     final_rate: float = 0.0
-    beta_1: float = 0.9
-    beta_2: float = 0.98
-    epsilon: float = 1e-6
     weight_decay: float = 0.01
     clip_norm: float = 1.0
-    accumulation: int = 1
-    ema_momentum: float = 0.0
 
     def __post_init__(self) -> None:
-        known = ("adamw", "muon")
-        self.require("name", self.name in known, " | ".join(known))
         fits = 0 < self.learning_rate < math.inf
         self.require("learning_rate", fits, "> 0")
         self.require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
@@ -55,10 +42,36 @@ class OptimizerSettings(Checked):
         fits = 0 <= self.final_rate <= 1
         fits = fits and (self.final_rate > 0 or self.decay == "linear")
         self.require("final_rate", fits, "0 … 1; > 0 (exponential)")
+        for name in ("weight_decay", "clip_norm"):
+            self.require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
+
+
+@dataclass(frozen=True)
+class OptimizerSettings(StepSettings):
+    """How weights move, beside what `StepSettings` says.
+
+    Args:
+        name: "adamw", or "muon" for the matrices inside the blocks.
+        beta_1, beta_2, epsilon: of Adam's two averages.
+        accumulation: parts that a batch is sent through the model in.
+        ema_momentum: what a running mean of the weights keeps of itself each step;
+            the mean is then what is judged and shipped. 0 takes none.
+    """
+
+    name: str = "adamw"
+    beta_1: float = 0.9
+    beta_2: float = 0.98
+    epsilon: float = 1e-6
+    accumulation: int = 1
+    ema_momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = ("adamw", "muon")
+        self.require("name", self.name in known, " | ".join(known))
         for name in ("beta_1", "beta_2", "ema_momentum"):
             self.require(name, 0 <= getattr(self, name) < 1, "≥ 0, < 1")
-        for name in ("epsilon", "weight_decay", "clip_norm"):
-            self.require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
+        self.require("epsilon", 0 <= self.epsilon < math.inf, "≥ 0")
         self.require("accumulation", self.accumulation >= 1, "≥ 1")
         # Keras would count each part of a batch as a step of the mean.
         fits = self.accumulation == 1 or not self.ema_momentum
@@ -70,7 +83,7 @@ Stretch = tuple[int, float]
 
 
 def learning_rate(
-    step: Any, stretches: Sequence[Stretch], settings: OptimizerSettings, ops: Any
+    step: Any, stretches: Sequence[Stretch], settings: StepSettings, ops: Any
 ) -> Any:
     """Rises in a straight line, then falls to `final_rate` at the last step.
 
@@ -95,9 +108,7 @@ def learning_rate(
     return ops.where(step < num_steps, rate, rest)
 
 
-def _share_of_peak(
-    step: Any, num_steps: int, settings: OptimizerSettings, ops: Any
-) -> Any:
+def _share_of_peak(step: Any, num_steps: int, settings: StepSettings, ops: Any) -> Any:
     warmup_steps = max(1.0, settings.warmup_rate * num_steps)
     rising = (step + 1.0) / warmup_steps
     left = max(num_steps - warmup_steps, 1.0)

@@ -17,12 +17,12 @@ from bertviz_core.training.finetune.checks import DataCheck
 from bertviz_core.training.finetune.estimate import TrainingEstimate
 from bertviz_core.training.finetune.request import TrainingRequest
 from bertviz_core.training.finetune.settings import (
-    DECAYS,
     LEVELS,
     PRECISIONS,
     FinetuneSettings,
     count_steps,
 )
+from bertviz_core.training.schedule import DECAYS
 from pages.fine_tune.running import choice_name, setting_value, show_run, show_schedule
 from pages.fine_tune.state import (
     ELSEWHERE,

@@ -24,7 +24,11 @@ from bertviz_core.training.finetune.request import (
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.training.finetune.settings import FinetuneSettings, learning_rates
+from bertviz_core.training.finetune.settings import (
+    FinetuneSettings,
+    count_steps,
+    learning_rates,
+)
 from bertviz_core.training.finetune.table import DEFAULT_LIMITS, Limits
 from bertviz_core.training.finetune.visitor_tables import (
     Mending,
@@ -745,7 +749,7 @@ def test_a_start_that_is_refused_keeps_the_settings_and_their_curve(open_step, t
     app = open_step("train", ft_level="full", ft_options=["epochs:2"])
     (curve,) = traces_of(app, "fine_tune_schedule")
     settings = FinetuneSettings.proposed(12, 283, level="full", epochs=2)
-    rates = learning_rates(settings, 283)
+    rates = learning_rates(settings, 283, np.arange(count_steps(settings, 283)))
     np.testing.assert_allclose(curve["y"], rates, rtol=1e-6)
     app.button(key="ft_start").click().run()
     assert "No room" in app.error[0].value

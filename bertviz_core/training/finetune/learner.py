@@ -370,14 +370,14 @@ class Learner:
         self._due_rates: list[float] = []  # of the steps since weights decayed
 
     def _compile(self) -> AdamW:
-        asked = self.settings.optimizer
+        # Averages as google-research/bert, `optimization.py`, has them.
         optimizer = AdamW(
-            learning_rate=asked.learning_rate,
+            learning_rate=self.settings.learning_rate,
             weight_decay=0.0,  # `_decay` does it
-            beta_1=asked.beta_1,
-            beta_2=asked.beta_2,
-            epsilon=asked.epsilon,
-            global_clipnorm=asked.clip_norm or None,
+            beta_1=0.9,
+            beta_2=0.999,
+            epsilon=1e-6,
+            global_clipnorm=self.settings.clip_norm or None,
         )
         optimizer.build(self.network.trainable_variables)
         # As in pre-training: TensorFlow's products on a CPU are faster without XLA.

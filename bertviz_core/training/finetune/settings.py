@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.training.schedule import DECAYS, OptimizerSettings, learning_rate
-from bertviz_core.training.settings import PRECISIONS, Checked
+from bertviz_core.training.schedule import StepSettings, learning_rate
+from bertviz_core.training.settings import PRECISIONS
 
 # head: the encoder stays as it is, and what it says of each row is computed once.
 # top: the upper layers learn. full: everything learns.
@@ -33,24 +33,19 @@ _LARGEST = 2**31 - 1  # what a seed of NumPy and a number box of a page both tak
 
 
 @dataclass(frozen=True)
-class FinetuneSettings(Checked):
-    """How a run learns.
+class FinetuneSettings(StepSettings):
+    """How a run learns, beside what `StepSettings` says.
+
+    Weights decay at every eighth step, for eight of them.
 
     Args:
+        learning_rate: 0 takes the level's default.
+        final_rate: for 0, which an exponential never reaches, that takes a tenth.
         level: one of `LEVELS`.
         num_top_layers: layers that learn at level "top".
         epochs: times that every row is seen, at most `MAX_EPOCHS`; -1 takes the
             level's default.
         batch_size: rows per optimiser step.
-        learning_rate: per optimiser step, after warm-up; 0 takes the level's
-            default.
-        warmup_rate: share of all steps that the rate rises.
-        decay: "linear" or "exponential", from the end of the warm-up on.
-        final_rate: share of `learning_rate` that is left at the last step; for 0,
-            which an exponential never reaches, that takes a tenth.
-        weight_decay: per unit of learning rate; not for norms and biases; taken off
-            at every eighth step, for eight of them.
-        clip_norm: longest gradient, all weights together; 0 does not clip.
         max_tokens: T at most, special tokens counted; longer texts are cut.
         patience: epochs in a row without a better one before the run ends; 0
             never ends it early, -1 takes the level's default.
@@ -65,16 +60,12 @@ class FinetuneSettings(Checked):
         TrainingError: a value that cannot be.
     """
 
+    learning_rate: float = 0.0
+    warmup_rate: float = 0.1
     level: str = "full"
     num_top_layers: int = 2
     epochs: int = -1
     batch_size: int = 16
-    learning_rate: float = 0.0
-    warmup_rate: float = 0.1
-    decay: str = "linear"
-    final_rate: float = 0.0
-    weight_decay: float = 0.01
-    clip_norm: float = 1.0
     max_tokens: int = 128
     patience: int = -1
     class_weights: bool = False
@@ -94,7 +85,7 @@ class FinetuneSettings(Checked):
             object.__setattr__(self, "learning_rate", rate)
         if self.decay == "exponential" and self.final_rate == 0:
             object.__setattr__(self, "final_rate", _EXPONENTIAL_FINAL_RATE)
-        _ = self.optimizer  # which refuses what it cannot be
+        super().__post_init__()
 
     @classmethod
     def proposed(
@@ -129,29 +120,8 @@ class FinetuneSettings(Checked):
             proposed["epochs"] = max(settings.epochs, enough)
         return dataclasses.replace(settings, **proposed)
 
-    @property
-    def optimizer(self) -> OptimizerSettings:
-        """How weights move, as all trainings say it.
-
-        Source of the averages: google-research/bert, `optimization.py`,
-        `AdamWeightDecayOptimizer`.
-        """
-        return OptimizerSettings(
-            learning_rate=self.learning_rate,
-            warmup_rate=self.warmup_rate,
-            decay=self.decay,
-            final_rate=self.final_rate,
-            beta_2=0.999,
-            weight_decay=self.weight_decay,
-            clip_norm=self.clip_norm,
-        )
-
     def _require_bounds(self) -> None:
-        for name, known in (
-            ("level", LEVELS),
-            ("decay", DECAYS),
-            ("precision", PRECISIONS),
-        ):
+        for name, known in (("level", LEVELS), ("precision", PRECISIONS)):
             self.require(name, getattr(self, name) in known, " | ".join(known))
         for name in ("num_top_layers", "batch_size"):
             fits = 1 <= getattr(self, name) <= _LARGEST
@@ -178,21 +148,17 @@ def count_steps(settings: FinetuneSettings, num_rows: int) -> int:
 
 
 def learning_rates(
-    settings: FinetuneSettings, num_rows: int, steps: np.ndarray | None = None
+    settings: FinetuneSettings, num_rows: int, steps: np.ndarray
 ) -> np.ndarray:
-    """Gives the curve, or points of it: what is drawn is what is used.
+    """Gives points of the curve: what is drawn is what is used.
 
     Args:
         settings: peak, warm-up, decay, epochs and batch size.
         num_rows: to learn from.
-        steps: int `[S]`, from 0, whose rates are wanted; `None` asks for those of
-            all epochs, which may be very many: see `count_steps`.
+        steps: int `[S]`, from 0, whose rates are wanted.
 
     Returns:
         float64 `[S]`.
     """
-    num_steps = count_steps(settings, num_rows)
-    steps = np.arange(num_steps) if steps is None else steps
-    asked = settings.optimizer
-    whole = ((num_steps, asked.learning_rate),)
-    return learning_rate(steps.astype("float64"), whole, asked, np)
+    whole = ((count_steps(settings, num_rows), settings.learning_rate),)
+    return learning_rate(steps.astype("float64"), whole, settings, np)
