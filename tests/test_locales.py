@@ -213,14 +213,14 @@ def bare_literals(tree):
 
 
 def raised_templates(tree):
-    """First arguments of `…Error(…)` and `note(…)`: text, or `None` if no literal."""
+    """First arguments of `…Error(…)` and notes: text, or `None` if no literal."""
     templates = []
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not call.args:
             continue
         if not isinstance(call.func, ast.Name | ast.Attribute):
             continue
-        if name_of(call.func) in ERRORS | {"note"}:
+        if name_of(call.func) in ERRORS | {"note", "row_note"}:
             first = call.args[0]
             is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
             templates.append(first.value if is_text else None)

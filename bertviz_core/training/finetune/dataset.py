@@ -24,7 +24,7 @@ from bertviz_core.training.finetune.labels import (
     read_numbers,
     spelled_otherwise,
 )
-from bertviz_core.training.finetune.notes import Note, excerpt, list_rows, note
+from bertviz_core.training.finetune.notes import Note, excerpt, row_note
 from bertviz_core.training.finetune.table import Table
 
 
@@ -257,16 +257,11 @@ def _spaces_around(
 ) -> tuple[Note, ...]:
     """Says which labels are written with spaces around them and without."""
     spaced = spelled_otherwise(written, labels)
-    if not spaced:
-        return ()
-    return (
-        note(
-            "Spaces around a label make no other class of it: {names}. Rows with such "
-            "spaces: {rows} ({count} in all).",
-            names=excerpt(", ".join(dict.fromkeys(labels[i] for i in spaced))),
-            rows=list_rows(row_numbers[spaced]),
-            count=len(spaced),
-        ),
+    return row_note(
+        "Spaces around a label make no other class of it: {names}. Rows with such "
+        "spaces: {rows} ({count} in all).",
+        row_numbers[spaced],
+        names=excerpt(", ".join(dict.fromkeys(labels[i] for i in spaced))),
     )
 
 
@@ -292,49 +287,25 @@ def _whole_rows(
     if pairs is not None:
         has_text &= np.array([not is_absent(pair) for pair in pairs])
     has_label = np.array([not is_absent(label) for label in labels])
-    notes: tuple[Note, ...] = ()
-    without_text = row_numbers[~has_text]
-    if len(without_text):
-        notes += (
-            note(
-                "Rows without a text are left out: {rows} ({count} in all).",
-                count=len(without_text),
-                rows=list_rows(without_text),
-            ),
-        )
     without_label = np.flatnonzero(has_text & ~has_label).tolist()
     # "NA" may be Namibia: who means a class by it must read that it was taken for none.
     words = {index: labels[index] for index in without_label if labels[index]}
-    notes += _without_label(row_numbers, without_label, words)
-    left = LeftOut(
-        rows=tuple(row_numbers[~(has_text & has_label)].tolist()),
-        words=tuple(dict.fromkeys(words.values())),
+    told = tuple(dict.fromkeys(words.values()))
+    notes = (
+        *row_note(
+            "Rows without a text are left out: {rows} ({count} in all).",
+            row_numbers[~has_text],
+        ),
+        *row_note(
+            "Rows without a label are left out: {rows} ({count} in all).",
+            row_numbers[[index for index in without_label if index not in words]],
+        ),
+        *row_note(
+            "Rows are left out because their label “{words}” stands for no label: "
+            "{rows} ({count} in all). If it is a class, write it in another way.",
+            row_numbers[list(words)],
+            words=excerpt(" / ".join(told)),
+        ),
     )
+    left = LeftOut(tuple(row_numbers[~(has_text & has_label)].tolist()), told)
     return np.flatnonzero(has_text & has_label), left, notes
-
-
-def _without_label(
-    row_numbers: np.ndarray, without_label: list[int], words: dict[int, str]
-) -> tuple[Note, ...]:
-    notes: tuple[Note, ...] = ()
-    blank = [index for index in without_label if index not in words]
-    if blank:
-        notes += (
-            note(
-                "Rows without a label are left out: {rows} ({count} in all).",
-                count=len(blank),
-                rows=list_rows(row_numbers[blank]),
-            ),
-        )
-    if words:
-        notes += (
-            note(
-                "Rows are left out because their label “{words}” stands for no "
-                "label: {rows} ({count} in all). If it is a class, write it in "
-                "another way.",
-                count=len(words),
-                rows=list_rows(row_numbers[list(words)]),
-                words=excerpt(" / ".join(dict.fromkeys(words.values()))),
-            ),
-        )
-    return notes

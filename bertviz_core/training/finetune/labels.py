@@ -17,7 +17,7 @@ from bertviz_core.numbers import (
     number_text,
     parse_number,
 )
-from bertviz_core.training.finetune.notes import Note, excerpt, list_rows, note
+from bertviz_core.training.finetune.notes import Note, excerpt, list_rows, row_note
 
 MAX_CLASSES = 200
 # Of the name of a class, which stands in tables, figures, links and files.
@@ -67,24 +67,18 @@ def read_numbers(
     _refuse_grouped(labels, row_numbers)
     wrong = [index for index, value in enumerate(values) if value is None]
     if wrong:
-        value, rows = _told(labels, row_numbers, wrong)
         raise DatasetError(
             "A label should be a number and is none. Received: “{value}” in rows "
             "{rows}, {count} rows in all. Mend them, or treat the label as a class.",
-            value=value,
-            rows=rows,
-            count=len(wrong),
+            **_told(labels, row_numbers, wrong),
         )
     large = [i for i, value in enumerate(values) if abs(value or 0.0) > MAX_NUMBER]
     if large:
-        value, rows = _told(labels, row_numbers, large)
         raise DatasetError(
             "A label is too large a number to learn. Received: “{value}” in rows "
             "{rows}, {count} rows in all; the limit is {limit}. Mend them, or treat "
             "the label as a class.",
-            value=value,
-            rows=rows,
-            count=len(large),
+            **_told(labels, row_numbers, large),
             limit=f"{MAX_NUMBER:g}",
         )
     if is_training:
@@ -191,18 +185,13 @@ def _tell_joined(
 ) -> tuple[Note, ...]:
     """Says which spellings have become one class; nothing where none have."""
     others = spelled_otherwise(labels, names)
-    if not others:
-        return ()
     pairs = dict.fromkeys(f"{labels[index]} = {names[index]}" for index in others)
-    return (
-        note(
-            "Labels that are the same number are one class, named by the shorter "
-            "spelling: {pairs}. Rows with another spelling: {rows} ({count} in all). "
-            "If they are different classes, write them as words.",
-            pairs=excerpt("; ".join(pairs)),
-            rows=list_rows(row_numbers[others]),
-            count=len(others),
-        ),
+    return row_note(
+        "Labels that are the same number are one class, named by the shorter spelling: "
+        "{pairs}. Rows with another spelling: {rows} ({count} in all). If they are "
+        "different classes, write them as words.",
+        row_numbers[others],
+        pairs=excerpt("; ".join(pairs)),
     )
 
 
@@ -237,9 +226,13 @@ def _shortest(spellings: dict[str, _Number]) -> dict[_Number, str]:
 
 def _told(
     labels: Sequence[str], row_numbers: np.ndarray, indices: list[int]
-) -> tuple[str, str]:
-    """What a message says of some labels: the first one, and their rows."""
-    return excerpt(labels[indices[0]]), list_rows(row_numbers[indices])
+) -> dict[str, str | int]:
+    """What a message says of some labels: the first one, their rows, how many."""
+    return {
+        "value": excerpt(labels[indices[0]]),
+        "rows": list_rows(row_numbers[indices]),
+        "count": len(indices),
+    }
 
 
 def _refuse_grouped(labels: Sequence[str], row_numbers: np.ndarray) -> None:
@@ -248,14 +241,11 @@ def _refuse_grouped(labels: Sequence[str], row_numbers: np.ndarray) -> None:
     num_numbers = sum(map(is_number, labels))
     if not grouped or len(grouped) + num_numbers < len(labels):
         return
-    value, rows = _told(labels, row_numbers, grouped)
     raise DatasetError(
         "The labels are numbers with a mark that may stand for thousands or for "
         "decimals. Received: “{value}” in rows {rows}, {count} rows in all. Write "
         "thousands without a mark, as 1000, and decimals with a point, as 1.5.",
-        value=value,
-        rows=rows,
-        count=len(grouped),
+        **_told(labels, row_numbers, grouped),
     )
 
 
@@ -263,17 +253,14 @@ def _doubt_decimals(labels: Sequence[str], row_numbers: np.ndarray) -> tuple[Not
     doubtful = may_be_thousands(labels)
     if not doubtful:
         return ()
-    value, rows = _told(labels, row_numbers, doubtful)
-    return (
-        note(
-            "Every decimal label has exactly three digits after its point, which may "
-            "stand for thousands: “{value}” is read as {read}. Rows: {rows} "
-            "({count} in all). If thousands are meant, write them without a mark.",
-            value=value,
-            rows=rows,
-            count=len(doubtful),
-            read=number_text(parse_number(labels[doubtful[0]]) or 0.0),
-        ),
+    first = labels[doubtful[0]]
+    return row_note(
+        "Every decimal label has exactly three digits after its point, which may stand "
+        "for thousands: “{value}” is read as {read}. Rows: {rows} ({count} in all). If "
+        "thousands are meant, write them without a mark.",
+        row_numbers[doubtful],
+        value=excerpt(first),
+        read=number_text(parse_number(first) or 0.0),
     )
 
 
@@ -325,14 +312,11 @@ def _require_classes(names: Sequence[str], left: LeftOut, column: str) -> None:
 def _require_short(names: Sequence[str], row_numbers: np.ndarray) -> None:
     long = [i for i, name in enumerate(names) if len(name) > MAX_NAME_CHARS]
     if long:
-        value, rows = _told(names, row_numbers, long)
         raise DatasetError(
             "A label is too long for the name of a class. Received: “{value}”, {size} "
             "characters; rows with such labels: {rows}, {count} in all; the limit is "
             "{limit} characters. Choose another label column, or shorten these labels.",
-            value=value,
-            rows=rows,
-            count=len(long),
+            **_told(names, row_numbers, long),
             size=len(names[long[0]]),
             limit=MAX_NAME_CHARS,
         )

@@ -15,6 +15,24 @@ def note(template: str, **details: str | int | float) -> Note:
     return template, details
 
 
+def row_note(
+    template: str, rows: Iterable[int], **details: str | int | float
+) -> tuple[Note, ...]:
+    """A note with `{rows}` and how many they are, `{count}`; none where none are.
+
+    Args:
+        template: see `note`.
+        rows: row numbers of the file, from 1.
+        details: of other places; a `count` of their own is what they count.
+    """
+    numbers = list(rows)
+    counted: dict[str, str | int | float] = {
+        "rows": list_rows(numbers),
+        "count": len(numbers),
+    }
+    return ((template, counted | details),) if numbers else ()
+
+
 def in_english(sentence: Note) -> str:
     """The sentence with its places filled."""
     template, details = sentence

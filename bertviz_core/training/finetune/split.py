@@ -23,7 +23,13 @@ from bertviz_core.training.finetune.dataset import (
     TrainingData,
     make_dataset,
 )
-from bertviz_core.training.finetune.notes import Note, excerpt, list_rows, note
+from bertviz_core.training.finetune.notes import (
+    Note,
+    excerpt,
+    list_rows,
+    note,
+    row_note,
+)
 from bertviz_core.training.finetune.table import Table
 
 # Numbers have no classes to keep in proportion; ten ranges of equal size do it.
@@ -237,16 +243,11 @@ def split_beside_test(
             "learn from. Received: {count} rows. Choose another test file.",
             count=len(dataset),
         )
-    notes: tuple[Note, ...] = ()
-    if len(leaked):
-        notes += (
-            note(
-                "Training rows whose text is also in the test file are left "
-                "out: {rows} ({count} in all).",
-                count=len(leaked),
-                rows=list_rows(leaked),
-            ),
-        )
+    notes = row_note(
+        "Training rows whose text is also in the test file are left out: {rows} "
+        "({count} in all).",
+        leaked,
+    )
     warnings = _warn_of_untrained(dataset, kept)
     chosen, few = _to_choose(dataset, kept, validation_rate, seed)
     train, none = np.setdiff1d(kept, chosen), np.empty(0, "int64")
@@ -291,14 +292,12 @@ def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
             names=names,
             rows=list_rows(rows),
         )
-    return (
-        note(
-            "Classes without a training row cannot be learned: {names} ({count} in "
-            "all). All their rows are also in the test file: {rows}.",
-            count=len(untrained),
-            names=names,
-            rows=list_rows(rows),
-        ),
+    return row_note(
+        "Classes without a training row cannot be learned: {names} ({count} in all). "
+        "All their rows are also in the test file: {rows}.",
+        rows,
+        count=len(untrained),
+        names=names,
     )
 
 
@@ -364,17 +363,13 @@ def _draw(members: list[list[int]], rate: float, rng: np.random.Generator) -> li
 
 
 def _say_alone(dataset: Dataset, alone: list[int]) -> tuple[Note, ...]:
-    if not alone:
-        return ()
     names = ", ".join(dataset.label_names[label] for label in alone)
-    return (
-        note(
-            "Classes with a single text are trained on and cannot be checked: "
-            "{names} ({count} in all). Rows: {rows}.",
-            count=len(alone),
-            names=excerpt(names, 200),
-            rows=list_rows(dataset.rows[np.isin(dataset.targets, alone)]),
-        ),
+    return row_note(
+        "Classes with a single text are trained on and cannot be checked: {names} "
+        "({count} in all). Rows: {rows}.",
+        dataset.rows[np.isin(dataset.targets, alone)],
+        count=len(alone),
+        names=excerpt(names, 200),
     )
 
 

@@ -24,7 +24,13 @@ import numpy as np
 from bertviz_core.errors import DatasetError, reason_of
 from bertviz_core.numbers import is_number
 from bertviz_core.trace import FrozenArrays
-from bertviz_core.training.finetune.notes import Note, excerpt, list_rows, note
+from bertviz_core.training.finetune.notes import (
+    Note,
+    excerpt,
+    list_rows,
+    note,
+    row_note,
+)
 from bertviz_core.training.finetune.other_tables import SPREADSHEET, OtherTable, kind_of
 from bertviz_core.training.finetune.table_encoding import (
     find_encoding,
@@ -516,19 +522,18 @@ def _out_of_shape(found: _Reading) -> tuple[Note, ...]:
             num_rows=num_rows,
             rows=list_rows(misshapen),
         )
-    longer = note(
-        "Rows with more cells than the first row are left out: {rows} ({count} in "
-        "all).",
-        count=len(found.longer),
-        rows=list_rows(found.longer),
+    return (
+        *row_note(
+            "Rows with more cells than the first row are left out: {rows} ({count} in "
+            "all).",
+            found.longer,
+        ),
+        *row_note(
+            "Rows with fewer cells than the first row are left out: {rows} ({count} in "
+            "all).",
+            found.shorter,
+        ),
     )
-    shorter = note(
-        "Rows with fewer cells than the first row are left out: {rows} ({count} in "
-        "all).",
-        count=len(found.shorter),
-        rows=list_rows(found.shorter),
-    )
-    return (longer,) * bool(found.longer) + (shorter,) * bool(found.shorter)
 
 
 def _name_columns(first: Sequence[str]) -> tuple[str, ...]:
@@ -568,17 +573,12 @@ def _merged_rows(found: _Reading, separator: str) -> tuple[Note, ...]:
     merged = [
         (n, lines) for n, row, lines in suspects if _is_merged(row, lines, values)
     ]
-    if not merged:
-        return ()
-    return (
-        note(
-            "Several rows may have been read as one: {rows} ({count} in all). There "
-            "a quoted cell goes over {lines} lines, each of which looks like a row "
-            "of its own. Look for a quotation mark that should not be there.",
-            rows=list_rows(number for number, _ in merged),
-            count=len(merged),
-            lines=list_rows(len(lines) for _, lines in merged),
-        ),
+    return row_note(
+        "Several rows may have been read as one: {rows} ({count} in all). There a "
+        "quoted cell goes over {lines} lines, each of which looks like a row of its "
+        "own. Look for a quotation mark that should not be there.",
+        (number for number, _ in merged),
+        lines=list_rows(len(lines) for _, lines in merged),
     )
 
 
