@@ -83,7 +83,8 @@ def sample_rows(num_rows: int) -> TrainingData:
     rows = Examples(texts, None, targets, np.arange(num_rows))
     order = np.random.default_rng(1).permutation(num_rows)
     size = round(num_rows * _VALIDATION_RATE)
-    return TrainingData(rows.select(order[size:]), rows.select(order[:size]), labels)
+    judged = rows.select(order[:size])
+    return TrainingData(rows.select(order[size:]), judged, judged, labels)
 
 
 def _train(num_rows: int) -> tuple[float, int, int]:

@@ -44,9 +44,8 @@ def read_data(options: argparse.Namespace) -> TrainingData:
     if options.rows:
         table = table[: options.rows]
     names = tuple(sorted({str(label) for label in table[options.label_column]}))
-    return TrainingData(
-        _examples(table, options, names), _examples(held_out, options, names), names
-    )
+    judged = _examples(held_out, options, names)
+    return TrainingData(_examples(table, options, names), judged, judged, names)
 
 
 def _examples(

@@ -218,7 +218,7 @@ def _ours(turns: Turns, task: Task) -> None:
         if event.kind == "step":
             turns.step()
 
-    data = TrainingData(task.rows, few, task.labels)
+    data = TrainingData(task.rows, few, few, task.labels)
     trainer = Trainer(loaded, data, settings, told)
     turns.begin()
     trainer.run()

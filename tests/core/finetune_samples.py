@@ -48,11 +48,8 @@ def random_examples(num_rows, seed, pairs=False, first_row=2):
 
 
 def random_data(num_train=23, num_validation=13, pairs=False):
-    return TrainingData(
-        random_examples(num_train, 1, pairs),
-        random_examples(num_validation, 2, pairs, first_row=num_train + 2),
-        NAMES,
-    )
+    judged = random_examples(num_validation, 2, pairs, first_row=num_train + 2)
+    return TrainingData(random_examples(num_train, 1, pairs), judged, judged, NAMES)
 
 
 def number_data(num_train=23, num_validation=13):
@@ -61,7 +58,7 @@ def number_data(num_train=23, num_validation=13):
     for part in (random_examples(num_train, 1), random_examples(num_validation, 2)):
         numbers = (500 + 30 * part.targets).astype("float32")
         parts.append(Examples(part.texts, None, numbers, part.rows))
-    return TrainingData(parts[0], parts[1], ("price",), is_regression=True)
+    return TrainingData(*parts, parts[1], ("price",), is_regression=True)
 
 
 def tiny_loaded(heads=("pooler", "mlm", "nsp"), num_layers=2):

@@ -163,14 +163,14 @@ def test_chinese_is_cut_into_characters():
         targets = np.arange(num_rows, dtype="int32") % 2
         return Examples(texts, None, targets, np.arange(num_rows))
 
-    tfidf = counted(TrainingData(part(17), part(7), ("好", "差")))
+    tfidf = counted(TrainingData(part(17), part(7), part(7), ("好", "差")))
     assert tfidf.report.accuracy == 1.0
 
 
 def test_texts_without_a_word_leave_the_majority():
     texts = ("!!!", "???", "...", ";;;")
     part = Examples(texts, None, np.array([0, 1, 0, 0], "int32"), np.arange(4))
-    data = TrainingData(part, part, ("a", "b"))
+    data = TrainingData(part, part, part, ("a", "b"))
     assert simplest(data).name == "majority"
     assert count_words(data, "accuracy") is None
 
@@ -191,7 +191,7 @@ def noisy(num_rows, seed, names=("a", "b", "c"), flip=0.2):
 @pytest.mark.parametrize("metric", ["accuracy", "macro_f1"])
 def test_word_counts_are_tuned_on_the_training_rows_alone(metric):
     train, test = noisy(200, 1), noisy(100, 2)
-    data = TrainingData(train, noisy(50, 3), ("a", "b", "c"), test=test)
+    data = TrainingData(train, noisy(50, 3), test, ("a", "b", "c"))
     found = count_words(data, metric)
     # The same search by scikit-learn's own hand.
     vectors = baselines._vectorizer(data).fit_transform(train.joined)
@@ -208,25 +208,25 @@ def test_word_counts_are_tuned_on_the_training_rows_alone(metric):
     assert found.chosen == expected | {"folds": 3}
     assert len(found.report.targets) == 100
     # Other rows to test on, or to choose by, change nothing about it.
-    other = TrainingData(train, noisy(9, 4), ("a", "b", "c"), test=noisy(20, 5))
+    other = TrainingData(train, noisy(9, 4), noisy(20, 5), ("a", "b", "c"))
     again = count_words(other, metric)
     assert again.chosen == found.chosen
 
 
 def test_too_few_rows_for_folds_take_a_default():
     part = random_data(6, 4).train  # two of each class
-    found = count_words(TrainingData(part, part, ("a", "b", "c")), "accuracy")
+    found = count_words(TrainingData(part, part, part, ("a", "b", "c")), "accuracy")
     assert found.chosen == {"C": 10.0, "class_weight": None, "folds": 0}
     # Copies of a text are one text.
     copied = part.select(np.repeat(np.arange(6), 5))
-    found = count_words(TrainingData(copied, part, ("a", "b", "c")), "accuracy")
+    found = count_words(TrainingData(copied, part, part, ("a", "b", "c")), "accuracy")
     assert found.chosen["folds"] == 0
     # One class of three that is rare is left out of the search, and learned all the
     # same.
     rare = random_data(61, 29).train.select(
         np.array([*range(0, 60, 3), 1, *range(2, 60, 3)])
     )
-    found = count_words(TrainingData(rare, part, ("a", "b", "c")), "accuracy")
+    found = count_words(TrainingData(rare, part, part, ("a", "b", "c")), "accuracy")
     assert found.chosen["folds"] == 3
     assert found.report.probabilities.shape == (6, 3)
     assert (found.report.probabilities[:, 1] > 0).all()

@@ -149,7 +149,7 @@ def test_the_bar_of_many_rows_never_goes_back(explorer, read):
 def test_the_nearest_rows_are_those_of_the_largest_cosine(explorer, known):
     read = read_text(explorer, "the mat sat on a cat")
     part = Examples(TEXTS, None, np.zeros(len(TEXTS), int), np.arange(len(TEXTS)))
-    data = TrainingData(part, part, ("a",))
+    data = TrainingData(part, part, part, ("a",))
     found = nearest_rows(explorer, read.tokenized, known, data, 4)
     pooled = explorer.trace("the mat sat on a cat").pooled_output
     lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(pooled)

@@ -353,10 +353,8 @@ def _trained(prepared: PreparedData) -> Dataset:
     dataset, data = prepared.dataset, prepared.data
     if prepared.judged is None:
         return dataset
-    kept = [data.train.rows]
-    if data.validation is not data.test:
-        kept.append(data.validation.rows)
-    is_kept = np.isin(dataset.rows, np.concatenate(kept))
+    kept = np.concatenate([data.train.rows, data.validation.rows])
+    is_kept = np.isin(dataset.rows, kept)
     return dataset.select(np.flatnonzero(is_kept))
 
 

@@ -120,7 +120,7 @@ class TrainingData:
         train: rows to learn from.
         validation: rows that choose the best epoch; none where they would be too few
             to choose by, and all epochs run.
-        test: rows that the report is of; `None` takes those of validation.
+        test: rows that the report is of.
         labels: class names by index; for numbers, the one name of what is
             predicted.
         is_regression: whether targets are numbers.
@@ -129,15 +129,11 @@ class TrainingData:
 
     train: Examples
     validation: Examples
+    test: Examples
     labels: tuple[str, ...]
     is_regression: bool = False
-    test: Examples = None  # type: ignore[assignment]
     # Equal rows are equal wherever they lay.
     origin: DataOrigin | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.test is None:
-            object.__setattr__(self, "test", self.validation)
 
     @property
     def has_pairs(self) -> bool:
@@ -147,8 +143,7 @@ class TrainingData:
     def fingerprint(self) -> str:
         """SHA-256 of all rows in their order, 64 hexadecimal digits."""
         digest = hashlib.sha256(json.dumps(self.labels).encode())
-        both = (self.train, self.validation)
-        for part in both if self.test is self.validation else (*both, self.test):
+        for part in (self.train, self.validation, self.test):
             digest.update(json.dumps([part.texts, part.pairs]).encode())
             kind = "float32" if self.is_regression else "int32"
             digest.update(np.asarray(part.targets, kind).tobytes())
