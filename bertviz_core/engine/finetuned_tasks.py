@@ -103,10 +103,10 @@ def fit_temperature(run: RunId, progress: JobProgress = untold) -> Temperature:
             "table with more rows."
         )
     max_tokens = run_store.run_request(run).settings.max_tokens
-    said = row_prediction.predict_rows(
+    said, _ = row_prediction.predict_rows(
         memory.explorer(_model(run)), part.texts, part.pairs, max_tokens, progress
     )
-    value = temperature.fit_temperature(said.outputs, part.targets)
+    value = temperature.fit_temperature(said, part.targets)
     return Temperature(value, len(part))
 
 

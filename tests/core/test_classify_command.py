@@ -71,7 +71,7 @@ def test_a_table_comes_back_with_answers(explorer, tmp_path):
     assert (found["rows"], found["empty"]) == (3, 1)
     with out.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
-    outputs = predict_rows(explorer, ["the cat sat", "cats"]).outputs
+    outputs, _ = predict_rows(explorer, ["the cat sat", "cats"])
     first, last = (explorer.loaded.labels[i] for i in outputs.argmax(axis=1))
     assert [row["predicted"] for row in rows] == [first, "", last]
     assert [row["nr"] for row in rows] == ["-1", "2", "3"]

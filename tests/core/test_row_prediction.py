@@ -58,32 +58,29 @@ def number_explorer():
 
 @pytest.mark.parametrize("pairs", [None, PAIRS])
 def test_rows_in_batches_are_predicted_as_each_one_alone(explorer, pairs):
-    found = predict_rows(explorer, TEXTS, pairs)
-    agree(found.outputs, softmax(one_by_one(explorer, TEXTS, pairs), axis=1))
-    np.testing.assert_allclose(found.outputs.sum(axis=1), 1, rtol=1e-6)
-    assert not found.is_regression
-    assert found.labels == explorer.loaded.labels
+    found, _ = predict_rows(explorer, TEXTS, pairs)
+    agree(found, softmax(one_by_one(explorer, TEXTS, pairs), axis=1))
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-6)
 
 
 def test_a_single_output_is_a_number_and_no_probability(number_explorer):
-    found = predict_rows(number_explorer, TEXTS)
-    assert found.is_regression
-    agree(found.outputs, one_by_one(number_explorer, TEXTS))
+    found, _ = predict_rows(number_explorer, TEXTS)
+    agree(found, one_by_one(number_explorer, TEXTS))
     read = read_text(number_explorer, TEXTS[0])
     assert read.is_regression
-    agree(read.outputs, found.outputs[0])
+    agree(read.outputs, found[0])
 
 
 def test_rows_that_are_cut_are_counted_and_read_to_the_limit(explorer):
-    found = predict_rows(explorer, TEXTS, None, 5)
+    found, num_cut = predict_rows(explorer, TEXTS, None, 5)
     sizes = [explorer.tokenizer.encode(text).num_tokens for text in TEXTS]
-    assert found.num_cut == sum(size > 5 for size in sizes)
-    short = predict_rows(explorer, ["the cat sat"])
-    agree(found.outputs[0], short.outputs[0])
-    rows = predict_rows(explorer, TEXTS, PAIRS, 9)
+    assert num_cut == sum(size > 5 for size in sizes)
+    short, _ = predict_rows(explorer, ["the cat sat"])
+    agree(found[0], short[0])
+    rows, _ = predict_rows(explorer, TEXTS, PAIRS, 9)
     read = read_text(explorer, TEXTS[1], PAIRS[1], 9)
-    agree(read.outputs, rows.outputs[1])
-    assert read.best == rows.outputs[1].argmax()
+    agree(read.outputs, rows[1])
+    assert read.best == rows[1].argmax()
 
 
 def test_a_cut_text_has_the_tokens_that_the_tokenizer_keeps(explorer):
@@ -110,9 +107,9 @@ def test_a_model_is_read_at_the_length_that_it_learned_with(explorer, pair):
     read = read_text(Explorer(loaded), TEXTS[0], pair)
     assert read.tokenized.tokens == told.tokenized.tokens
     assert read.was_cut
-    rows = predict_rows(Explorer(loaded), TEXTS[:1], pairs)
-    agree(rows.outputs[0], told.outputs)
-    assert rows.num_cut == 1
+    rows, num_cut = predict_rows(Explorer(loaded), TEXTS[:1], pairs)
+    agree(rows[0], told.outputs)
+    assert num_cut == 1
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +194,7 @@ def predicted(explorer, table, folder, columns=("said", None)):
 
 def test_each_row_with_a_text_has_what_the_model_says_of_it(explorer, table, tmp_path):
     found = predicted(explorer, table, tmp_path)
-    expected = predict_rows(explorer, ["the cat sat", "=e e", "cats"]).outputs
+    expected, _ = predict_rows(explorer, ["the cat sat", "=e e", "cats"])
     header, *rows = rows_of(tmp_path / "out.csv")
     labels = explorer.loaded.labels
     assert header == ["id", "said", "more", "predicted", *(f"p({x})" for x in labels)]
@@ -222,7 +219,7 @@ def test_the_exact_texts_and_probabilities_lie_beside_it(explorer, table, tmp_pa
     first, empty, formula, _ = map(json.loads, lines)
     assert formula["said"] == "=e e"
     labels = explorer.loaded.labels
-    (expected,) = predict_rows(explorer, [formula["said"]]).outputs
+    ((expected,), _) = predict_rows(explorer, [formula["said"]])
     probabilities = [formula[f"p({label})"] for label in labels]
     np.testing.assert_allclose(probabilities, expected, rtol=1e-5)
     assert formula["predicted"] == labels[expected.argmax()]
@@ -242,9 +239,9 @@ def test_classes_that_are_numbers_are_no_formulas(explorer, table, tmp_path):
 def test_a_pair_needs_both_texts(explorer, table, tmp_path):
     found = predicted(explorer, table, tmp_path, ("said", "more"))
     assert found.num_empty == 2
-    expected = predict_rows(explorer, ["the cat sat", "=e e"], ["a, mat", "on"])
+    expected, _ = predict_rows(explorer, ["the cat sat", "=e e"], ["a, mat", "on"])
     assert found.counts.sum() == 2
-    assert found.first[1].value == pytest.approx(expected.outputs[1].max(), abs=1e-6)
+    assert found.first[1].value == pytest.approx(expected[1].max(), abs=1e-6)
 
 
 def test_only_the_beginning_of_a_large_table_is_shown(explorer, tmp_path):

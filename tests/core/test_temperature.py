@@ -75,7 +75,7 @@ def test_a_kept_temperature_is_in_all_that_a_run_leaves(run):
     keep_temperature(folder, data, Temperature(2.0, 13))
     expected = with_temperature(result.report.probabilities, 2.0)
     opened = Explorer.open(str(folder / "model.zip"))
-    said = predict_rows(opened, data.test.texts, data.test.pairs).outputs
+    said, _ = predict_rows(opened, data.test.texts, data.test.pairs)
     np.testing.assert_allclose(said, expected, atol=1e-5)
     with np.load(folder / "outputs.npz") as outputs:
         np.testing.assert_allclose(outputs["model"], expected)

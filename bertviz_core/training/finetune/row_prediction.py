@@ -65,23 +65,6 @@ class ReadText(FrozenArrays):
 
 
 @dataclass(frozen=True)
-class RowPredictions(FrozenArrays):
-    """What a trained model says of many texts.
-
-    Args:
-        labels: C class names, or the name of the number.
-        outputs: float32 `[R, C]`: probabilities, rows sum to 1, or numbers.
-        is_regression: whether `outputs` are numbers.
-        num_cut: rows whose end was left out.
-    """
-
-    labels: tuple[str, ...]
-    outputs: np.ndarray
-    is_regression: bool
-    num_cut: int
-
-
-@dataclass(frozen=True)
 class PredictedRow:
     """One row of a table, and what the model says of it.
 
@@ -191,7 +174,7 @@ def predict_rows(
     pairs: Sequence[str] | None = None,
     max_tokens: int = 0,
     progress: Progress = untold,
-) -> RowPredictions:
+) -> tuple[np.ndarray, int]:
     """Asks the classifier about many texts.
 
     Rows of nearly the same length go through the network together.
@@ -202,6 +185,9 @@ def predict_rows(
         pairs: R second texts.
         max_tokens: see `read_text`.
         progress: told the share of the work done; may raise to cancel.
+
+    Returns:
+        float32 `[R, C]`, probabilities, or numbers; and how many rows lost their end.
 
     Raises:
         CheckpointError: the model has no classifier.
@@ -215,12 +201,8 @@ def predict_rows(
     for chosen, logits in row_passes(explorer, rows, _LOGITS, progress):
         outputs[chosen] = _outputs(logits)
     limit = most_tokens(explorer, max_tokens)
-    return RowPredictions(
-        labels=explorer.loaded.labels,
-        outputs=outputs,
-        is_regression=outputs.shape[1] == 1,
-        num_cut=int((_uncut_lengths(explorer, texts, pairs, rows) > limit).sum()),
-    )
+    uncut = _uncut_lengths(explorer, texts, pairs, rows)
+    return outputs, int((uncut > limit).sum())
 
 
 def token_rows(
@@ -474,19 +456,19 @@ def predict_table(
             column=columns[0],
             num_rows=table.num_rows,
         )
-    found = predict_rows(
+    found, num_cut = predict_rows(
         explorer,
         [texts[row] for row in asked],
         None if pairs is None else [pairs[row] for row in asked],
         max_tokens,
         progress,
     )
-    shape = (table.num_rows, found.outputs.shape[1])
-    outputs = np.full(shape, np.nan, np.float32)
-    outputs[asked] = found.outputs
-    likeliest = found.outputs.argmax(axis=1)
+    labels, is_regression = explorer.loaded.labels, found.shape[1] == 1
+    outputs = np.full((table.num_rows, found.shape[1]), np.nan, np.float32)
+    outputs[asked] = found
+    likeliest = found.argmax(axis=1)
     predicted = PredictedTable(
-        table.columns, table.cells, found.labels, outputs, found.is_regression
+        table.columns, table.cells, labels, outputs, is_regression
     )
     try:
         predicted.save(path)
@@ -497,17 +479,17 @@ def predict_table(
             reason=reason_of(error),
         ) from error
     return TablePredictions(
-        labels=found.labels,
-        is_regression=found.is_regression,
+        labels=labels,
+        is_regression=is_regression,
         num_rows=table.num_rows,
         num_empty=table.num_rows - len(asked),
-        num_cut=found.num_cut,
-        counts=np.bincount(likeliest, minlength=len(found.labels)),
+        num_cut=num_cut,
+        counts=np.bincount(likeliest, minlength=len(labels)),
         first=tuple(
             PredictedRow(
                 row=int(table.row_numbers[row]),
                 text=texts[row],
-                label="" if found.is_regression else found.labels[best],
+                label="" if is_regression else labels[best],
                 value=float(outputs[row, best]),
             )
             for row, best in zip(asked[:NUM_FIRST], likeliest.tolist(), strict=False)

@@ -183,7 +183,7 @@ def _answers(
 
     return predict_rows(
         Explorer(finished), part.texts, part.pairs, settings.max_tokens, told
-    ).outputs
+    )[0]
 
 
 def _as_loaded(
