@@ -10,23 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# What an event is about, in the order of a run: a simple method learns from the rows,
-# what it reached, texts become tokens, frozen layers are computed once, a step was
-# taken, an epoch ended, it could not be written to the disk, why the run ended, the
-# finished model reads the test rows.
-KINDS = (
-    "compare",
-    "compared",
-    "tokenize",
-    "cache",
-    "resumed",
-    "step",
-    "epoch",
-    "unsaved",
-    "ended",
-    "judge",
-)
-
 # Why a run ended: all epochs done; no better epoch for `patience` epochs; someone
 # asked; the loss was no number any more, and an epoch before it was kept.
 ENDINGS = ("finished", "no_better", "asked", "not_a_number")
@@ -37,7 +20,11 @@ class TrainingEvent:
     """A moment of a run.
 
     Args:
-        kind: one of `KINDS`.
+        kind: what it is about, in the order of a run: "compare", a simple method
+            learns from the rows; "compared", what it reached; "tokenize", texts become
+            tokens; "cache", frozen layers are computed once; "resumed", it goes on;
+            "step"; "epoch", one has ended; "unsaved", it could not be written to the
+            disk; "ended", and why; "judge", the finished model reads the test rows.
         epoch: from 1; 0 before the first.
         step: optimiser steps done.
         num_steps: of all epochs; a run may end before.

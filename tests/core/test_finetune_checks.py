@@ -117,7 +117,7 @@ def test_what_a_length_cuts_off_is_found_with_the_longest_rows_first(measured):
     # What to do depends on what the model reads.
     at_limit = check_lengths(*measured, max_tokens=4, limit=4)
     assert "no more than 4 tokens" in in_english(at_limit.remedy)
-    assert check_lengths(*measured, max_tokens=7).severity == "good"
+    assert check_lengths(*measured, max_tokens=7, limit=9).severity == "good"
     found = check_unknown(*measured)
     assert (found.severity, found.rows) == ("warning", (5,))
     assert found.message[1] == {"percent": 13.33, "count": 1}

@@ -16,11 +16,11 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.bert import Bert
 from bertviz_core.trace import TrainedInputs
+from bertviz_core.training.finetune import row_prediction
 from bertviz_core.training.finetune.dataset import Examples, TrainingData
 from bertviz_core.training.finetune.row_prediction import (
     NUM_FIRST,
     PredictedTable,
-    by_tokens,
     cut_texts,
     predict_rows,
     predict_table,
@@ -117,9 +117,10 @@ def known(explorer):
     return row_vectors(explorer, TEXTS)
 
 
-def test_batches_hold_every_row_once_and_no_more_tokens_than_asked():
+def test_batches_hold_every_row_once_and_no_more_tokens_than_asked(monkeypatch):
+    monkeypatch.setattr(row_prediction, "_TOKENS_A_PASS", 100)
     lengths = np.random.default_rng(3).integers(1, 60, 203)
-    batches = by_tokens(lengths, 100)
+    batches = row_prediction.by_tokens(lengths)
     assert sorted(np.concatenate(batches)) == list(range(203))
     assert all(len(batch) * lengths[batch].max() <= 100 for batch in batches)
 

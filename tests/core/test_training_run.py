@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import shutil
+import types
 import uuid
 import zipfile
 
@@ -62,10 +63,9 @@ def new_run(settings=HEAD, **options):
     return folder
 
 
-def run(folder, data=None, loaded=None, clock=None):
-    options = {} if clock is None else {"clock": clock}
+def run(folder, data=None, loaded=None):
     loaded, data = loaded or shared_loaded(), data or random_data()
-    TrainingRun(folder, **options).run(lambda _: loaded, lambda: data)
+    TrainingRun(folder).run(lambda _: loaded, lambda: data)
     return run_files.status_of(folder)
 
 
@@ -286,12 +286,12 @@ def test_a_disk_without_room_for_the_run_is_told_before_the_first_step(monkeypat
     assert run_files.status_of(folder).step == 0
 
 
-def killed_run(settings=HEAD, step=13, folder=None, clock=None, **options):
+def killed_run(settings=HEAD, step=13, folder=None, **options):
     """The folder of a run whose process is gone after this step, in its third epoch."""
     folder = folder or new_run(settings, **options)
     kill_at(folder, step=step)
     with pytest.raises(Killed):
-        run(folder, clock=clock)
+        run(folder)
     return folder
 
 
@@ -454,13 +454,15 @@ def test_a_run_whose_server_is_gone_is_interrupted():
     assert run_files.status_of(folder).state == "stopped"
 
 
-def test_seconds_count_over_both_parts_of_a_run():
+def test_seconds_count_over_both_parts_of_a_run(monkeypatch):
     ticks = iter(np.arange(0.0, 1000.0, 0.5))
-    folder = killed_run(step=8, clock=lambda: next(ticks))
+    clock = types.SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr(f"{MODULE}.time", clock)
+    folder = killed_run(step=8)
     first = run_files.status_of(folder).seconds
     assert first > 0
     ticks = iter(np.arange(5000.0, 6000.0, 0.5))
-    status = run(folder, clock=lambda: next(ticks))
+    status = run(folder)
     assert first < status.seconds < 1000
     told = [seconds for seconds, _, _ in status.log]
     assert told == sorted(told)

@@ -21,7 +21,11 @@ from bertviz_core.checkpoints.documents import NOTICE_FILE
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.training.finetune.dataset import TrainingData
-from bertviz_core.training.finetune.evaluation import ClassificationReport, Report
+from bertviz_core.training.finetune.evaluation import (
+    ClassificationReport,
+    Report,
+    defined,
+)
 from bertviz_core.training.finetune.recipe import (
     UNNAMED,
     base_name,
@@ -340,7 +344,6 @@ for label, value in zip(found.labels, found.outputs):
 
 def metrics(result: FinetuneResult) -> dict[str, Any]:
     """All numbers of a run, as JSON holds them."""
-    points = [(p.loss, p.validation_loss, p.metric, p.seconds) for p in result.points]
     return {
         "task": "regression" if result.data.is_regression else "classification",
         "test": result.report.to_dict(),
@@ -354,12 +357,12 @@ def metrics(result: FinetuneResult) -> dict[str, Any]:
         "ending": result.ending,
         "epochs": [
             {
-                "loss": loss,
-                "validation_loss": None if math.isnan(judged) else judged,
-                result.metric: None if math.isnan(metric) else metric,
-                "seconds": round(seconds, 3),
+                "loss": point.loss,
+                "validation_loss": defined(point.validation_loss),
+                result.metric: defined(point.metric),
+                "seconds": round(point.seconds, 3),
             }
-            for loss, judged, metric, seconds in points
+            for point in result.points
         ],
     }
 

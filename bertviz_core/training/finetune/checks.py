@@ -683,7 +683,7 @@ def _as_seen(name: str) -> str:
 
 
 def check_lengths(
-    dataset: Dataset, lengths: Lengths, max_tokens: int, limit: int | None = None
+    dataset: Dataset, lengths: Lengths, max_tokens: int, limit: int
 ) -> Finding:
     """What a maximum length cuts off.
 
@@ -691,13 +691,13 @@ def check_lengths(
         dataset: R rows.
         lengths: of the same rows.
         max_tokens: special tokens counted.
-        limit: what the model reads at most; `None` where that is not known.
+        limit: what the model reads at most.
     """
     counts = lengths.counts
     share = counts.share_cut(max_tokens)
     longest = np.argsort(-lengths.num_tokens, kind="stable")
     severity, remedy = _severity(share, MUCH_CUT), None
-    if severity == "warning" and limit is not None and max_tokens >= limit:
+    if severity == "warning" and max_tokens >= limit:
         remedy = note(
             "The model reads no more than {limit} tokens. Shorten the texts, or split "
             "them into several rows, so that what tells the label stands within.",

@@ -38,23 +38,12 @@ class Examples(FrozenArrays):
         targets: int32 `[R]`, index of the class; or float32 `[R]`, a number to
             predict.
         rows: int `[R]`, where each row stands in its file, for messages.
-
-    Raises:
-        ValueError: the lengths differ.
     """
 
     texts: tuple[str, ...]
     pairs: tuple[str, ...] | None
     targets: np.ndarray
     rows: np.ndarray
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        lengths = {len(self.texts), len(self.targets), len(self.rows)}
-        if self.pairs is not None:
-            lengths.add(len(self.pairs))
-        if len(lengths) > 1:
-            raise ValueError(f"All fields must have R entries. Received: {lengths}.")
 
     def __len__(self) -> int:
         return len(self.texts)

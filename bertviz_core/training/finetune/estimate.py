@@ -99,10 +99,7 @@ class TrainingEstimate:
         Raises:
             ValueError: no such level.
         """
-        for estimate in self.levels:
-            if estimate.level == name:
-                return estimate
-        raise ValueError(f"`name` must be a level. Received: {name!r}.")
+        return self.levels[LEVELS.index(name)]
 
 
 _NUM_TIMED = 2
@@ -311,7 +308,6 @@ def estimate_levels(
     settings: FinetuneSettings,
     progress: Progress = untold,
     is_loaded: bool = False,
-    free_bytes: int | None = None,
 ) -> TrainingEstimate:
     """Times two steps of each level that fits into memory.
 
@@ -322,10 +318,8 @@ def estimate_levels(
             epochs and learning rate.
         progress: told the fraction done and the level; may raise to cancel.
         is_loaded: another training runs at the same time.
-        free_bytes: memory that may be taken; `None` asks the system.
     """
-    free = free_memory() if free_bytes is None else free_bytes
-    found = []
+    free, found = free_memory(), []
     hidden_size = loaded.model.config.hidden_size
     num_rows = num_rows_seen(data, settings.oversample)
     for index, level in enumerate(LEVELS):

@@ -471,11 +471,11 @@ class ClassificationReport(FrozenArrays):
                 "label": label,
                 "rows": int(self.confusion[index].sum()),
                 "predicted": int(self.confusion[:, index].sum()),
-                "precision": _number(self.precision[index]),
+                "precision": defined(self.precision[index]),
                 "precision_95": self.precision_intervals[index].tolist(),
-                "recall": _number(self.recall[index]),
+                "recall": defined(self.recall[index]),
                 "recall_95": self.recall_intervals[index].tolist(),
-                "f1": _number(self.f1[index]),
+                "f1": defined(self.f1[index]),
             }
             for index, label in enumerate(self.labels)
         ]
@@ -670,5 +670,6 @@ def evaluate_numbers(
     )
 
 
-def _number(value: float) -> float | None:
+def defined(value: float) -> float | None:
+    """As JSON holds it: `None` for NaN."""
     return None if math.isnan(value) else float(value)

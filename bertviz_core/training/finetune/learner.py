@@ -198,12 +198,6 @@ class Network(OpenShapes):
             return losses
         return losses * ops.take(ops.convert_to_tensor(self.balance), targets, axis=0)
 
-    def compute_metrics(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
-    ) -> dict[str, Tensor]:
-        """The mean loss since the last reset."""
-        return self.get_metrics_result()
-
 
 class FrozenPart(OpenShapes):
     """What the layers that do not learn make of tokens, to be kept.

@@ -25,7 +25,7 @@ from bertviz_core.whole_files import new_file
 
 # Of the work on a table, cutting texts into tokens is the smaller part.
 _TOKENIZING = 0.1
-# Rows times tokens of one pass, padding counted.
+# Rows times tokens of one pass at most, padding counted, if it is not a single row.
 _TOKENS_A_PASS = 4096
 _LOGITS = "class_logits"
 
@@ -263,18 +263,11 @@ def row_passes(
         progress(_TOKENIZING + (1 - _TOKENIZING) * (done / total), "read rows")
 
 
-def by_tokens(
-    lengths: np.ndarray, tokens_a_pass: int = _TOKENS_A_PASS
-) -> list[np.ndarray]:
-    """Rows in batches of about as many tokens, from the shortest to the longest.
-
-    Args:
-        lengths: int `[R]`, tokens of each row.
-        tokens_a_pass: of a batch at most, unless a single row has more.
-    """
+def by_tokens(lengths: np.ndarray) -> list[np.ndarray]:
+    """Rows by their lengths, in batches of about as many tokens, the shortest first."""
     batches: list[np.ndarray] = []
     for batch in by_length(lengths, 64):
-        size = max(1, tokens_a_pass // int(lengths[batch].max()))
+        size = max(1, _TOKENS_A_PASS // int(lengths[batch].max()))
         batches += [batch[i : i + size] for i in range(0, len(batch), size)]
     return batches
 

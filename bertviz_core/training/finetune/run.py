@@ -219,19 +219,15 @@ class TrainingRun:
 
     Args:
         folder: see `run_files`.
-        clock: seconds, from any start.
     """
 
-    def __init__(
-        self, folder: Path, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.request = run_files.read_request(folder)
-        self._clock = clock
         self._written_at = float("-inf")
         self._logs: list[TensorBoardLog] = []
         self.history = run_files.read_history(folder)
-        self._began_at = clock() - self.history.seconds
+        self._began_at = time.monotonic() - self.history.seconds
         # The process died of it: once words are counted, there is a bar.
         self._was_comparing = self.history.phase == "compare" and not self.history.bar
         if self.history.log:
@@ -305,7 +301,7 @@ class TrainingRun:
         self._end_well(result.ending)
 
     def _take(self, event: TrainingEvent) -> None:
-        self.history.seconds = self._clock() - self._began_at
+        self.history.seconds = time.monotonic() - self._began_at
         if event.ending == "asked":
             self._tell_stop()
         self.history.take(event)
@@ -315,7 +311,7 @@ class TrainingRun:
         # After an accident there may be an epoch to keep, which the trainer takes up.
         if is_before and self._should_stop() and not run_files.has_epoch(self.folder):
             raise _StoppedEarlyError
-        is_due = self._clock() - self._written_at >= WRITE_SECONDS
+        is_due = time.monotonic() - self._written_at >= WRITE_SECONDS
         # Of the last ones a process that goes on has to know.
         is_turn = event.kind in _TURNS
         if is_due or is_turn or (event.kind == "compare" and not event.fraction):
@@ -373,7 +369,7 @@ class TrainingRun:
         (self.folder / run_files.KEPT).unlink(missing_ok=True)
 
     def _end(self, state: str, error: BertVizError | None = None) -> None:
-        self.history.seconds = self._clock() - self._began_at
+        self.history.seconds = time.monotonic() - self._began_at
         self.history.phase, self.history.seconds_left = "", None
         # Where the disk is full, this fails too, and the engine tells the error.
         with contextlib.suppress(OSError):
@@ -381,7 +377,7 @@ class TrainingRun:
             visitor_files.renew(self.folder)
 
     def _write(self) -> None:
-        self._written_at = self._clock()
+        self._written_at = time.monotonic()
         self.history.seconds = self._written_at - self._began_at
         try:
             run_files.write_progress(self.folder, self.history)

@@ -135,14 +135,10 @@ def lend_table(table: str, run: Path, name: str) -> str:
 
 
 def _store(file: BinaryIO | bytes, path: Path) -> None:
-    limit = DEFAULT_LIMITS.max_bytes
-    size = 0
+    source = io.BytesIO(file) if isinstance(file, bytes) else file
+    limit, size = DEFAULT_LIMITS.max_bytes, 0
     with path.open("xb") as target:
-        while (
-            chunk := file[size : size + _CHUNK_BYTES]
-            if isinstance(file, bytes)
-            else file.read(_CHUNK_BYTES)
-        ):
+        while chunk := source.read(_CHUNK_BYTES):
             if not size:
                 refuse_other_formats(chunk)
             size += len(chunk)

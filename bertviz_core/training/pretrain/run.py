@@ -402,7 +402,10 @@ def write_curve(points: Sequence[CurvePoint], folder: Path) -> None:
     table = csv.DictWriter(file, [field.name for field in _FIELDS])
     table.writeheader()
     for point in points:
-        table.writerow({k: _short(v) for k, v in asdict(point).items()})
+        values = asdict(point).items()
+        table.writerow(
+            {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in values}
+        )
     write_whole(folder / "curve.csv", file.getvalue())
     write_whole(folder / "curve.svg", draw_curve(points))
 
@@ -482,9 +485,3 @@ def _panel(
     parts.append(f'<text x="{_WIDTH}" y="{_HEIGHT + 32}" text-anchor="end">')
     parts.append("tokens seen</text></g>\n")
     return "".join(parts)
-
-
-def _short(value: float | int | None) -> str:
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
