@@ -95,7 +95,6 @@ class Job:
 
     Args:
         job_id: unlike that of any other job.
-        clock: seconds, from any start.
         owner: whose it is.
         kind: what it takes, see `tasks`.
         before: the job that has to end before this one begins.
@@ -104,7 +103,6 @@ class Job:
     def __init__(
         self,
         job_id: str,
-        clock: Callable[[], float],
         owner: str = "",
         kind: str = JOB_RESOURCE,
         before: Job | None = None,
@@ -114,8 +112,7 @@ class Job:
         self._before = before
         self._ended = threading.Event()
         self.finished_at: float | None = None
-        self.asked_at = clock()
-        self._clock = clock
+        self.asked_at = time.monotonic()
         self._lock = threading.Lock()
         self._status = JobStatus(job_id, "waiting")
         self._on_cancel: list[Callable[[], Any]] = []
@@ -157,7 +154,7 @@ class Job:
 
     def renew(self) -> None:
         """Begins the lease anew: somebody asked."""
-        self.asked_at = self._clock()
+        self.asked_at = time.monotonic()
 
     def when_cancelled(self, callback: Callable[[], Any]) -> None:
         """Has `callback` called once at `cancel`; at once if that was before."""
@@ -176,7 +173,7 @@ class Job:
             self._status = dataclasses.replace(self._status, **fields)
             if not self._status.is_finished:
                 return []
-            self.finished_at = self._clock()
+            self.finished_at = time.monotonic()
             self._ended.set()
             # Dropped: they may keep a result alive in a worker.
             callbacks, self._on_cancel = self._on_cancel, []
@@ -184,14 +181,9 @@ class Job:
 
 
 class JobBoard:
-    """The jobs of a server, by id.
+    """The jobs of a server, by id."""
 
-    Args:
-        clock: seconds, from any start.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
         self._is_closed = False
@@ -232,7 +224,7 @@ class JobBoard:
                     number=len(own),
                 )
             before = own[-1] if own else None
-            job = Job(job_id or uuid.uuid4().hex, self._clock, owner, kind, before)
+            job = Job(job_id or uuid.uuid4().hex, owner, kind, before)
             self._jobs.pop(job.job_id, None)  # it moves to the end of the queue
             self._jobs[job.job_id] = job
             return job
@@ -282,7 +274,7 @@ class JobBoard:
 
     def cancel_abandoned(self) -> None:
         """Stops the jobs that nobody has asked for in the time of a lease."""
-        now = self._clock()
+        now = time.monotonic()
         for job in self._all():
             # A training has a lease on the disk, and ends with the best that it has.
             is_kept = job.kind == TRAIN_RESOURCE
@@ -305,7 +297,7 @@ class JobBoard:
             return list(self._jobs.values())
 
     def _forget_old(self) -> None:
-        now = self._clock()
+        now = time.monotonic()
         for has_result, most in ((True, 1), (False, 10)):
             ended = sorted(
                 (job.finished_at, job.job_id)

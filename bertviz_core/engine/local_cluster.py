@@ -198,9 +198,7 @@ def _announce(address: str, security: Any) -> None:
     os.dup2(2, 1)
 
 
-def _demand(
-    scheduler: Any, resources: Mapping[str, float], idle_seconds: float = IDLE_SECONDS
-) -> Callable[[], bool]:
+def _demand(scheduler: Any, resources: Mapping[str, float]) -> Callable[[], bool]:
     """Tells whether tasks that take one of the resources wait, run, or did lately."""
     asked_at = float("-inf")
 
@@ -212,7 +210,7 @@ def _demand(
             if task.state not in ("memory", "erred")
         ):
             asked_at = time.monotonic()
-        return time.monotonic() - asked_at < idle_seconds
+        return time.monotonic() - asked_at < IDLE_SECONDS
 
     return is_wanted
 

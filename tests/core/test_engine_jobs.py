@@ -2,6 +2,7 @@
 
 import threading
 import time
+import types
 
 import pytest
 
@@ -12,28 +13,23 @@ from bertviz_core.errors import EngineError, TextError
 from bertviz_core.tasks import TRAIN_RESOURCE
 
 
-class Clock:
-    def __init__(self):
-        self.seconds = 7.0
-
-    def __call__(self):
-        return self.seconds
-
-
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(monkeypatch):
+    shown = types.SimpleNamespace(seconds=7.0)
+    clock = types.SimpleNamespace(monotonic=lambda: shown.seconds)
+    monkeypatch.setattr(limits, "time", clock)
+    return shown
 
 
 @pytest.fixture
 def job(clock):
-    return Job("j", clock)
+    return Job("j")
 
 
 @pytest.fixture
 def board(clock, monkeypatch):
     monkeypatch.setattr(limits, "LEASE_SECONDS", 100.0)
-    return JobBoard(clock)
+    return JobBoard()
 
 
 def test_a_job_waits_then_runs_then_is_done(job):

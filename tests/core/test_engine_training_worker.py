@@ -142,7 +142,7 @@ async def _try_on_demand():
         dashboard_address=f"{local_cluster.HOST}:0",
     )
     async with scheduler:
-        wanted = local_cluster._demand(scheduler, takes, idle_seconds=1.0)
+        wanted = local_cluster._demand(scheduler, takes)
         keeping = asyncio.create_task(
             local_cluster._keep(scheduler, security, spec, wanted)
         )
@@ -163,6 +163,7 @@ async def _try_on_demand():
 
 
 def test_a_worker_comes_on_demand_ends_at_its_share_and_goes_when_idle(monkeypatch):
+    monkeypatch.setattr(local_cluster, "IDLE_SECONDS", 1.0)
     monkeypatch.setattr(local_cluster, "PRELOAD", tasks.__name__)
     with dask.config.set(local_cluster.DASK_CONFIG):
         pid, parent = asyncio.run(asyncio.wait_for(_try_on_demand(), 60))
