@@ -489,13 +489,7 @@ def _finding(
 ) -> Finding:
     """What `_SAID` says of a kind; only a warning comes with the remedy there.
 
-    Args:
-        kind: see `Finding`.
-        dataset: that the rows are of.
-        indices: of the rows; those of another file, whose number is 0, are not named.
-        severity: see `Finding`.
-        remedy: in place of the one in the table.
-        details: of the message, beside its `{rows}`.
+    Rows of another file, whose number is 0, are not named.
     """
     (message, _), advice = _SAID[kind]
     if "{rows}" in message:

@@ -121,11 +121,6 @@ def _choice(
 
 
 def _require_shares(validation: float, test: float, seed: int) -> None:
-    """Refuses shares that leave nothing to learn from.
-
-    Raises:
-        DatasetError: see there.
-    """
     if not (0 < validation < 1 and 0 < test < 1 and validation + test < 1):
         raise DatasetError(
             "The shares of validation and test rows must lie between 0 and 1, and "

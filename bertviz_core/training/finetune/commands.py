@@ -234,11 +234,9 @@ def _train_seeds(
     count: int,
     restart: bool,
 ) -> dict[str, Any]:
-    """Trains once a seed; a seed that was finished before is not trained again.
+    """Trains once a seed that was not finished before; tells what `metrics.json` holds.
 
-    Returns:
-        What `metrics.json` holds: "seeds", the scores of each, and their "mean" and
-        "spread", the sample standard deviation, `None` for a single one.
+    The "spread" of the scores is the sample standard deviation.
     """
     from bertviz_core.training.checkpoint import has_checkpoint
 
@@ -296,11 +294,7 @@ def _require_unfinished(out: Path, restart: bool) -> None:
 def _finished_before(
     out: Path, loaded: LoadedModel, rows: PreparedData, settings: FinetuneSettings
 ) -> dict[str, Any]:
-    """The metrics of a finished training, if it is the one that is asked for.
-
-    Raises:
-        TrainingError: it had other settings, another model or other rows.
-    """
+    """The metrics of a finished training, if it is the one that is asked for."""
     from bertviz_core.training.finetune.recipe import differences, read_recipe
 
     found: dict[str, Any] = json.loads((out / _METRICS).read_text(encoding="utf-8"))

@@ -276,15 +276,7 @@ def _timing(work: Callable[..., object], *given: Sequence[Any]) -> _Timing:
 def _bytes(
     config: BertConfig, total: int, moving: int, batch: tuple[int, int], layers: int
 ) -> int:
-    """Of weights with the copies of those that learn, and of activations.
-
-    Args:
-        config: of the model.
-        total: weights.
-        moving: of these, those that learn.
-        batch: B and T of the largest one.
-        layers: whose activations are kept for their gradients.
-    """
+    """Of all weights, copies of those that move, and activations of some layers."""
     rows, tokens = batch
     # Two bytes a number in the source, four here.
     share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size

@@ -401,14 +401,7 @@ class _Reading:
 def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
     """Takes rows as far as the limits go, and tells what was left out.
 
-    Args:
-        rows: row number and cells of each.
-        num_before: rows that come before the table.
-        limits: see there.
-
-    Raises:
-        DatasetError: quotation marks, a cell, a row or the number of columns is
-            out of bounds, or the rows have no shape in common.
+    The first `num_before` rows come before the table.
     """
     found = _Reading()
     head = list(itertools.islice(rows, num_before + _MOST_TITLE_ROWS))

@@ -184,18 +184,10 @@ class Batches:
         return arrays, {"mlm_labels": mlm_labels, "mlm_weights": weights, **nsp}
 
     def _rows(self, phase_index: int, first: int, count: int) -> list[Plan]:
-        """Takes some rows, one after the other, of any number of passes.
+        """Takes some rows of a phase, one after the other, by the passes they are of.
 
         A row far into a phase needs the plans of all passes before it, to know their
         lengths; they are made once, and again where a run goes on.
-
-        Args:
-            phase_index: which phase.
-            first: place of the first row, from 0 at the phase's beginning.
-            count: how many.
-
-        Returns:
-            The rows of each pass that they are of; together `count`.
         """
         parts: list[Plan] = []
         starts = self._starts[phase_index]

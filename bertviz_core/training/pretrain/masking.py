@@ -167,10 +167,7 @@ def _weighed(chances: np.ndarray, units: np.ndarray, weights: np.ndarray) -> np.
 
     Each becomes a waiting time of the rate of its unit; who comes first is drawn.
 
-    Args:
-        chances: `[B, T + 1]`, uniform from 0 to 1, one for each unit.
-        units: int `[B, T]`, which one a token belongs to.
-        weights: `[B, T]`, of the tokens, > 0.
+    Chances are uniform `[B, T + 1]`; weights, those of tokens, `[B, T]`, > 0.
 
     Source:
         Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
