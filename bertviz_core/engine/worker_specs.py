@@ -135,7 +135,7 @@ def environment(num_cores: int) -> dict[str, str]:
         "TF_NUM_INTEROP_THREADS": str(num_cores),
         # What one layer frees the next one takes, without a way to the system:
         # a third faster on 128 tokens than with Dask's trim threshold of 64 kB.
-        # What a dropped model leaves is given back by `tasks`.
+        # What a dropped model leaves is given back by `memory`.
         "MALLOC_ARENA_MAX": "2",
         "MALLOC_MMAP_THRESHOLD_": str(256 * 2**20),
         "MALLOC_TRIM_THRESHOLD_": str(128 * 2**20),

@@ -57,7 +57,6 @@ SHORTEST = 8  # tokens, where the model reads that many
 # Settings that the time of a step depends on.
 _TIMED = ("batch_size", "num_top_layers", "precision")
 _PLACE = "ft_estimate"
-_BYTES_UNKNOWN = 0
 _BOUNDS: dict[str, dict[str, float]] = {
     "epochs": {"min_value": 1, "max_value": 500, "step": 1},
     "learning_rate": {"min_value": 1e-7, "max_value": 1.0},
@@ -438,9 +437,8 @@ def show_estimate(state: FineTuneState, check: DataCheck) -> None:
 
 def _explain_estimate(estimate: TrainingEstimate) -> None:
     """Says what the figures rest on."""
-    said = [t("fine_tune.estimate_rests_on")]
-    if estimate.free_bytes != _BYTES_UNKNOWN:
-        said.append(t("fine_tune.memory_free", size=_memory(estimate.free_bytes)))
+    free = t("fine_tune.memory_free", size=_memory(estimate.free_bytes))
+    said = [t("fine_tune.estimate_rests_on"), free]
     if estimate.is_loaded:
         said.append(t("fine_tune.estimate_loaded"))
     st.caption(in_a_row(said))

@@ -84,7 +84,7 @@ class TrainingEstimate:
         levels: in the order of `settings.LEVELS`, each with its own defaults.
         recommended: the level with the most to learn that fits and takes no
             longer than `PATIENCE_SECONDS`; else "head".
-        free_bytes: memory that was free; 0 when not known.
+        free_bytes: memory that was free.
         is_loaded: another training ran meanwhile, so times are too long.
     """
 

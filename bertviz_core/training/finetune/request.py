@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -11,7 +10,7 @@ from bertviz_core.trace import ModelEntry
 from bertviz_core.training.finetune.columns import ColumnChoice
 from bertviz_core.training.finetune.run_history import RunHistory
 from bertviz_core.training.finetune.settings import FinetuneSettings
-from bertviz_core.training.settings import build
+from bertviz_core.training.settings import Checked
 
 # The tables that come with the project, by the names of their files.
 SAMPLES = {
@@ -64,7 +63,7 @@ class DataChoice:
 
 
 @dataclass(frozen=True)
-class TrainingRequest:
+class TrainingRequest(Checked):
     """A run that is asked for.
 
     Args:
@@ -90,19 +89,9 @@ class TrainingRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """The request as JSON holds it, without the reasons of guesses."""
-        raw = dataclasses.asdict(self)
+        raw = super().to_dict()
         del raw["data"]["columns"]["reasons"]
         return raw
-
-    @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> TrainingRequest:
-        """Takes what `to_dict` gave.
-
-        Raises:
-            TrainingError: an unknown key, a value of another kind, settings that
-                cannot be.
-        """
-        return build(cls, raw, "")
 
 
 # waiting: for its turn; running; done: all epochs, or no better one came; stopped:
