@@ -101,32 +101,45 @@ def component_html(
     return "\n".join(parts).encode("utf-8")
 
 
-def attention_columns(view: AttentionView) -> Columns:
+def attention_columns(view: AttentionView, most: int | None = None) -> Columns:
     """The shown numbers as columns of a table, a row for each cell.
 
     Layers, heads and tokens count from 1, as on the screen: a token keeps its number
     in the text where filters leave others out, a word has that of its first token. A
     layer and a head are named where one is shown, filters where there are some.
+
+    Args:
+        view: its matrix.
+        most: this many cells at most, the largest first; `None` gives all in order.
     """
     size = len(view.tokens)
-    rows, columns = np.divmod(np.arange(size * size), size)
+    cells = np.arange(size**2) if most is None else _largest(view.matrix, most)
+    (rows, columns), count = np.divmod(cells, size), len(cells)
     measured, numbers = view.measured, np.array(view.token_numbers) + 1
-    table: Columns = {"shown": [view.name] * size * size}
+    table: Columns = {"shown": [view.name] * count}
     if measured.filters:
-        table["filters"] = ["; ".join(measured.filters)] * size * size
+        table["filters"] = ["; ".join(measured.filters)] * count
     if measured.has_layer:
-        table["layer"] = [view.layer + 1] * size * size
+        table["layer"] = [view.layer + 1] * count
     if measured.has_head:
-        table["head"] = [view.head + 1] * size * size
+        table["head"] = [view.head + 1] * count
     return {
         **table,
         "from_number": numbers[rows].tolist(),
         "from": [view.tokens[row] for row in rows],
         "to_number": numbers[columns].tolist(),
         "to": [view.tokens[column] for column in columns],
-        "unit": [measured.unit] * size * size,
-        "value": view.matrix.ravel().tolist(),
+        "unit": [measured.unit] * count,
+        "value": view.matrix.ravel()[cells].tolist(),
     }
+
+
+def _largest(values: np.ndarray, most: int) -> np.ndarray:
+    """Which are largest, whatever their sign; of equals the first."""
+    falling = -np.abs(values.ravel())
+    last = min(most, falling.size) - 1  # to sort all would take most of the time
+    near = np.flatnonzero(falling <= np.partition(falling, last)[last])
+    return near[np.argsort(falling[near], kind="stable")][:most]
 
 
 def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Columns:

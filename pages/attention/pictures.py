@@ -74,7 +74,7 @@ from pages.shared.choices import (
 )
 from pages.shared.components import save_kind
 from pages.shared.engine import client
-from pages.shared.export import show_first_rows, table_csv
+from pages.shared.export import MOST_ROWS, show_first_rows, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
@@ -361,7 +361,7 @@ def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     """Draws the tools of a difference; `sides` is what is taken away, and from what."""
 
     def strongest() -> list[StrongestLinks]:
-        return client().ask(difference_links)(*sides)
+        return ask(difference_links)(*sides)
 
     def save() -> None:
         _offer_pictures(name)
@@ -380,18 +380,14 @@ def _show_tables(
     picture: AttentionView, links: Callable[[], Sequence[StrongestLinks]]
 ) -> None:
     """What is shown, the largest first, and where tokens look most in every head."""
-    largest = np.argsort(-np.abs(picture.matrix.ravel()), kind="stable")
-    for name, columns, rows in (
-        ("shown", attention_columns(picture), largest),
-        ("heads", grid_columns(picture, links()), slice(None)),
+    for name, columns, total in (
+        ("shown", attention_columns(picture, MOST_ROWS), picture.matrix.size),
+        ("heads", grid_columns(picture, links()), None),
     ):
         told = t(f"attention.table_{name}")
         st.markdown(f"**{told}**")
-        named = {
-            f"attention.column_{key}": np.array(column, object)[rows]
-            for key, column in columns.items()
-        }
-        show_first_rows(named, told)
+        named = {f"attention.column_{key}": columns[key] for key in columns}
+        show_first_rows(named, told, total)
 
 
 def _offer_pictures(key: str) -> None:

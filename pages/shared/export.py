@@ -56,7 +56,7 @@ _SAID = {
     "Double-click to zoom back out": "app.figure_zoom_back",
     "Double-click on legend to isolate one trace": "app.figure_isolate",
 }
-_MOST_ROWS = 1000  # of a table on a page; 512 tokens squared would be 262,144
+MOST_ROWS = 1000  # of a table on a page; 512 tokens squared would be 262,144
 
 
 def table_csv(columns: Columns) -> bytes:
@@ -238,13 +238,16 @@ def cell_columns(
     }
 
 
-def show_first_rows(columns: Columns, told: str) -> None:
-    """The numbers behind a figure as a table, for screen readers too."""
+def show_first_rows(columns: Columns, told: str, total: int | None = None) -> None:
+    """The numbers behind a figure as a table, for screen readers too.
+
+    `total` is the number of rows where `columns` hold the first ones alone.
+    """
     cells = {name: columns[name] for name in columns}
-    total = max(map(len, cells.values()), default=0)
-    show_table({name: rows[:_MOST_ROWS] for name, rows in cells.items()}, told)
-    if total > _MOST_ROWS:
-        st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))
+    total = total or max(map(len, cells.values()), default=0)
+    show_table({name: rows[:MOST_ROWS] for name, rows in cells.items()}, told)
+    if total > MOST_ROWS:
+        st.caption(t("app.table_is_cut", count=MOST_ROWS, total=total))
 
 
 def _choose_image_format(key: str) -> None:

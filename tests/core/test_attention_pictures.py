@@ -99,12 +99,14 @@ def test_a_thumbnail_of_differences_keeps_their_sign():
 
 def test_the_strongest_links_are_the_largest_weights_of_each_row():
     probs = random_probs(1, 3, 6)[0]
-    links = strongest_links(probs, num_links=2)
-    expected = np.argsort(-probs, axis=-1)[..., :2]
-    np.testing.assert_array_equal(links.targets, expected)
-    weights = np.take_along_axis(probs, expected, axis=-1)
-    np.testing.assert_array_equal(links.weights, weights)
-    np.testing.assert_allclose(links.sums, np.ones((3, 6)), rtol=1e-6)
+    probs[:, 2] = probs[:, 2, 4:5]  # of equals the first
+    for values, count in ((probs, 2), (probs * [-1, 1, -1, 1, -1, 1], 8)):
+        links = strongest_links(values, count)
+        expected = np.argsort(-probs, axis=-1, kind="stable")[..., :count]
+        np.testing.assert_array_equal(links.targets, expected)
+        weights = np.take_along_axis(values, expected, axis=-1).astype("f4")
+        np.testing.assert_array_equal(links.weights, weights)
+        np.testing.assert_allclose(links.sums, values.sum(axis=-1), rtol=1e-6)
 
 
 def test_a_map_of_heads_reaches_to_its_largest_magnitude():
@@ -193,6 +195,16 @@ def test_the_table_has_a_row_for_each_cell_counted_from_one():
     assert columns["value"][7] == probs[1, 2, 1, 2]
     assert set(columns["shown"]) == {"第 2 层第 3 个头"}
     assert "filters" not in columns
+
+
+@pytest.mark.parametrize("most", [3, 7, 25, 1000])
+def test_a_table_of_the_largest_numbers_makes_no_others(most):
+    values = np.round(random_probs(1, 1, 5) - 0.2, 1)  # many are equal
+    view = view_of(NASTY, values)
+    order = np.argsort(-np.abs(values.ravel()), kind="stable")[:most]
+    for name, column in attention_columns(view, most).items():
+        every = attention_columns(view)[name]
+        assert column == [every[cell] for cell in order], name
 
 
 def test_the_table_of_the_grid_has_where_each_token_looks_most():
