@@ -402,6 +402,16 @@ def test_a_term_has_one_chinese_word(term):
     assert sorted(elsewhere) == ANOTHER_WORD.get(term, [])
 
 
+def test_a_token_is_never_called_a_piece():
+    called = {
+        f"{page}.{name}"
+        for page in PAGES
+        for name, said in texts("en", page).items()
+        if re.search(r"\bpieces?\b", re.sub(r"\{[^}]*\}", "", said), re.IGNORECASE)
+    }
+    assert called == {"glossary.token_meaning"}  # "A piece of text that …"
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_is_called_as_a_term_brings_its_meaning_on_every_page(
     language, monkeypatch

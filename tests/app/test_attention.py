@@ -394,10 +394,10 @@ def test_what_is_chosen_to_be_left_out_is_left_out_and_named(drawn):
     least, mass = {"least_weight": 0.1}, {"mass": 0.6}
     both = {"hide_special": True, "merge_words": True}
     for chosen, options, told in (
-        (both, both, ("pieces merged into words", "[CLS] and [SEP] hidden",
+        (both, both, ("tokens merged into words", "[CLS] and [SEP] hidden",
                       "what is left keeps its value: rows add up to less")),
         ({"renormalise": True}, {**both, "renormalise": True},
-         ("pieces merged into words", "[CLS] and [SEP] hidden")),
+         ("tokens merged into words", "[CLS] and [SEP] hidden")),
         ({"hide_special": False, "merge_words": False, "renormalise": False,
           "from_segment": "first", "to_segment": "second"},
          {"from_segment": 0, "to_segment": 1},

@@ -212,7 +212,7 @@ def test_the_hidden_word_is_ranked():
     assert share in said(app)
     # One of several pieces is out of reach.
     click_word(type_text(app, "Paris is unbelievableness."), 2)
-    assert "only in pieces" in said(app)
+    assert "only as several tokens" in said(app)
     assert "##" in said(app)
 
 

@@ -95,7 +95,7 @@ def test_both_losses_are_shown_piece_by_piece_and_drawn_again():
     app.pills(key="objective_losses_tools").set_value("table").run()
     (table,) = [one.value for one in checked(app).dataframe]
     np.testing.assert_allclose(table["−ln p (nats)"], losses, rtol=1e-6)
-    np.testing.assert_allclose(table["p(true piece)"], np.exp(np.negative(losses)))
+    np.testing.assert_allclose(table["p(true token)"], np.exp(np.negative(losses)))
     assert table["stands there now"].tolist() == [*found.shown, ""]
     app.pills(key="objective_losses_tools").set_value("code")
     _, printed = run_program(checked(app.run()))
@@ -106,7 +106,7 @@ def test_a_text_alone_has_one_loss_and_masks_alone_have_none():
     app = open_page(text="She took the book.")
     assert "one loss alone" in said(app)
     app = open_page(text="[MASK]")
-    assert "no piece to draw" in said(app)
+    assert "no token to draw" in said(app)
     assert not specs(app)
 
 

@@ -120,9 +120,9 @@ SHOWN = [
 ] + [
     ("masked_word_scores",
      {"masked_panel": "score", "masked_score_words": "rome, unbelievable"},
-     {"table Pieces": lambda n: each_piece(n, "tokens"),
-      "table Rank of each piece": lambda n: each_piece(n, "ranks"),
-      "table Log-probability of each piece": lambda n: each_piece(n, "log_probs"),
+     {"table Tokens": lambda n: each_piece(n, "tokens"),
+      "table Rank of each token": lambda n: each_piece(n, "ranks"),
+      "table Log-probability of each token": lambda n: each_piece(n, "log_probs"),
       "table Word": lambda n: of_each_word(n, "word"),
       "table Log-probability": lambda n: of_each_word(n, "log_prob"),
       "table Probability": lambda n: np.exp(of_each_word(n, "log_prob"))}),

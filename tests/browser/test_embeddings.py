@@ -98,7 +98,7 @@ def test_a_word_is_found_marked_kept_in_the_link_and_let_go(new_page, server_url
     expect(points).to_have_attribute("data-shown", str(found))
     only_found.uncheck()
     points.get_by_role("searchbox").fill("")
-    kind = points.get_by_role("button", name=re.compile("## pieces"))
+    kind = points.get_by_role("button", name=re.compile("## tokens"))
     count = int(re.search(r"\((\d+)\)", kind.inner_text())[1])
     kind.click()
     expect(points).to_have_attribute("data-shown", str(everything - count))
