@@ -179,6 +179,10 @@ def _column_ticks(columns: Sequence[str], line: int) -> dict[str, Any]:
     if width <= line:
         # On a phone they may not fit all the same: plotly takes the first that does.
         return places | {"ticktext": texts, "autotickangles": [0, -45, -90]}
+    if all(map(str.isdecimal, columns)):  # turned, they run together on a phone
+        every = -(-2 * width // line)
+        numbered = {"tickvals": list(range(0, len(columns), every))}
+        return numbered | {"ticktext": texts[::every]}
     if not any(is_cjk(name) for name in columns):
         return places | {"ticktext": texts, "tickangle": -90}
     return places | {"ticktext": [_stacked(name) for name in columns], "tickangle": 0}

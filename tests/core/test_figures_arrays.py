@@ -372,6 +372,14 @@ def test_labels_lie_side_by_side_where_they_fit(names, angle):
     assert [shown(text) for text in axis["ticktext"]] == names
 
 
+@pytest.mark.parametrize(("count", "every"), [(12, 1), (32, 4), (64, 8)])
+def test_of_many_numbers_as_many_are_written_as_fit_side_by_side(count, every):
+    axis = columns_of([str(number + 1) for number in range(count)])["xaxis"]
+    assert "tickangle" not in axis
+    assert list(axis["tickvals"]) == list(range(0, count, every))
+    assert shown(axis["ticktext"][1]) == str(1 + every)
+
+
 def test_a_row_apart_has_its_own_scale_and_a_column_its_frame():
     vectors = RNG.normal(size=(4, 11))
     vectors[3] *= 50
