@@ -31,6 +31,7 @@ _ROW_HEIGHT = 90  # pixels; points of a row are spread over half of it
 _FRAME_HEIGHT = 130  # pixels
 _LOW_ROW_HEIGHT = 40  # pixels; for a single point
 _HALF = {"dash": "dot", "width": 1, "color": "#888888"}
+_EDGE = 16  # pixels; plotly hides the "100%" that the right edge would cut
 _GREY = [[0.0, "rgba(128,128,128,0.10)"], [1.0, "rgba(128,128,128,0.65)"]]
 
 
@@ -140,6 +141,7 @@ def next_sentences_figure(
     height = _FRAME_HEIGHT + sum(map(_height, rows))
     names = [label(name) for name, *_ in rows]
     made = layout(title, "", rows=names, height=height, showlegend=False)
+    made["margin"] |= {"r": _EDGE}
     made["xaxis"] |= {"range": [-0.03, 1.03], "tickformat": ".0%"}
     made["yaxis"] |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False}
     half = {"type": "line", "xref": "x", "yref": "paper", "x0": 0.5, "x1": 0.5}

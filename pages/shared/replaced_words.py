@@ -21,10 +21,10 @@ _PROJECTOR = "projector"
 _STYLE = "<style>{}</style>"
 # In this order: a card above each page, where Streamlit opened the browser and finds
 # tools for agents; room above and beside a page, which a laptop has not; the focus on a
-# link, else a tint like that of the page that is open; what is said of a box, else over
-# the end of its text; a table that scrolls where it is wider than a phone; words of a
-# program, which are too pale to read otherwise; a formula, whose fractions are higher
-# than its box and would be cut.
+# link, else a tint like that of the page that is open; its words, else cut on a phone;
+# what is said of a box, else over the end of its text; a table that scrolls where it is
+# wider than a phone; words of a program, which are too pale to read otherwise; a
+# formula, whose fractions are higher than its box and would be cut.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
 [data-testid="stHeader"] { height: 2.25rem; min-height: 2.25rem; }
@@ -33,6 +33,7 @@ _OURS = """
   [data-testid="stMainBlockContainer"] { padding-inline: 3rem; }
 }
 a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
+a[data-testid="stPageLink-NavLink"] > span:last-child { white-space: normal; }
 [data-testid="InputInstructions"] {
   top: 100%;
   bottom: auto;

@@ -131,8 +131,10 @@ FIGURES = {
     "Compare two sentences": "masked_comparison",
     "Why this word?": "masked_why",
     "Every position": "masked_positions_map",
+    "Next sentence?": "masked_next",
     "Fill several masks together": "masked_filling",
 }
+IS_CUT = "part => part.scrollWidth > part.clientWidth"
 
 
 def test_every_panel_fits_a_phone(visit):
@@ -142,6 +144,12 @@ def test_every_panel_fits_a_phone(visit):
         page.locator(f".st-key-{figure}_figure {FIGURE}").wait_for()
         settle(page)
         assert overflow(page) <= 0, name
+        if name == "Why this word?":
+            link = page.get_by_role("link", name="Which attention heads")
+            assert not link.locator("> span").last.evaluate(IS_CUT)
+        if name == "Next sentence?":
+            ticks = page.locator(f".st-key-{figure}_figure .xtick")
+            expect(ticks.last).to_have_text("100%")
     a_figure_is_read_on_a_phone(page)
 
 
