@@ -25,7 +25,7 @@ from bertviz_core.mask_text import (
 from bertviz_core.trace import TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.language import in_a_row, listed, plain, t
+from pages.shared.language import in_a_row, listed, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import say_if_unread
 from pages.shared.own_text import (
@@ -236,10 +236,6 @@ def _choose_size() -> None:
         ("1", "2", "3", "4"),
         key=_SIZE,
         required=True,
-        format_func=lambda number: plain(
-            "masked_word.characters_one" if number == "1" else "masked_word.characters",
-            count=int(number),
-        ),
     )
 
 
