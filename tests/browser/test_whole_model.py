@@ -18,7 +18,7 @@ from bertviz_core.figures.component_files import component_script, component_sty
 from bertviz_core.figures.whole_model import whole_model_payload
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
-from tests.browser.conftest import be_tended, open_table, settle
+from tests.browser.conftest import be_tended, box, open_table, settle
 from tests.browser.test_accessibility import LAPTOP, faults
 from tests.core.bundled import open_bundled
 from tests.locale_words import words_of
@@ -241,6 +241,9 @@ def test_a_phone_draws_what_the_chinese_model_says_and_saves_all_of_it(open_whol
     it_draws_what_the_model_says(view, "bert-mini-zh")
     scroll = view.locator(".scroll")
     assert scroll.evaluate("box => box.scrollWidth > box.clientWidth")
+    # The name of the bars lies on no word; above and below letters there is a gap.
+    name = view.locator("[data-part=names] text", has_text="Effect")
+    assert box(name)[3] - 4 <= box(view.locator("[data-part=foot] text").first)[1]
     page.get_by_role("radio", name="Download").click()
     saved = []
     for left in (0, 80):

@@ -176,8 +176,8 @@ function drawFoot(app) {
     .attr('text-decoration', ({ place }) => (data.segments[place] ? 'underline' : null))
   placed(words, {
     transform: ({ place }) => isTurned
-      ? `translate(${x(place) + 4} ${bottom + 12 + FONT_SIZE}) rotate(-60)`
-      : `translate(${x(place)} ${bottom + 20 + FONT_SIZE})`,
+      ? `translate(${x(place) + 4} ${bottom + 16 + FONT_SIZE}) rotate(-60)`
+      : `translate(${x(place)} ${bottom + 24 + FONT_SIZE})`,
   })
 }
 
