@@ -38,6 +38,8 @@ _NOTHING = "none"
 # Of the session: the default of each choice that was drawn. In one entry, as keyed
 # widgets of Streamlit go through all entries.
 _DEFAULTS = "choice_defaults"
+# Likewise of each with names of its own: what is chosen, and how that was called.
+_CALLED = "choice_called"
 _Default = TypeVar("_Default", int, None)
 N = TypeVar("N", int, float)
 # Of the session and of the address: the boxes of the visit's text.
@@ -198,8 +200,24 @@ def _draw(
 ) -> str:
     """Draws a widget that keeps its value; returns its label, see `labelled`."""
     label = labelled(label, arguments)
+    if "format_func" in arguments and "selection_mode" not in arguments:
+        _call_anew(key, arguments["format_func"])
     widget(label, *values, key=key, persist_state="session", **arguments)
     return label
+
+
+def _call_anew(key: str, format_func: Callable[[Any], str]) -> None:
+    """Tells a select box that what is chosen has another name now.
+
+    In another language, or for another text. Streamlit's keeps the old one, which the
+    next run finds among no options: the choice would be lost.
+    """
+    called = st.session_state.setdefault(_CALLED, {})
+    chosen = st.session_state[key]
+    name = None if chosen is None else format_func(chosen)
+    before, called[key] = called.get(key), (chosen, name)
+    if before not in (None, (chosen, name)) and before[0] == chosen:
+        st.session_state[key] = chosen
 
 
 def choose_linked(

@@ -134,6 +134,35 @@ def test_a_choice_that_was_made_stays_and_stands_in_the_link(is_linked):
     assert {name: link_of(app, name) for name in LINKED} == LINKED | {"switch": ""}
 
 
+def page_of_names() -> None:
+    """Options whose names go by a word in the session, which is their language."""
+    import streamlit as st
+
+    from pages.shared import choices
+
+    word = st.session_state.get("word", "one")
+    choices.choose_linked(
+        st.selectbox,
+        "Named",
+        ["a", "b"],
+        key="named",
+        format_func=lambda option: f"{word} {option}",
+    )
+
+
+def test_a_choice_is_told_to_the_browser_by_its_new_name():
+    """Which else sends the old one back, that is no option any more."""
+    app = AppTest.from_function(page_of_names)
+    app.context = {"locale": "en-GB"}
+    app.run().selectbox(key="named").set_value("b").run()
+    assert not app.selectbox(key="named").proto.set_value
+    app.session_state["word"] = "other"
+    told = app.run().selectbox(key="named").proto
+    assert (told.set_value, told.raw_value) == (True, "other b")
+    assert not app.run().selectbox(key="named").proto.set_value
+    assert app.session_state["named"] == "b"
+
+
 def test_what_a_link_says_of_no_option_is_passed_over():
     nonsense = {"one": "q", "none": "q", "several": "q", "switch": "q", "number": "q"}
     app = open_choices(nonsense)
