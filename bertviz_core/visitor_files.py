@@ -141,7 +141,7 @@ def renew_named(name: str) -> None:
     match = _NAME.match(name)
     if match and match[1] == "run":
         with contextlib.suppress(TrainingError):
-            renew(run_folder(match[2]))
+            visited_run(match[2])
     elif match:
         for folder in (cache_path() / _KINDS[match[1]]).glob(f"{match[2]}*"):
             renew(folder)
@@ -250,6 +250,18 @@ def run_folder(run_id: str) -> Path:
     return folder
 
 
+def visited_run(run_id: str) -> Path:
+    """The same, whose lease begins anew where its owner asks, not where a reader does.
+
+    Raises:
+        TrainingError: see `run_folder`.
+    """
+    folder = run_folder(run_id)
+    if folder.name == run_id:
+        renew(folder)
+    return folder
+
+
 def own_run_folder(run_id: str) -> Path:
     """The same, for who may stop, resume and remove it.
 
@@ -266,7 +278,7 @@ def own_run_folder(run_id: str) -> Path:
 
 
 def model_of_run(model_id: str) -> Path:
-    """Where the model of a finished run lies; asking renews its lease.
+    """Where the model of a finished run lies; its owner's asking renews its lease.
 
     Args:
         model_id: `RUN_PREFIX` and the run's id.
@@ -274,8 +286,7 @@ def model_of_run(model_id: str) -> Path:
     Raises:
         TrainingError: the run is gone, or has no model yet.
     """
-    folder = run_folder(model_id.removeprefix(RUN_PREFIX))
-    renew(folder)
+    folder = visited_run(model_id.removeprefix(RUN_PREFIX))
     if not (folder / MODEL).is_dir():
         raise TrainingError(
             "This training has no model yet. Wait for its end, or stop it."

@@ -22,9 +22,7 @@ def run_request(run_id: str) -> TrainingRequest:
     Raises:
         TrainingError: no such run, or nobody asked for it in a long time.
     """
-    folder = visitor_files.run_folder(run_id)
-    visitor_files.renew(folder)
-    return run_files.read_request(folder)
+    return run_files.read_request(visitor_files.visited_run(run_id), run_id)
 
 
 def run_data(run_id: str) -> TrainingData:

@@ -27,7 +27,13 @@ from bertviz_core.training.finetune.request import (
     TrainingStatus,
 )
 from bertviz_core.training.run_folder import lock
-from bertviz_core.visitor_files import RUNS, TABLES, own_run_folder, run_folder
+from bertviz_core.visitor_files import (
+    RUNS,
+    TABLES,
+    own_run_folder,
+    run_folder,
+    visited_run,
+)
 
 # How often the disk is looked at.
 SWEEP_SECONDS = 60.0
@@ -117,13 +123,12 @@ class Trainings:
     def status(self, run_id: str) -> TrainingStatus:
         """Where a training stands, and all that it has told; asks no worker.
 
-        Asking renews its lease, and lets one go on that a server has left.
+        Its owner's asking renews its lease, and lets one go on that a server has left.
 
         Raises:
             TrainingError: no such training, or nobody asked for it in a long time.
         """
-        folder = run_folder(run_id)
-        visitor_files.renew(folder)
+        folder = visited_run(run_id)
         place = self._jobs.place_of(folder.name)
         found = run_files.status_of(folder, place, run_id)
         if found.state == "interrupted" and found.num_restarts < MAX_RESTARTS:
@@ -236,8 +241,7 @@ def _require_one_of(states: tuple[str, ...], state: str) -> None:
 
 
 def _file(run_id: str, name: str) -> str:
-    folder = run_folder(run_id)
-    visitor_files.renew(folder)
+    folder = visited_run(run_id)
     if not (folder / name).is_file():
         raise TrainingError(
             "This training has left no such file. Received: {name}. Wait for its "

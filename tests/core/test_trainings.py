@@ -7,6 +7,7 @@ import time
 import pytest
 
 from bertviz_core import visitor_files
+from bertviz_core.engine import run_store
 from bertviz_core.engine import trainings as module
 from bertviz_core.engine.jobs import JobBoard
 from bertviz_core.engine.training_tasks import train
@@ -325,19 +326,22 @@ def test_a_run_that_is_looked_after_is_never_swept_and_one_that_ended_is(
 def test_who_reads_a_run_changes_nothing_and_learns_no_id(trainings, worker):
     table = keep_table(b"message,topic\na b,x\n")
     data = DataChoice(TableSource(table), CHOICE)
-    run = trainings.start(TrainingRequest("m", data))
-    wait_until(lambda: worker.begun)
+    before = trainings.start(REQUEST)  # whose model the run begins with
+    run = trainings.start(TrainingRequest(f"run:{before}", data))
+    worker.end(before)
+    wait_until(lambda: run in worker.begun)
     name = visitor_files.reading_name(run)
     grow_old(run_folder(run))
     status = trainings.status(name)
-    assert not visitor_files.is_abandoned(run_folder(run))
     assert (status.state, status.run_id, status.is_own) == ("running", name, False)
     own = trainings.status(run)
     assert own.is_own
     assert not status.request.is_of(table)
     said = repr(status)
-    assert run not in said
-    assert table not in said
+    assert not any(hidden in said for hidden in (run, before, table))
+    assert status.request.model == f"run:{visitor_files.reading_name(before)}"
+    grow_old(run_folder(run))
+    assert run_store.run_request(name) == status.request
     lent = status.request.data.source.table
     assert table_path(lent) == run_folder(run) / "table"
     for change in (trainings.stop, trainings.resume):
@@ -345,9 +349,11 @@ def test_who_reads_a_run_changes_nothing_and_learns_no_id(trainings, worker):
             change(name)
     trainings.remove(name)
     visitor_files.renew_named(f"run:{name}")
-    assert state(trainings, run) == "running"
     (run_folder(run) / "model").mkdir()
     assert visitor_files.model_of_run(f"run:{name}") == run_folder(run) / "model"
+    assert visitor_files.is_abandoned(run_folder(run))
+    assert state(trainings, run) == "running"
+    assert not visitor_files.is_abandoned(run_folder(run))
 
 
 def test_asking_keeps_a_run(trainings):

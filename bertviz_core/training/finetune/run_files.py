@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -24,7 +25,14 @@ from bertviz_core.training.finetune.request import (
 from bertviz_core.training.finetune.run_history import RunHistory
 from bertviz_core.training.finetune.visitor_tables import lend_table
 from bertviz_core.training.run_folder import lock, read_json, write_json
-from bertviz_core.visitor_files import MODEL, REQUEST, RUN_PREFIX, RUNS, place_of
+from bertviz_core.visitor_files import (
+    MODEL,
+    REQUEST,
+    RUN_PREFIX,
+    RUNS,
+    place_of,
+    reading_name,
+)
 from bertviz_core.whole_files import new_file
 
 PROGRESS, STOP, BUNDLE = "progress.json", "stop", "model.zip"
@@ -41,6 +49,7 @@ CARE, TRAINING = "care.lock", "training.lock"
 # No training begins with less room on the disk.
 MIN_FREE_BYTES = 500_000_000
 _MAX_TITLE_CHARS = 80
+_RUN_ID = re.compile(rf"(?<={RUN_PREFIX})[0-9a-f]{{32}}")
 
 
 def create_run(request: TrainingRequest, run_id: str, owner: str = "") -> Path:
@@ -107,9 +116,24 @@ def lend_tables(request: TrainingRequest, folder: Path) -> TrainingRequest:
     return dataclasses.replace(request, data=data, asked_table=asked)
 
 
-def read_request(folder: Path) -> TrainingRequest:
-    """What a run was asked for."""
-    return TrainingRequest.from_dict(read_json(folder / REQUEST))
+def read_request(folder: Path, name: str = "") -> TrainingRequest:
+    """What a run was asked for.
+
+    Args:
+        folder: of the run.
+        name: that it was asked by; who reads by `visitor_files.reading_name` is told
+            the id of no run.
+    """
+    raw = read_json(folder / REQUEST)
+    if name not in ("", folder.name):
+        said = _RUN_ID.sub(_reading_name, json.dumps(raw))
+        raw = json.loads(said) | {"asked_table": ""}
+    return TrainingRequest.from_dict(raw)
+
+
+def _reading_name(found: re.Match[str]) -> str:
+    is_id = (place_of(RUNS) / found[0]).exists()  # it may be a reading name already
+    return reading_name(found[0]) if is_id else found[0]
 
 
 def read_progress(folder: Path) -> dict[str, Any]:
@@ -214,8 +238,7 @@ def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
     Args:
         folder: of the run.
         place: in the queue, from 1; 0 where it does not wait.
-        name: that it was asked by; who reads by `visitor_files.reading_name` is told
-            the run's id nowhere.
+        name: see `read_request`.
     """
     name = name or folder.name
     is_cared_for = has_care(folder)  # asked first: what is read then is the last word
@@ -223,10 +246,7 @@ def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
     state = "waiting" if place else raw.get("state", "running")
     if state in ("waiting", "running") and not is_cared_for:
         state = "interrupted"
-    request = read_request(folder)
-    if name != folder.name:
-        said = json.dumps(request.to_dict()).replace(folder.name, name)
-        request = TrainingRequest.from_dict(json.loads(said) | {"asked_table": ""})
+    request = read_request(folder, name)
     error = None
     if failed := raw.get("error"):
         kind = getattr(errors, failed["kind"], BertVizError)

@@ -32,7 +32,7 @@ from bertviz_core.training.finetune.labels import MAX_CLASSES
 from bertviz_core.training.finetune.request import TableSource
 from bertviz_core.training.finetune.table import DEFAULT_LIMITS, Table
 from bertviz_core.training.finetune.table_encoding import refuse_other_formats
-from bertviz_core.visitor_files import TABLES, place_of, run_folder
+from bertviz_core.visitor_files import TABLES, place_of, visited_run
 
 _SAMPLE_FOLDER = Path(__file__).resolve().parents[3] / "assets" / "datasets"
 _SAMPLE = re.compile(r"sample:([a-z_]{1,40})")
@@ -77,7 +77,7 @@ def keep_table(file: BinaryIO | bytes, owner: str = "") -> str:
 
 
 def table_path(table: str) -> Path:
-    """Where a table lies; asking for it renews its lease.
+    """Where a table lies; asking for it renews its lease, see `visited_run`.
 
     Args:
         table: `sample:` and a name, what `keep_table` returned, or the table of a
@@ -91,16 +91,15 @@ def table_path(table: str) -> Path:
         path = _SAMPLE_FOLDER / f"{match[1]}.csv"
     elif match := _TABLE.fullmatch(table):
         path = place_of(TABLES) / match[1] / _TABLE_FILE
+        visitor_files.renew(path.parent)
     elif match := _RUN_TABLE.fullmatch(table):
         with contextlib.suppress(TrainingError):
-            path = run_folder(match[1]) / match[2]
+            path = visited_run(match[1]) / match[2]
     if not path.is_file():
         raise DatasetError(
             "This table is no longer here: tables are removed when nobody has used "
             "them for a while. Upload it again."
         )
-    if path.parent != _SAMPLE_FOLDER:
-        visitor_files.renew(path.parent)
     return path
 
 
