@@ -231,16 +231,17 @@ def _product_table(
     paths: dict[str, GradientPath], weight: float, width: int
 ) -> Markdown:
     """What each function leaves of the gradient, factor by factor for one neuron."""
-    columns = ["function", "mean_slope", *(["product"] if width == 1 else [])]
+    # The last ones may be beyond the edge of a phone.
+    columns = ["function", "left", "bound", "steepest", "mean_slope"]
+    columns += ["product"] * (width == 1)
     rows = []
     for name, path in paths.items():
-        row = [LABELS[name], number(float(path.slopes.mean()))]
-        if width == 1:
-            row.append(_product((weight * path.slopes[::-1, 0]).tolist()))
         steepest = largest_slope(name)
         left = Markdown(f"**{number(float(path.gradients[-1]))}**")
-        rows.append([*row, number(steepest), number(path.bound(steepest)), left])
-    columns += ["steepest", "bound", "left"]
+        row = [LABELS[name], left, number(path.bound(steepest)), number(steepest)]
+        rows.append([*row, number(float(path.slopes.mean()))])
+        if width == 1:
+            rows[-1].append(_product((weight * path.slopes[::-1, 0]).tolist()))
     return table([t(f"activations.column_{column}") for column in columns], rows)
 
 
@@ -249,7 +250,7 @@ def _product(factors: list[float]) -> Markdown:
     said = [number(float(factor)) for factor in factors]
     if len(said) > 4:
         said = [*said[:3], Markdown("…"), said[-1]]
-    return Markdown(" · ".join(said))
+    return Markdown("\u00a0·\u00a0".join(said))  # in one line
 
 
 def explore_centre() -> None:
