@@ -26,7 +26,6 @@ _FOLDED = 256  # numbers in a row of a folded vector
 # a hundred times larger than the others, which would all look alike.
 _SHOWN_SHARE = 0.99
 _MOST_NAMES = 40  # below columns
-_LINE = 70  # characters that fit side by side below a figure; more stand slanted
 _FEW = 64  # numbers; among fewer each one counts
 # A score that the mask pushed away says nothing about the others.
 _MASKED = -5000.0
@@ -162,7 +161,7 @@ def _ticks(names: list[str]) -> dict[str, Any]:
     return {
         "tickvals": list(range(1, len(names) + 1, every)),
         "ticktext": shown,
-        "tickangle": 0 if sum(map(len, shown)) <= _LINE else -45,
+        "autotickangles": [0, -45, -90],  # the first at which none meets another
     }
 
 

@@ -70,6 +70,7 @@ def test_many_columns_have_a_name_for_every_few_and_all_under_the_pointer(count,
     assert "<" not in labels[0]
     assert list(figure.layout.xaxis.ticktext) == labels[::every]
     assert list(figure.layout.xaxis.tickvals)[1] == 1 + every
+    assert figure.layout.xaxis.autotickangles == (0, -45, -90)
     assert list(checked(figure).data[0].customdata[0]) == labels
 
 
