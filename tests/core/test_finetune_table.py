@@ -118,9 +118,11 @@ LANGUAGES = [
     ("نص,تسمية", "كتاب جيد جدا,جيد", "شيء سيئ,سيئ", ("cp1256",)),
     ("ข้อความ,ป้าย", "หนังสือดีมาก,ดี", "ไม่ดีเลย,ไม่ดี", ("cp874",)),
     ("テキスト,ラベル", "とても良い本です。,良い", "悪いものです。,悪い",
-     ("cp932", "euc-jp")),
-    ("텍스트,라벨", "아주 좋은 책입니다,좋음", "나쁜 물건,나쁨", ("cp949", "johab")),
-    ("文本,标签", "很好的书，我很喜欢,好", "这本书不好看,坏", ("gb18030",)),
+     ("cp932", "euc-jp", "iso2022_jp")),
+    ("텍스트,라벨", "아주 좋은 책입니다,좋음", "나쁜 물건,나쁨",
+     ("cp949", "johab", "iso2022_kr")),
+    ("文本,标签", "很好的书，我很喜欢,好", "这本书不好看,坏", ("gb18030", "hz")),
+    ("text,label", "a ~{ in a text~},good", "Bad thing,bad", ("ascii",)),
     ("文本,標籤", "很好的書，我很喜歡,好", "這本書不好看,壞", ("big5",)),
     ("texte,étiquette", "Un très bon livre,bien", "Mauvaise chose à éviter,mal",
      ("cp1252", "mac-roman", "cp850")),
@@ -782,6 +784,14 @@ KINDS = {
     "parquet": (as_parquet(CELLS), [1, 2, 3, 4]),
     "json": (as_json(CELLS, lines=False), [1, 2, 3, 4]),
     "json lines": (as_json(CELLS, lines=True), [1, 2, 3, 4]),
+    "json in utf-32": (
+        as_json(CELLS, lines=False).decode("utf-8-sig").encode("utf-32"),
+        [1, 2, 3, 4],
+    ),
+    "json lines in utf-16": (
+        as_json(CELLS, lines=True).decode().encode("utf-16-le"),
+        [1, 2, 3, 4],
+    ),
 }
 
 

@@ -163,14 +163,18 @@ def read_table(
         raise ValueError(
             f"`separator` must be in {SEPARATORS}. Received: {separator!r}."
         )
-    data = _bytes_of(source, limits)
+    data = whole = _bytes_of(source, limits)
     guessed: tuple[Note, ...] = ()
-    if kind := kind_of(data[:1000]):
+    if not (kind := kind_of(data[:1000])):
+        codec, notes = find_encoding(data, encoding)
+        # JSON that is not in UTF-8
+        if kind := kind_of(data[:1000].decode(codec, "ignore").encode()):
+            data = data.decode(codec).encode()
+    if kind:
         # The others name their columns; those of a spreadsheet may be data.
         found, layout = _read_other(data, kind, limits), ("", "")
         has_header = has_header if kind == SPREADSHEET else True
     else:
-        codec, notes = find_encoding(data, encoding)
         found, used = _read_text(data, codec, separator, limits)
         found.notes, layout = (
             notes + found.notes,
@@ -178,7 +182,7 @@ def read_table(
         )
         if encoding is None and not codec.startswith("utf"):
             guessed = notes
-    return _table(found, has_header, guessed, layout, data)
+    return _table(found, has_header, guessed, layout, whole)
 
 
 def _read_text(

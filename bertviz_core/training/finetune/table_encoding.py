@@ -15,12 +15,15 @@ ENCODINGS = (
     *("cp1252", "latin-1", "cp1250", "iso8859-2", "cp1251", "koi8-r", "koi8-u"),
     *("iso8859-5", "cp1253", "iso8859-7", "cp1254", "cp1255", "cp1256", "cp1257"),
     *("iso8859-13", "cp874", "cp932", "euc-jp", "cp949", "johab"),
+    *("hz", "iso2022_jp", "iso2022_kr"),
     *("mac-roman", "mac-latin2", "mac-cyrillic", "mac-greek"),
     *("cp437", "cp850", "cp852", "cp866"),
 )
 _SAMPLE_BYTES = 200_000
 _PIECE_BYTES = 1_000_000
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+# In ASCII: that what comes next may be letters of another encoding.
+_SHIFT = re.compile(rb"\x1b[$(]|~\{")
 _MARKS = {  # longest first: the mark of UTF-16 begins that of UTF-32
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -83,9 +86,12 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
                 encoding=name,
             ),
         )
-    if _first_undecodable(data, "utf-8") is None:
+    is_shifted = data.isascii() and _SHIFT.search(data)
+    if not is_shifted and _first_undecodable(data, "utf-8") is None:
         return "utf-8-sig", ()
     name = _guess(data)
+    if name == "utf-8":
+        return "utf-8-sig", ()
     return name, (
         note(
             "The encoding is a guess: {encoding}. Look at the preview, and "
@@ -212,17 +218,18 @@ def _utf16_without_mark(data: bytes) -> str:
 
 
 def _guess(data: bytes) -> str:
-    """The encoding of text that is not UTF-8."""
+    """The encoding of text that is not UTF-8, or may not be."""
     # Only such text needs it, and every process that may read a table imports this.
     import chardet
 
     # With the words around, unless the first such byte comes late.
-    first = next(_BEYOND_ASCII.finditer(data)).start()
+    signs = _SHIFT if data.isascii() else _BEYOND_ASCII
+    first = next(signs.finditer(data)).start()
     start = first if first >= _SAMPLE_BYTES else 0
     known = {codecs.lookup(name).name: name for name in ENCODINGS}
     found = chardet.detect_all(data[start : start + _SAMPLE_BYTES])
     guesses = [codecs.lookup(one["encoding"] or "utf-8").name for one in found]
-    for name in (*guesses, "gb18030", "cp1252", "iso8859-1"):
+    for name in (*guesses, "utf-8", "gb18030", "cp1252", "iso8859-1"):
         if name in known and _first_undecodable(data, name) is None:
             return known[name]
     raise not_text("binary")
