@@ -281,9 +281,8 @@ def test_the_hub_reads_the_head_of_the_card(result, tmp_path, words):
     bundle = write_bundle(begun, tmp_path / "hub.zip", "it's: *mine*")
     card = card_of(bundle, words["file_name"])
     said = {
-        "license": "cc-by-sa-4.0", "language": "zh", "base_model": "bert-mini-zh",
-        "pipeline_tag": "text-classification", "library_name": "transformers",
-        "model_name": "it's: *mine*",
+        "license": "cc-by-sa-4.0", "language": "zh", "library_name": "transformers",
+        "pipeline_tag": "text-classification", "model_name": "it's: *mine*",
     }  # fmt: skip
     assert card.to_dict().items() >= (said.items() - {("model_name", "it's: *mine*")})
     assert card.model_name == "it's: *mine*"
@@ -295,8 +294,9 @@ def test_the_hub_reads_the_head_of_the_card(result, tmp_path, words):
     assert {score.dataset_split for score in card.eval_results} == {"test"}
 
 
-def test_a_base_that_cannot_be_found_is_no_base_on_the_hub(result, tmp_path):
-    begun = with_documents(result, "run:" + "0a" * 16)
+@pytest.mark.parametrize("model_id", ["run:" + "0a" * 16, "bert-mini", "my/folder"])
+def test_a_base_that_cannot_be_found_is_no_base_on_the_hub(result, tmp_path, model_id):
+    begun = with_documents(result, model_id)
     card = card_of(write_bundle(begun, tmp_path / "own.zip"))
     assert (card.base_model, card.license, card.language) == (None, None, None)
     hub = with_documents(result, "google/bert_uncased@" + "a" * 40)

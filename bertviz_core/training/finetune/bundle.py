@@ -5,7 +5,6 @@ With what is written about it, in two languages, and the script that uses it.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import shutil
@@ -26,12 +25,7 @@ from bertviz_core.training.finetune.evaluation import (
     Report,
     defined,
 )
-from bertviz_core.training.finetune.recipe import (
-    UNNAMED,
-    base_name,
-    is_on_hub,
-    recipe_of,
-)
+from bertviz_core.training.finetune.recipe import base_name, is_on_hub, recipe_of
 from bertviz_core.training.finetune.row_prediction import PredictedTable
 from bertviz_core.training.finetune.run_history import chosen_text
 from bertviz_core.training.run_folder import as_json
@@ -471,7 +465,7 @@ def _metadata(result: FinetuneResult, title: str) -> ModelCardData:
     return ModelCardData(
         language=_languages(known) or language_of(base) or None,
         **licence,
-        base_model=_repo_id(base_name(result)),
+        base_model=base.split("@")[0] if is_on_hub(base) else None,
         pipeline_tag="text-classification",
         library_name=None if own else "transformers",
         model_name=title or ENGLISH["untitled"].format(base=base_name(result)),
@@ -484,18 +478,6 @@ def _languages(known: Mapping[str, Any]) -> str | list[str]:
     if isinstance(found, list):
         return [name for name in found if isinstance(name, str)]
     return found if isinstance(found, str) else ""
-
-
-def _repo_id(name: str) -> str | None:
-    """The name that a model may have on the hub."""
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
-
-    with contextlib.suppress(HFValidationError):
-        if UNNAMED not in name:
-            repo = name.split("@")[0]
-            validate_repo_id(repo)
-            return repo
-    return None
 
 
 def _scores(report: Report) -> list[EvalResult]:
