@@ -8,6 +8,7 @@ const NARROW = matchMedia('(width <= 768px)') // where Streamlit lays the menu o
 const PAGE_LINK = '[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"]'
 const CLOSE_MENU = '[data-testid="stSidebarCollapseButton"] button'
 const SCROLLING = 'pre, .katex-display, [data-testid="stMarkdownContainer"]:has(table)'
+const BOX = '[data-testid="stVerticalBlock"][overflow="auto"]' // of a set height
 
 let endLast = () => {}
 let touched = location.href // the address as the reader last clicked or pressed a key
@@ -29,6 +30,9 @@ function tendFrame({ language, names }) {
     // By keyboard alone, nobody else could read their end.
     for (const one of document.querySelectorAll(SCROLLING)) {
       if (one.scrollWidth > one.clientWidth) one.tabIndex = 0
+    }
+    for (const one of document.querySelectorAll(BOX)) {
+      if (one.scrollHeight > one.clientHeight) one.tabIndex = 0
     }
     for (const one of document.querySelectorAll('[data-testid="stPopoverBody"]')) {
       if (one.scrollHeight <= one.clientHeight || one.tabIndex === 0) continue

@@ -76,7 +76,7 @@ def loss_figure(
         steps: int `[S]`, from 1, increasing; those that are known.
         losses: float `[S]`.
         epoch_steps: int `[E]`, the last step of each epoch that ended.
-        validation_losses: float `[E]`.
+        validation_losses: float `[E]`; NaN without rows to check by.
         words: the texts on the figure.
     """
     shown = spread_out(len(steps), MAX_POINTS)
@@ -84,13 +84,16 @@ def loss_figure(
     traces = [
         {**line(steps[shown], losses[shown]), "name": words("raw"), "opacity": 0.35},
         {**line(steps[shown], smooth[shown]), "name": words("smooth")},
-        {
-            **line(epoch_steps, validation_losses, "dash"),
-            "name": words("validation"),
-            "mode": _mode(len(epoch_steps)),
-            "marker": {"size": 8, "symbol": "square"},
-        },
     ]
+    if np.isfinite(validation_losses).any():
+        traces.append(
+            {
+                **line(epoch_steps, validation_losses, "dash"),
+                "name": words("validation"),
+                "mode": _mode(len(epoch_steps)),
+                "marker": {"size": 8, "symbol": "square"},
+            }
+        )
     traces[0]["line"] = {"width": 1, "simplify": False}
     made = layout(words("step"), words("loss"), height=_HEIGHT)
     made["yaxis"] |= {"rangemode": "tozero"}

@@ -320,6 +320,9 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit):
     stop.wait_for(timeout=TRAINING_SECONDS * 1000)
     log = page.locator(".st-key-ft_log")
     log.get_by_text("goes on after step").wait_for(timeout=TRAINING_SECONDS * 1000)
+    expect(log).to_have_attribute(
+        "tabindex", "0"
+    )  # what scrolls is reached by keyboard
     stop.click()  # it would go on for others, too
     page.wait_for_url("**ft_step=evaluate*", timeout=TRAINING_SECONDS * 1000)
 
