@@ -91,8 +91,9 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
                     icon=":material/monitoring:",
                     help=t("fine_tune_results.download_log_help"),
                 )
-    # A stranger has no way to the disk of a server, and no business with its names.
-    if may_bring_any_model():
+    # A stranger has no way to the disk of a server, and no business with its names, one
+    # of which is the id of the run.
+    if status.is_own and may_bring_any_model():
         st.caption(t("fine_tune_results.where_it_lies", path=str(path), time=lease()))
 
 

@@ -364,6 +364,8 @@ def test_a_model_is_tried_by_a_link_for_reading(
     column = mend_rows.LABEL if is_own else "true class"
     assert tables(app)[0][column].tolist() == ["*spam*", "ham"]
     assert ("ft_relabel_take" in {button.key for button in app.button}) == is_own
+    # The path of its file holds the id of the run.
+    assert ("model\\.zip" in shown(open_step("take"))) == is_own
 
 
 def sure_report():
