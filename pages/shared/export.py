@@ -288,7 +288,8 @@ def show_table(
     `told` is what a screen reader says of it, `how` goes to Streamlit.
     """
     shown = {title: _cells(cells) for title, cells in titled(columns).items()}
-    st.dataframe(shown, alt=told, hide_index=hide_index, **how)
+    how |= {"alt": told, "hide_index": hide_index, "placeholder": "–"}
+    st.dataframe(shown, **how)
     if caption:
         st.caption(caption)
     if name:

@@ -95,6 +95,7 @@ def test_the_numbers_of_a_figure_are_a_table_that_is_made_when_opened(num_rows, 
     tools.set_value("table").run()
     (table,) = app.dataframe
     assert list(table.value["token"]) == [f"w{i}" for i in range(min(num_rows, 1000))]
+    assert table.proto.placeholder == "–"  # of a cell without a number, in any language
     assert any("first 1,000 of 1,200" in c.value for c in app.caption) == is_cut
 
 
