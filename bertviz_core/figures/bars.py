@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.drawing import figure, layout, upright
 from bertviz_core.figures.labels import label
-from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.masked_word import percent, share_axis
 
 BAR_COLOR = "#8C6BB1"
 _AGAINST, _FOR = "#b35806", "#7a5fb0"
@@ -38,7 +39,7 @@ def named_bars_figure(
         are_shares: writes them as percentages.
     """
     write = percent if are_shares else "{:.4g}".format
-    axis = {"tickformat": ".3~p"} if are_shares else {}
+    axis = share_axis(float(np.nanmax(values, initial=0))) if are_shares else {}
     return _bars(names, values, write, title, BAR_COLOR, axis)
 
 
@@ -145,7 +146,7 @@ def _bars(
     write: Callable[[float], str],
     title: str,
     color: str | list[str],
-    axis: Mapping[str, str] = MappingProxyType({}),
+    axis: Mapping[str, Any] = MappingProxyType({}),
 ) -> go.Figure:
     written = [label(name) for name in names]
     known = [None if np.isnan(value) else float(value) for value in values]

@@ -101,7 +101,7 @@ def candidates_figure(
     made["margin"] |= {"t": legend}
     made["legend"] |= {"y": 1}
     # Room for the number behind the longest bar.
-    made["xaxis"] |= {"range": [0, min(top, 1.0) * 1.2], "tickformat": ".3~p"}
+    made["xaxis"] |= {"range": [0, min(top, 1.0) * 1.2], **share_axis(top)}
     made["showlegend"] = len(traces) > 1
     return figure(traces, made | {"barmode": "overlay"})
 
@@ -160,6 +160,12 @@ def percent(probability: float) -> str:
     value = 100 * probability
     digits = 1 if value >= 9.995 else 2
     return f"{value:.{digits}f}%"
+
+
+def share_axis(top: float) -> dict[str, Any]:
+    """Percentages below bars, none of them beyond 100 where no bar is: `top` is 1."""
+    fifths = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if 0.8 < top <= 1 else {}
+    return {"tickformat": ".3~p", **fifths}
 
 
 def _ranked_labels(

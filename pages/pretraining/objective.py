@@ -251,7 +251,7 @@ def _show_blocks(rates: np.ndarray) -> None:
     names = [plain("objective.block", number=n) for n in range(1, len(rates) + 1)]
     title = plain("objective.drop_by_block")
     show_figure(
-        named_bars_figure(names, 100 * rates, title=title),
+        named_bars_figure(names, rates, title=title, are_shares=True),
         name="drop_blocks",
         description=t(
             "objective.blocks_described",
@@ -260,5 +260,5 @@ def _show_blocks(rates: np.ndarray) -> None:
             kept=float(rates.sum()),
             count=len(rates),
         ),
-        columns={plain("objective.block_column"): names, title: (100 * rates).tolist()},
+        columns={plain("objective.block_column"): names, title: rates.tolist()},
     )

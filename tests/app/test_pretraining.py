@@ -119,11 +119,11 @@ def test_layer_drop_is_the_curve_that_pre_training_takes():
     assert y[np.abs(x - 0.04).argmin()] == pytest.approx(last, abs=1e-6)
     assert y[-1] == pytest.approx(keep_rate(1000, 1000, 0.3, speed=20), abs=1e-6)
     np.testing.assert_allclose(
-        numbers(blocks["data"][0]["x"]), 100 * keep_rates(5, last), rtol=1e-6
+        numbers(blocks["data"][0]["x"]), keep_rates(5, last), rtol=1e-6
     )
     assert f"{last:.1%}" in said(app)
     app.slider(key="drop_layers").set_value(1).run()
-    assert numbers(specs(app)[1]["data"][0]["x"]) == pytest.approx([100 * last])
+    assert numbers(specs(app)[1]["data"][0]["x"]) == pytest.approx([last])
 
 
 def test_what_was_measured_is_told(monkeypatch):

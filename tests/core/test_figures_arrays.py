@@ -112,6 +112,9 @@ def test_bars_carry_their_numbers_in_the_given_order():
     assert list(trace.text) == ["0%", "1.23%", "", "40.0%"]
     assert trace.x[2] is None
     assert list(figure.layout.xaxis.range) == [0, pytest.approx(0.5)]
+    assert figure.layout.xaxis.tickvals is None
+    figure = named_bars_figure("a", np.array([0.9]), title="", are_shares=True)
+    assert max(figure.layout.xaxis.tickvals) == 1 < figure.layout.xaxis.range[1]
     assert named_bars_figure("a", np.zeros(1), title="").layout.xaxis.range[1] > 0
 
 
