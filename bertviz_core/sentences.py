@@ -24,11 +24,10 @@ ENDINGS = {
     "grammar": "conllu",
 }
 
-# What a network that has learnt the first page can say. The English sentence is
-# not on the page.
+# What a network that has learnt the first page can say, although it is not there.
 FIRST_QUESTIONS = {
     "en": "In the morning the fish looks out of the [MASK].",
-    "zh": "猫喝牛[MASK]。",
+    "zh": "早上，鱼看着窗[MASK]。",
 }
 
 

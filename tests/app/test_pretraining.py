@@ -47,6 +47,8 @@ def test_the_page_opens_with_a_text_to_learn_and_a_sentence_to_ask(language):
     app = open_page(language)
     assert app.text_area[0].value == bundled_text("first_page", language)
     assert app.text_input[0].value == FIRST_QUESTIONS[language]
+    asked = FIRST_QUESTIONS[language].split("[MASK]")[0]
+    assert asked not in bundled_text("first_page", language)
     assert not app.progress
 
 
