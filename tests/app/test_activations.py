@@ -130,7 +130,7 @@ def test_the_gradient_vanishes_as_the_core_says(open_page, shown):
     slope = str(number(float(differentiate("elu", np.array(-3.0)))))
     assert slope in shown(app)
     leak = ACTIVATIONS["leaky_relu"].parameter.default
-    assert f"leaky ReLU lets through {number(leak)}, however" in shown(app)
+    assert f"leaky ReLU {number(leak)}, however" in shown(app)
     drawn = by_name(figure(app, "activations_gradients"))
     expected = gradient_through_layers("elu", 33, 0.5, start=-6.0).gradients
     np.testing.assert_allclose(values(drawn["ELU"], "y"), expected, rtol=1e-6)
