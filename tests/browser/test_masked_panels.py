@@ -24,6 +24,9 @@ def choose(page, key, name):
     page.locator(f".st-key-{key}").get_by_text(name, exact=True).click()
 
 
+IS_CUT = "part => part.scrollWidth > part.clientWidth"
+
+
 def rows_of(download, tmp_path):
     path = tmp_path / "table.csv"
     download.value.save_as(path)
@@ -81,7 +84,11 @@ def test_a_chain_is_started_paused_stepped_saved_and_begun_anew(visit, tmp_path)
     # For a moment the old numbers stand beside the new ones.
     expect(done.last).to_have_text(f"{paused + 1:,}")
     expect(page.locator(FIGURE).last.get_by_text("Burn-in")).to_be_visible()
-    expect(metric(page, "Steps that changed a word")).to_contain_text("%")
+    expect(metric(page, "Steps with a change")).to_contain_text("%")
+    for name in page.locator(
+        "[data-testid=stMetricLabel], [data-testid=stMetricLabel] div"
+    ).all():
+        assert not name.evaluate(IS_CUT), name.inner_text()
 
     with page.expect_download() as download:
         page.get_by_role("button", name="Chain as CSV").click()
@@ -134,7 +141,6 @@ FIGURES = {
     "Next sentence?": "masked_next",
     "Fill several masks together": "masked_filling",
 }
-IS_CUT = "part => part.scrollWidth > part.clientWidth"
 
 
 def test_every_panel_fits_a_phone(visit):
