@@ -178,7 +178,7 @@ def project_on_axis(
     return positions, row_norms(beside)
 
 
-def procrustes(points: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, float]:
+def procrustes(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Turns, mirrors and moves a cloud onto another, without stretching it.
 
     Args:
@@ -186,10 +186,7 @@ def procrustes(points: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, f
         reference: float `[M, k]`, the same things in the same order.
 
     Returns:
-        The cloud, turned and moved to the middle of the other, float64 `[M, k]`; and
-        the squared distance that is left, as a share of the other cloud's squared
-        size around its middle: 0 = the same shape and size, NaN = the other cloud is
-        a single point.
+        The cloud, turned and moved to the middle of the other, float64 `[M, k]`.
 
     Raises:
         ValueError: other shapes.
@@ -206,13 +203,9 @@ def procrustes(points: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, f
         )
     middle = reference.mean(axis=0, dtype=np.float64)
     centred = points - points.mean(axis=0, dtype=np.float64)
-    wanted = reference - middle
-    left, _, right = np.linalg.svd(centred.T @ wanted)
-    turned = centred @ (left @ right)
-    size = float((wanted**2).sum())
-    left_over = float(((turned - wanted) ** 2).sum())
-    residual = left_over / size if size > 0 else float("nan")
-    return turned + middle, residual
+    left, _, right = np.linalg.svd(centred.T @ (reference - middle))
+    turned: np.ndarray = centred @ (left @ right) + middle
+    return turned
 
 
 def _centred(points: np.ndarray, mean: np.ndarray | float) -> Iterator[np.ndarray]:

@@ -5,36 +5,16 @@ L + 1 states (embedding output first), M points, H numbers each, k axes of the m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bertviz_core.analysis.geometry import fit_pca, procrustes, row_norms
-from bertviz_core.trace import FrozenArrays
 
 ALIGNMENTS = ("shared", "procrustes")
 
 
-@dataclass(frozen=True)
-class LayerMaps(FrozenArrays):
-    """Where each point lies on the map of each layer.
-
-    Args:
-        coordinates: float64 `[L + 1, M, k]`, in the units of the vectors.
-        explained: float64 `[L + 1]`, share of the variance of a layer that its
-            map shows.
-        residuals: float64 `[L + 1]`, what turning could not bring onto the layer
-            before, see `geometry.procrustes`; `None` unless by Procrustes, 0 first.
-    """
-
-    coordinates: np.ndarray
-    explained: np.ndarray
-    residuals: np.ndarray | None
-
-
 def layer_maps(
     states: np.ndarray, num_axes: int = 2, alignment: str = "shared"
-) -> LayerMaps:
+) -> tuple[np.ndarray, np.ndarray]:
     """Draws each layer's points on a map that stays comparable over layers.
 
     Each layer is centred first: what a layer adds to all points alike is not on
@@ -47,6 +27,10 @@ def layer_maps(
         states: float `[L + 1, M, H]`.
         num_axes: k, 2 or 3 for a picture; at most the smaller of M and H.
         alignment: of `ALIGNMENTS`.
+
+    Returns:
+        Where each point lies, float64 `[L + 1, M, k]`, in the units of the vectors;
+        the share of each layer's variance that its map shows, float64 `[L + 1]`.
 
     Raises:
         ValueError: an unknown alignment, or see `geometry.fit_pca`.
@@ -63,15 +47,12 @@ def layer_maps(
         centred[layer] = vectors - vectors.mean(axis=0, dtype=np.float64)
     if alignment == "shared":
         axes = fit_pca(centred.reshape(-1, states.shape[2]), num_axes).axes
-        return LayerMaps(*_shown(centred, [axes] * len(states)), residuals=None)
+        return _shown(centred, [axes] * len(states))
     own = [fit_pca(layer, num_axes).axes for layer in centred]
     coordinates, explained = _shown(centred, own)
-    residuals = np.zeros(len(states))
     for index in range(1, len(states)):
-        coordinates[index], residuals[index] = procrustes(
-            coordinates[index], coordinates[index - 1]
-        )
-    return LayerMaps(coordinates, explained, residuals)
+        coordinates[index] = procrustes(coordinates[index], coordinates[index - 1])
+    return coordinates, explained
 
 
 def _shown(

@@ -244,7 +244,7 @@ def compare_layers(
             least = float(np.mean(truth == np.bincount(targets).argmax()))
         progress(_NETWORK + (1 - _NETWORK) * (turn + 1) / scores.size, "probe")
     stacked = np.concatenate([states for _, states in pairs])
-    maps = layer_maps(stacked)
+    coordinates, explained = layer_maps(stacked)
     shape = scores.shape
     return LayerComparison(
         is_regression=data.is_regression,
@@ -256,8 +256,8 @@ def compare_layers(
         score_intervals=intervals,
         least=least,
         separations=separations,
-        coordinates=maps.coordinates.reshape(*shape, len(judged), -1),
-        explained=maps.explained.reshape(shape),
+        coordinates=coordinates.reshape(*shape, len(judged), -1),
+        explained=explained.reshape(shape),
     )
 
 

@@ -55,8 +55,6 @@ class SentenceMap(FrozenArrays):
     Args:
         method: of `METHODS`.
         reading: of `sentence_states.READINGS`.
-        alignment: of `layer_maps.ALIGNMENTS`; maps of other methods than PCA are
-            always turned onto the one before.
         labels: M names: the token, or the sentence.
         sentence_index: int `[M]`, the sentence of each point.
         position: int `[M]`, its token index; -1 for a mean.
@@ -66,8 +64,6 @@ class SentenceMap(FrozenArrays):
         qualities: L + 1 of them, see `DrawnMap`.
         explained: float64 `[L + 1]`, share of the variance on the map; NaN for
             other methods than PCA, and where all points are one.
-        residuals: float64 `[L + 1]`, what turning could not bring onto the layer
-            before; NaN where axes are shared.
         seed: of the method, and of the choice of checked points.
         num_cut: sentences whose end is beyond what the model reads.
         are_one: for each of L + 1 layers, whether its vectors differ by rounding
@@ -78,7 +74,6 @@ class SentenceMap(FrozenArrays):
 
     method: str
     reading: str
-    alignment: str
     labels: tuple[str, ...]
     sentence_index: np.ndarray
     position: np.ndarray
@@ -87,7 +82,6 @@ class SentenceMap(FrozenArrays):
     norms: np.ndarray
     qualities: tuple[MapQuality | None, ...]
     explained: np.ndarray
-    residuals: np.ndarray
     seed: int
     num_cut: int
     are_one: tuple[bool, ...]

@@ -51,23 +51,13 @@ def map_by_pca(
         ValueError: see `layer_maps`.
     """
     _require_points(states, num_axes + 1)
-    maps = layer_maps(states.states, num_axes, alignment)
+    coordinates, explained = layer_maps(states.states, num_axes, alignment)
     rows = checked_rows(states.states.shape[1], seed)
     qualities = tuple(
         _quality(vectors, positions, rows)
-        for vectors, positions in zip(states.states, maps.coordinates, strict=True)
+        for vectors, positions in zip(states.states, coordinates, strict=True)
     )
-    residuals = np.full(len(qualities), np.nan)
-    return _sentence_map(
-        states,
-        "pca",
-        alignment,
-        maps.coordinates,
-        qualities,
-        maps.explained,
-        residuals if maps.residuals is None else maps.residuals,
-        seed,
-    )
+    return _sentence_map(states, "pca", coordinates, qualities, explained, seed)
 
 
 @task()
@@ -104,7 +94,6 @@ def map_by_neighbours(
     rows = checked_rows(num_points, seed)
     coordinates: list[np.ndarray] = []
     qualities: list[MapQuality | None] = []
-    residuals = np.zeros(num_states)
     before: np.ndarray | None = None
     drawn: DrawnMap | None = None
     for layer, vectors in enumerate(states.states):
@@ -126,15 +115,13 @@ def map_by_neighbours(
         )
         positions = drawn.coordinates
         if before is not None:
-            positions, residuals[layer] = procrustes(positions, before)
+            positions = procrustes(positions, before)
         before = positions
         coordinates.append(positions)
         qualities.append(drawn.quality)
     explained = np.full(num_states, np.nan)
     places, measured = np.stack(coordinates), tuple(qualities)
-    made = _sentence_map(
-        states, method, "procrustes", places, measured, explained, residuals, seed
-    )
+    made = _sentence_map(states, method, places, measured, explained, seed)
     if drawn is None:
         return made
     return dataclasses.replace(
@@ -238,18 +225,15 @@ def _quality(
 def _sentence_map(
     states: SentenceStates,
     method: str,
-    alignment: str,
     coordinates: np.ndarray,
     qualities: tuple[MapQuality | None, ...],
     explained: np.ndarray,
-    residuals: np.ndarray,
     seed: int,
 ) -> SentenceMap:
     are_one = tuple(are_alike(layer) for layer in states.states)
     return SentenceMap(
         method=method,
         reading=states.reading,
-        alignment=alignment,
         labels=states.labels,
         sentence_index=states.sentence_index,
         position=states.position,
@@ -258,7 +242,6 @@ def _sentence_map(
         norms=np.stack([row_norms(layer) for layer in states.states]).astype("f4"),
         qualities=qualities,
         explained=np.where(are_one, np.nan, explained),
-        residuals=residuals,
         seed=seed,
         num_cut=states.num_cut,
         are_one=are_one,

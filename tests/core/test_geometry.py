@@ -59,7 +59,6 @@ def test_what_has_no_axes_or_no_spread():
     assert geometry.fit_pca(np.ones((9, 3)), 2).explained.tolist() == [0, 0]
     with pytest.raises(ValueError, match="reference"):
         geometry.procrustes(cloud(5), cloud(6))
-    assert np.isnan(geometry.procrustes(cloud(5), np.ones((5, 7)))[1])
 
 
 def test_cosines_equal_a_loop():
@@ -94,20 +93,15 @@ def test_an_axis_runs_from_the_first_to_the_second():
 
 def test_no_other_rotation_brings_two_clouds_closer():
     points, reference = cloud(12, 3).astype("f8"), cloud(12, 3, seed=8).astype("f8")
-    aligned, residual = geometry.procrustes(points, reference)
+    left = ((geometry.procrustes(points, reference) - reference) ** 2).sum()
     centred = points - points.mean(axis=0)
     wanted = reference - reference.mean(axis=0)
-    squares = (wanted**2).sum()
-    expected = ((aligned - reference) ** 2).sum() / squares
-    assert residual == pytest.approx(expected)
     for seed in range(50):
-        other = ((centred @ rotation(3, seed) - wanted) ** 2).sum()
-        assert other / squares >= residual
+        assert ((centred @ rotation(3, seed) - wanted) ** 2).sum() >= left
     # Turned, mirrored and moved, it is put back.
     turn = rotation(3, 2) @ np.diag([1, 1, -1])
-    aligned, residual = geometry.procrustes((reference - 4) @ turn, reference)
+    aligned = geometry.procrustes((reference - 4) @ turn, reference)
     np.testing.assert_allclose(aligned, reference, atol=1e-9)
-    assert residual == pytest.approx(0, abs=1e-12)
 
 
 def test_the_mean_cosine_is_that_of_every_pair():
@@ -169,34 +163,32 @@ def layers(seed=3):
 
 def test_shared_axes_are_fitted_once_on_all_layers():
     states = layers()
-    maps = layer_maps(states, 2, "shared")
+    coordinates, explained = layer_maps(states, 2, "shared")
     centred = states - states.mean(axis=1, keepdims=True)
     axes = geometry.fit_pca(centred.reshape(-1, 6), 2).axes
-    np.testing.assert_allclose(maps.coordinates, centred @ axes.T, atol=1e-9)
+    np.testing.assert_allclose(coordinates, centred @ axes.T, atol=1e-9)
     for layer in range(3):
-        expected = (maps.coordinates[layer] ** 2).sum() / (centred[layer] ** 2).sum()
-        assert maps.explained[layer] == pytest.approx(expected)
-    assert maps.residuals is None
+        expected = (coordinates[layer] ** 2).sum() / (centred[layer] ** 2).sum()
+        assert explained[layer] == pytest.approx(expected)
 
 
 def test_turned_layers_lie_still_after_procrustes():
     states = layers()
-    maps = layer_maps(states, 3, "procrustes")
+    maps, explained = layer_maps(states, 3, "procrustes")
     first = geometry.fit_pca(states[0], 3)
-    for coordinates in maps.coordinates:
+    for coordinates in maps:
         np.testing.assert_allclose(coordinates, first.project(states[0]), atol=1e-9)
-    np.testing.assert_allclose(maps.explained, first.explained.sum())
-    np.testing.assert_allclose(maps.residuals, 0, atol=1e-12)
+    np.testing.assert_allclose(explained, first.explained.sum())
 
 
 @pytest.mark.parametrize("alignment", ["shared", "procrustes"])
 def test_a_layer_that_gives_one_vector_to_all_is_a_point(alignment):
     states = layers()
     states[0] = 2.0
-    maps = layer_maps(states, 2, alignment)
-    assert not maps.coordinates[0].any()
-    assert maps.explained[0] == 0
-    assert np.isfinite(maps.coordinates).all()
+    coordinates, explained = layer_maps(states, 2, alignment)
+    assert not coordinates[0].any()
+    assert explained[0] == 0
+    assert np.isfinite(coordinates).all()
     with pytest.raises(ValueError, match="alignment"):
         layer_maps(states, 2, "guess")
     with pytest.raises(ValueError, match="states"):
