@@ -2,101 +2,79 @@
 
 from __future__ import annotations
 
-HEAD = """
-from bertviz_core import Explorer
+from bertviz_core.snippets.beginnings import with_gradients, with_model, with_trace
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
+HEAD = with_trace("""
+
 shown = trace.attention_probs[{layer}, {head}]
 for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
-"""
+""")
 
 LAYER = HEAD.replace("[{layer}, {head}]", "[{layer}].mean(axis=0)")
 
-MEAN = """
-from bertviz_core import Explorer
+MEAN = with_trace("""
 from bertviz_core.analysis.aggregation import mean_of_heads
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 shown = mean_of_heads(trace.attention_probs)
 for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
-"""
+""")
 
 MAX = MEAN.replace("mean_of_heads", "max_of_heads")
 
-CHOSEN = """
-from bertviz_core import Explorer
+CHOSEN = with_trace("""
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 heads = {heads}
 shown = sum(trace.attention_probs[place] for place in heads) / len(heads)
 for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
-"""
+""")
 
-ROLLOUT = """
-from bertviz_core import Explorer
+ROLLOUT = with_trace("""
 from bertviz_core.analysis.aggregation import rollout
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 shown = rollout(trace.attention_probs)[{layer}]
 for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
-"""
+""")
 
 FLOW = ROLLOUT.replace("import rollout", "import attention_flow").replace(
     "rollout(trace.attention_probs)[{layer}]",
     "attention_flow(trace.attention_probs[: {layer} + 1])",
 )
 
-NORMS = """
-from bertviz_core import Explorer
+NORMS = with_trace("""
 from bertviz_core.experiments.attention_parts import norm_weighted_attention
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 shown = norm_weighted_attention(explorer, trace, {layer}).combined
 for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
-"""
+""")
 
-VALUE_ZEROING = """
-from bertviz_core import Explorer
+VALUE_ZEROING = with_trace("""
 from bertviz_core.experiments.attention_parts import value_zeroing
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 shown = value_zeroing(explorer, trace, {layer})
 for token, row in zip(trace.tokenized.tokens, shown):
     print(token, row)
-"""
+""")
 
-ARITHMETIC = """
-from bertviz_core import Explorer
+ARITHMETIC = with_trace("""
 from bertviz_core.experiments.attention_parts import pair_arithmetic
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 found = pair_arithmetic(
     explorer, trace, {layer}, {head}, query_token={query}, key_token={key}
 )
 print(found.running_sums)
 print(found.score, found.mask_term, found.prob, found.exposed_prob)
 print(found.weighted, found.output, found.norm)
-"""
+""")
 
-PROFILE = """
-from bertviz_core import Explorer
+PROFILE = with_trace("""
 from bertviz_core.analysis.head_distances import divergence_sums, nearest_heads
 from bertviz_core.analysis.head_profiles import name_heads, profile_sums
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 probs, read = trace.attention_probs, trace.tokenized
 edges = explorer.forward.visible(read.num_tokens)
 kinds = read.is_special, read.is_word
@@ -105,74 +83,60 @@ profile = profile_sums(
 ).profile()
 print(profile.of({measure}), name_heads(profile))
 print(nearest_heads(divergence_sums(probs).distances(), {layer}, {head}))
-"""
+""")
 
-CORPUS_PROFILE = """
-from bertviz_core import Explorer
+CORPUS_PROFILE = with_model("""
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 
-explorer = Explorer.open({model})
 found = corpus_profile(explorer, {language})
 profile = found.profile
 print(profile.of({measure}), found.names())
 print(found.nearest({layer}, {head}))
-"""
+""")
 
-SWITCHED_OFF = """
-from bertviz_core import Explorer
+SWITCHED_OFF = with_model("""
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.experiments.switching import switch_off
 
-explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
 edges = tuple(Edge(*edge) for edge in {edges})
 switches = Switches({heads}, {attention}, {feed_forward}, edges)
 found = switch_off(explorer, {text}, target, switches, {pair}, cut=True)
 print(found.before.value, found.after.value)
-"""
+""")
 
-HEAD_MAP = """
-from bertviz_core.quiet import import_keras
-
-import_keras("tensorflow")  # which has gradients
-
-from bertviz_core import Explorer
+HEAD_MAP = with_gradients("""
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import estimate_heads
 
-explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
 found = ablate_heads(explorer, {text}, target, {pair}, cut=True)
 print(found.before.value, found.deltas)
 estimate = estimate_heads(explorer, {text}, target, {pair}, cut=True)
 print(estimate)
-"""
+""")
 
-PART_MAP = """
-from bertviz_core import Explorer
+PART_MAP = with_model("""
 from bertviz_core.experiments.ablation import ablate_parts
 from bertviz_core.experiments.cause_results import Target
 
-explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
 found = ablate_parts(explorer, {text}, target, {pair}, cut=True)
 print(found.before.value, found.deltas)
-"""
+""")
 
-PATCHED = """
-from bertviz_core import Explorer
+PATCHED = with_model("""
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.patching import patch_hidden_states
 
-explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
 found = patch_hidden_states(
     explorer, {text}, {other}, target, {minus}, {pair}, {pair}, cut=True
 )
 print(found.clean_score, found.corrupted_score)
 print(found.recovered)
-"""
+""")
 
 GRAMMAR = """
 from bertviz_core import Explorer

@@ -5,45 +5,35 @@ Layers, tokens and neurons are counted from 0 here.
 
 from __future__ import annotations
 
-STEP = """
-from bertviz_core import Explorer
+from bertviz_core.snippets.beginnings import with_gradients, with_model, with_trace
+
+STEP = with_trace("""
 from bertviz_core.experiments.token_numbers import part_numbers
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 found = part_numbers(explorer, trace, {part}, {token})
 print(trace.tokenized.tokens[{token}], found.of({step}))
-"""
+""")
 
-RESIDUAL = """
-from bertviz_core import Explorer
+RESIDUAL = with_trace("""
 from bertviz_core.experiments.residual_stream import residual_stream
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 found = residual_stream(explorer, trace)
 print(found.residual_norms[:, {token}])
 print(found.attention_norms[:, {token}], found.attention_cosines[:, {token}])
 print(found.feed_forward_norms[:, {token}], found.feed_forward_cosines[:, {token}])
-"""
+""")
 
-SIMILARITY = """
-from bertviz_core import Explorer
+SIMILARITY = with_trace("""
 from bertviz_core.analysis.layer_similarity import layer_similarities
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 found = layer_similarities(trace.hidden_states)
 for row in found:
     print(row.round(4))
-"""
+""")
 
-NEURONS = """
-from bertviz_core import Explorer
+NEURONS = with_trace("""
 from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron_here
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 found = strongest_neurons(
     explorer, trace, {layer}, {token}, {num_neurons}, {order}
 )
@@ -54,15 +44,12 @@ words = words_of_neuron_here(
 )
 print(words.promoted_tokens, words.promoted_changes)
 print(words.suppressed_tokens, words.suppressed_changes)
-"""
+""")
 
 # The words by the weights alone, whatever the text.
-NEURONS_BY_WEIGHTS = """
-from bertviz_core import Explorer
+NEURONS_BY_WEIGHTS = with_trace("""
 from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 found = strongest_neurons(
     explorer, trace, {layer}, {token}, {num_neurons}, {order}
 )
@@ -71,50 +58,39 @@ for neuron, activation in zip(found.neurons, found.activations):
 words = words_of_neuron(explorer, {layer}, {neuron}, {num_words})
 print(words.promoted_tokens, words.promoted_changes)
 print(words.suppressed_tokens, words.suppressed_changes)
-"""
+""")
 
-SWITCH_OFF = """
-from bertviz_core import Explorer
+SWITCH_OFF = with_model("""
 from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.switching import switch_off
 
-explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
 switches = Switches(neurons=(({layer}, {neuron}),))
 found = switch_off(explorer, {text}, target, switches, {pair}, cut=True)
 print(found.before.value, found.after.value)
 print(found.delta_probability, found.delta_logit)
-"""
+""")
 
-EFFECTS = """
-from bertviz_core.quiet import import_keras
-
-import_keras("tensorflow")  # which has gradients
-
-from bertviz_core import Explorer
+EFFECTS = with_gradients("""
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.neuron_effects import rank_neurons
 
-explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
 found = rank_neurons(explorer, {text}, target, {num_neurons}, {pair}, cut=True)
 for neuron, measured, estimated in zip(
     found.neurons, found.deltas, found.estimated_deltas
 ):
     print(neuron, measured, estimated)
-"""
+""")
 
-FACTORS = """
-from bertviz_core import Explorer
+FACTORS = with_trace("""
 from bertviz_core.experiments.neuron_factors import neuron_factors
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 found = neuron_factors(explorer, trace, {num_factors}, {seed}, {layers})
 print(1 - found.error**2, found.num_iterations)
 for weights, neurons in zip(found.weights, found.top_neurons):
     print(weights.round(3), neurons[0])
-"""
+""")
 
 NORM_OF_SMALL = """
 from bertviz_core.analysis.layer_norm import change_vector, layer_norm_steps
@@ -128,16 +104,13 @@ print(found.mean, found.variance)
 print(found.output)
 """
 
-NORM = """
-from bertviz_core import Explorer
+NORM = with_trace("""
 from bertviz_core.analysis.layer_norm import change_vector, layer_norm_steps
 from bertviz_core.experiments.token_numbers import norm_input_at
 
-explorer = Explorer.open({model})
-trace = explorer.trace({text}, {pair}, cut=True)
 norm = norm_input_at(explorer, trace, {step}, {token})
 changed = change_vector(norm.vector, {shift}, {scale})
 found = layer_norm_steps(changed, norm.gamma, norm.beta, {epsilon})
 print(found.mean, found.variance)
 print(found.output)
-"""
+""")

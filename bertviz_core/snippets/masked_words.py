@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-CHOICES = """
-from bertviz_core import Explorer
+from bertviz_core.snippets.beginnings import with_gradients, with_model
+
+CHOICES = with_model("""
 from bertviz_core.analysis import sampling
 
-explorer = Explorer.open({model})
 words = explorer.vocabulary
 logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
 probs = sampling.softmax(logits)
@@ -17,7 +17,7 @@ order = sampling.rank_order(logits)
 for token_id in order[:{num_words}]:
     print(words[token_id], logits[token_id], probs[token_id], after[token_id])
 print(sampling.entropy_bits(after), sampling.effective_choices(after))
-"""
+""")
 
 CHOICES_ALONE = CHOICES.replace(
     "sampling.rank_order(logits)",
@@ -36,34 +36,28 @@ print([words[token_id] for token_id in draws[:10]])
     )
 
 
-FILLING = """
-from bertviz_core import Explorer
+FILLING = with_model("""
 from bertviz_core.experiments.joint_filling import fill_masks
 
-explorer = Explorer.open({model})
 filling = fill_masks(explorer, {text}, {mode})
 for step in filling.steps:
     print(step.mask_index + 1, step.token, step.log_prob)
 print(filling.log_prob)
-"""
+""")
 
-PAIRS = """
-from bertviz_core import Explorer
+PAIRS = with_model("""
 from bertviz_core.experiments.joint_filling import best_pairs
 
-explorer = Explorer.open({model})
 pairs = best_pairs(explorer, {text}, top_k={top_k})
 for words, forward, backward in zip(
     pairs.tokens, pairs.log_prob_forward, pairs.log_prob_backward
 ):
     print(words, forward, backward)
-"""
+""")
 
-COMPARISON = """
-from bertviz_core import Explorer
+COMPARISON = with_model("""
 from bertviz_core.analysis.two_sentences import compare_predictions, most_shifted
 
-explorer = Explorer.open({model})
 first = explorer.predict_masks({first}).logits[{mask_index}]
 second = explorer.predict_masks({second}).logits[{other_mask_index}]
 found = compare_predictions(first, second)
@@ -71,31 +65,23 @@ print(found.divergence_bits)
 for ids in most_shifted(found, {num_words}, {least_prob}):
     for token_id in ids:
         print(explorer.vocabulary[token_id], found.shifts[token_id])
-"""
+""")
 
-LENS = """
-from bertviz_core import Explorer
+LENS = with_model("""
 from bertviz_core.experiments.lens import read_layers
 
-explorer = Explorer.open({model})
 word_ids = [explorer.vocabulary.index(word) for word in {words}]
 lens = read_layers(
     explorer, {text}, word_ids=word_ids, positions=[{position}]
 )
 for layer, best in enumerate(lens.top_tokens):
     print(layer, best[0][0], *lens.word_ranks[:, layer, 0])
-"""
+""")
 
-REASONS = """
-from bertviz_core.quiet import import_keras
-
-import_keras("tensorflow")  # which has gradients
-
-from bertviz_core import Explorer
+REASONS = with_gradients("""
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
 
-explorer = Explorer.open({model})
 target = Target("mlm", {word_id}, position={position})
 found = attribute(
     explorer, {text}, target, contrast={contrast}, baseline={baseline}
@@ -103,33 +89,25 @@ found = attribute(
 print(found.value, found.completeness_error)
 for method, scores in zip(found.methods, found.scores):
     print(method, dict(enumerate(scores)))
-"""
+""")
 
-RANDOM_WEIGHTS = """
-from bertviz_core.quiet import import_keras
-
-import_keras("tensorflow")  # which has gradients
-
-from bertviz_core import Explorer
+RANDOM_WEIGHTS = with_gradients("""
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.random_weights import check_with_random_weights
 
-explorer = Explorer.open({model})
 target = Target("mlm", {word_id}, position={position})
 found = check_with_random_weights(
     explorer, {text}, target, {contrast}, baseline={baseline}, seed={seed}
 )
 print(dict(zip(found.own.methods, found.agreement)))
-"""
+""")
 
-WHOLE_WORDS = """
-from bertviz_core import Explorer
+WHOLE_WORDS = with_model("""
 from bertviz_core.experiments.whole_word import find_whole_words
 
-explorer = Explorer.open({model})
 found = find_whole_words(
     explorer, {text}, {num_pieces}, {kind}, mask_index={mask_index}
 )
 for word, log_prob in zip(found.words, found.log_prob):
     print(word, log_prob)
-"""
+""")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-OBJECTIVE = """
-from bertviz_core import Explorer
+from bertviz_core.snippets.beginnings import with_model
+
+OBJECTIVE = with_model("""
 from bertviz_core.experiments.text_objective import objective_of
 
-explorer = Explorer.open({model})
 found = objective_of(
     explorer, {text}, {pair}, seed={seed}, rate={rate}, is_next={is_next}
 )
 for place, shown, loss in zip(found.positions, found.shown, found.losses):
     print(found.tokens[place], "->", shown, loss)
 print(found.mlm_loss, found.nsp_loss, found.total)
-"""
+""")
 
 LAYER_DROP = """
 from bertviz_core.training.schedule import keep_rate, keep_rates

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-WRONG = """
-from bertviz_core import Explorer
+from bertviz_core.snippets.beginnings import with_model
+
+WRONG = with_model("""
 from bertviz_core.experiments.wrong_formulas import effect_of_formula
 
-explorer = Explorer.open({model})
 found = effect_of_formula(explorer, {text}, {name}, {token}, pair={pair})
 print(found.differences, found.pooled_difference, found.next_probs)
 for words, probs in zip(found.top_tokens, found.top_probs):
     print(words, probs.round(4))
-"""
+""")
 
 WEIGHT = """
 import numpy as np
