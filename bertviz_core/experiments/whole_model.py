@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from bertviz_core.trace import FrozenArrays, TokenizedText, Trace
 MOST_SHOWN = 64  # tokens; of a longer text, those around the one in focus
 NUM_GUESSES, NUM_NEURONS, NUM_WORDS = 5, 5, 3
 _TOKENS_A_PASS = 4096
+_HALVES = {"attention": "attention.output", "feed_forward": "mlp.output"}
 
 
 @dataclass(frozen=True)
@@ -211,61 +213,41 @@ def _without(
     return softmax_rows(explorer.forward(inputs, ("mlm_logits",))["mlm_logits"])
 
 
-@dataclass(frozen=True)
-class OpenedLayer(FrozenArrays):
-    """The heads of a layer side by side, and its two halves, at one token.
+# A part at one token: numbers and arrays by the names that the functions below say.
+Opened = Mapping[str, Any]
 
-    Args:
-        weights: float64 `[N, T]`, what each head looks at.
-        norms: float64 `[N, T]`, lengths of what it brings from there.
-        kept, attention, feed_forward: lengths of the state that enters, and of what
-            each half adds to it.
+
+def open_layer(explorer: Explorer, trace: Trace, layer: int, token: int) -> Opened:
+    """Opens a layer at a token, both from 0; `ValueError` where there is none.
+
+    Returns:
+        "weights", float64 `[N, T]`, what each head looks at, and "norms", the lengths
+        of what it brings from there; "kept", "attention" and "feed_forward", lengths
+        of the state that enters, and of what each half adds to it.
     """
-
-    weights: np.ndarray
-    norms: np.ndarray
-    kept: float
-    attention: float
-    feed_forward: float
-
-
-def open_layer(explorer: Explorer, trace: Trace, layer: int, token: int) -> OpenedLayer:
-    """Opens a layer at a token, both from 0; `ValueError` where there is none."""
     require_index("token", token, trace.tokenized.num_tokens)
     values = block_values(explorer, trace, layer)
-    names = ("input", "attention.output", "mlp.output")
-    lengths = (float(np.linalg.norm(values[name][token], axis=-1)) for name in names)
-    norms = norm_weighted_attention(explorer, trace, layer).norms[:, token]
-    weights = values["attention.probs"][:, token].astype(float)
-    return OpenedLayer(weights, norms, *lengths)
-
-
-@dataclass(frozen=True)
-class OpenedHead(FrozenArrays):
-    """A head at one token, number by number, float32 as the pass has them.
-
-    Args:
-        query: `[D]`, of the token.
-        keys, values: `[T, D]`, of all tokens.
-        products: `[T]`, query times each key.
-        scores: `[T]`, the same, scaled, and lowered where the token may not look.
-        weights: `[T]`, their softmax.
-        output: `[D]`, the values by their weights.
-    """
-
-    query: np.ndarray
-    keys: np.ndarray
-    values: np.ndarray
-    products: np.ndarray
-    scores: np.ndarray
-    weights: np.ndarray
-    output: np.ndarray
+    return {
+        "weights": values["attention.probs"][:, token].astype(float),
+        "norms": norm_weighted_attention(explorer, trace, layer).norms[:, token],
+        **{
+            name: float(np.linalg.norm(values[source][token], axis=-1))
+            for name, source in {"kept": "input", **_HALVES}.items()
+        },
+    }
 
 
 def open_head(
     explorer: Explorer, trace: Trace, layer: int, head: int, token: int
-) -> OpenedHead:
-    """Opens a head at a token, all from 0; `ValueError` where there is none."""
+) -> Opened:
+    """Opens a head at a token, all from 0; `ValueError` where there is none.
+
+    Returns:
+        Float32 as the pass has them: "query" `[D]`, of the token; "keys" and "values"
+        `[T, D]`; "products" `[T]`, query times each key; "scores" `[T]`, the same,
+        scaled, and lowered where the token may not look; "weights" `[T]`, their
+        softmax; "output" `[D]`, the values by their weights.
+    """
     require_index("head", head, explorer.config.num_attention_heads)
     require_index("token", token, trace.tokenized.num_tokens)
     found = block_values(explorer, trace, layer)
@@ -273,41 +255,28 @@ def open_head(
         found[f"attention.{name}"][head]
         for name in ("query", "key", "value", "masked_scores", "probs")
     )
-    return OpenedHead(
-        query=query[token],
-        keys=keys,
-        values=values,
-        products=keys @ query[token],
-        scores=scores[token],
-        weights=probs[token],
-        output=probs[token] @ values,
-    )
-
-
-@dataclass(frozen=True)
-class OpenedFeedForward(FrozenArrays):
-    """The feed-forward half of a layer at one token.
-
-    Args:
-        attention, feed_forward: lengths of what each half adds.
-        neurons: int `[F]`, those that add most, from 0.
-        activations, contributions: float `[F]`, what each is, and the length of what
-            it adds.
-        words: what each speaks for here; nothing without a masked-word head.
-    """
-
-    attention: float
-    feed_forward: float
-    neurons: np.ndarray
-    activations: np.ndarray
-    contributions: np.ndarray
-    words: tuple[tuple[str, ...], ...]
+    return {
+        "query": query[token],
+        "keys": keys,
+        "values": values,
+        "products": keys @ query[token],
+        "scores": scores[token],
+        "weights": probs[token],
+        "output": probs[token] @ values,
+    }
 
 
 def open_feed_forward(
     explorer: Explorer, trace: Trace, layer: int, token: int
-) -> OpenedFeedForward:
-    """Opens it at a token, both from 0; `ValueError` where there is none."""
+) -> Opened:
+    """Opens it at a token, both from 0; `ValueError` where there is none.
+
+    Returns:
+        "attention" and "feed_forward" of `open_layer`; "neurons", int `[F]`, those
+        that add most, from 0; "activations" and "contributions", float `[F]`, what
+        each is, and the length of what it adds; "words", what each speaks for here,
+        nothing without a masked-word head.
+    """
     halves = open_layer(explorer, trace, layer, token)
     found = strongest_neurons(
         explorer, trace, layer, token, NUM_NEURONS, "contribution"
@@ -317,19 +286,16 @@ def open_feed_forward(
         words_of_neuron_here(explorer, trace, layer, int(neuron), token, NUM_WORDS)
         for neuron in (found.neurons if has_words else ())
     )
-    return OpenedFeedForward(
-        attention=halves.attention,
-        feed_forward=halves.feed_forward,
-        neurons=found.neurons,
-        activations=found.activations,
-        contributions=found.contributions,
-        words=tuple(one.promoted_tokens for one in words),
-    )
+    return {
+        **{name: halves[name] for name in _HALVES},
+        "neurons": found.neurons,
+        "activations": found.activations,
+        "contributions": found.contributions,
+        "words": tuple(one.promoted_tokens for one in words),
+    }
 
 
-def open_embeddings(
-    explorer: Explorer, trace: Trace, token: int
-) -> dict[str, np.ndarray]:
+def open_embeddings(explorer: Explorer, trace: Trace, token: int) -> Opened:
     """What enters the first layer, "norm", and its parts by their names in `taps`."""
     read, keep = trace.tokenized, ("word", "position", "token_type", "sum", "norm")
     require_index("token", token, read.num_tokens)
@@ -349,9 +315,6 @@ def open_answer(explorer: Explorer, trace: Trace, token: int) -> np.ndarray:
     """
     require_index("token", token, trace.tokenized.num_tokens)
     return logits_at(explorer, trace.tokenized, np.array([token], "int32"))[0]
-
-
-Opened = OpenedLayer | OpenedHead | OpenedFeedForward | Mapping[str, np.ndarray]
 
 
 @task()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -82,12 +81,8 @@ def _taken_apart(
     opened: Opened, words: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Plain values and arrays; the likeliest words of scores are said."""
-    if isinstance(opened, Mapping):
-        values: dict[str, Any] = dict(opened)
-    else:
-        values = {field.name: getattr(opened, field.name) for field in fields(opened)}
-    arrays = {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
-    said = {k: v for k, v in values.items() if k not in arrays}
+    arrays = {k: v for k, v in opened.items() if isinstance(v, np.ndarray)}
+    said = {k: v for k, v in opened.items() if k not in arrays}
     if "logits" in arrays:
         best = np.argsort(-arrays["logits"], kind="stable")[:_MOST_WORDS].tolist()
         said |= {"best": best, "words": [words[index] for index in best]}

@@ -9,12 +9,12 @@ from bertviz_core.experiments.cause_results import (
     SwitchedPrediction,
     Switches,
 )
-from bertviz_core.experiments.whole_model import OpenedLayer
 from pages.shared.navigation import ICONS
 from pages.shared.own_text import EXAMPLES
 from tests.payloads import unpacked
 
-LAYER = OpenedLayer(np.eye(3, 12), np.eye(3, 12), 1.5, 1.0, 0.5)
+LAYER = {"weights": np.eye(3, 12), "norms": np.eye(3, 12)}
+LAYER |= {"kept": 1.5, "attention": 1.0, "feed_forward": 0.5}
 PREDICTION = Prediction(1.0, 0.7, 1, False)
 ANSWERS = Answers(
     np.array([5, 6]), np.array([[0.7, 0.2], [0.1, 0.8]]), np.array([[1, 2], [2, 1]])

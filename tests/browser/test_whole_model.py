@@ -287,7 +287,7 @@ def the_saved_file_stays_alive_without_a_network(page, new_page, tmp_path):
     panel.locator(".head button").nth(2).click()
     explorer = open_bundled("bert-mini-en")
     trace = explorer.trace(TEXTS["bert-mini-en"])
-    weights = open_head(explorer, trace, 3, 1, 7).weights
+    weights = open_head(explorer, trace, 3, 1, 7)["weights"]
     # Between the row of the query and that of the sum.
     (_, *shown, _) = panel.locator("tr td:nth-child(5)").all_text_contents()
     assert shown == [f" {100 * weight:.1f}%" for weight in weights]

@@ -126,22 +126,22 @@ def test_opened_parts_show_what_the_layer_computes(asked):
         for name in ("query", "key", "value", "masked_scores", "probs")
     )
     layer = open_layer(asked.explorer, asked.trace, LAYER, focus)
-    agree(layer.weights, probs[:, focus], 1e-6)
-    agree(layer.norms, np.linalg.norm(asked.parts(LAYER)[:, focus], axis=-1), 1e-6)
-    agree(layer.kept, np.linalg.norm(noted["input"][focus]), 1e-5)
-    for found, half in ((layer.attention, "attention"), (layer.feed_forward, "mlp")):
-        agree(found, np.linalg.norm(noted[f"{half}.output"][focus]), 1e-5)
+    agree(layer["weights"], probs[:, focus], 1e-6)
+    agree(layer["norms"], np.linalg.norm(asked.parts(LAYER)[:, focus], axis=-1), 1e-6)
+    agree(layer["kept"], np.linalg.norm(noted["input"][focus]), 1e-5)
+    for name, half in (("attention", "attention"), ("feed_forward", "mlp")):
+        agree(layer[name], np.linalg.norm(noted[f"{half}.output"][focus]), 1e-5)
     head = open_head(asked.explorer, asked.trace, LAYER, HEAD, focus)
-    agree(head.query, query[HEAD, focus], 2e-6)
-    agree(head.products, key[HEAD] @ query[HEAD, focus], 1e-5)
+    agree(head["query"], query[HEAD, focus], 2e-6)
+    agree(head["products"], key[HEAD] @ query[HEAD, focus], 1e-5)
     # Those that are hidden are near -10,000.
-    np.testing.assert_allclose(head.scores, scores[HEAD, focus], 1e-6, 2e-6)
-    agree(head.weights, probs[HEAD, focus], 1e-6)
-    agree(head.output, probs[HEAD, focus] @ value[HEAD], 2e-6)
+    np.testing.assert_allclose(head["scores"], scores[HEAD, focus], 1e-6, 2e-6)
+    agree(head["weights"], probs[HEAD, focus], 1e-6)
+    agree(head["output"], probs[HEAD, focus] @ value[HEAD], 2e-6)
     half = open_feed_forward(asked.explorer, asked.trace, LAYER, focus)
-    assert (half.attention, half.feed_forward) == (layer.attention, layer.feed_forward)
-    assert len(half.words) == len(half.neurons)
-    assert (np.diff(half.contributions) <= 0).all()
+    assert all(half[name] == layer[name] for name in ("attention", "feed_forward"))
+    assert len(half["words"]) == len(half["neurons"])
+    assert (np.diff(half["contributions"]) <= 0).all()
 
 
 def test_the_foot_adds_up_to_what_enters(asked):
@@ -172,10 +172,11 @@ def test_a_saved_file_holds_what_is_inside_of_every_part(asked):
     assert header["inside"].keys() == found.keys()
     head = open_head(asked.explorer, asked.trace, LAYER, HEAD, focus)
     name = f"layer.{LAYER}.head.{HEAD}"
-    agree(arrays[f"{name}/weights"], head.weights, 0)
-    agree(arrays[f"{name}/keys"], head.keys.ravel(), 0)
+    agree(arrays[f"{name}/weights"], head["weights"], 0)
+    agree(arrays[f"{name}/keys"], head["keys"].ravel(), 0)
     half = open_feed_forward(asked.explorer, asked.trace, LAYER, focus)
-    assert header["inside"][f"layer.{LAYER}.mlp"]["words"] == [*map(list, half.words)]
+    words = header["inside"][f"layer.{LAYER}.mlp"]["words"]
+    assert words == [*map(list, half["words"])]
     logits = open_answer(asked.explorer, asked.trace, focus)
     agree(arrays["mlm.logits/logits"], logits, 0)
     best = asked.explorer.vocabulary[logits.argmax()]
