@@ -26,12 +26,10 @@ class Neighbours(FrozenArrays):
     Args:
         ids: int `[k]`, nearest first; of equally near ones the lower row first.
         scores: float64 `[k]`, cosine in [-1, 1], or Euclidean distance.
-        metric: of `METRICS`.
     """
 
     ids: np.ndarray
     scores: np.ndarray
-    metric: str
 
 
 class WordTable:
@@ -127,7 +125,7 @@ def best_of(
     rows = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
     signed = -scores[rows] if metric == "cosine" else scores[rows]
     rows = rows[np.argsort(signed, kind="stable")[:num_neighbours]]
-    return Neighbours(rows, scores[rows], metric)
+    return Neighbours(rows, scores[rows])
 
 
 def rank_among(scores: np.ndarray, score: float, metric: str) -> int:

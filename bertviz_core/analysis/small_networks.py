@@ -29,16 +29,14 @@ class GradientPath(FrozenArrays):
     """What is left of a gradient on its way back through a network.
 
     Args:
-        inputs: float64 `[n, H]`, what each layer's function is applied to, first
-            layer first.
-        slopes: float64 `[n, H]`, the function's derivative there.
+        slopes: float64 `[n, H]`, the derivative of each layer's function at what it
+            is applied to, first layer first.
         gradients: float64 `[n + 1]`, the size (Euclidean norm) of the gradient
             after k layers on the way back: 1 at first, at the input last.
         weights: float64 `[n]`, by how much each layer's weights lengthen a vector at
             most (their largest singular value): |W| for one neuron.
     """
 
-    inputs: np.ndarray
     slopes: np.ndarray
     gradients: np.ndarray
     weights: np.ndarray
@@ -166,7 +164,7 @@ def gradient_through_layers(
         gradient = kernel.T @ (slope * gradient)
         sizes.append(float(np.linalg.norm(gradient)))
     largest = np.array([np.linalg.norm(kernel, 2) for kernel in kernels])
-    return GradientPath(np.array(inputs), slopes, np.array(sizes), largest)
+    return GradientPath(slopes, np.array(sizes), largest)
 
 
 def output_signs(name: str) -> OutputSigns:

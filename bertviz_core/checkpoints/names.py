@@ -152,14 +152,12 @@ class Weight:
     """One weight of one model, and where a checkpoint keeps it.
 
     Args:
-        part: "encoder", "final_norm" or a head.
         ours: path of the Keras variable.
         stored: name in the checkpoint.
         shape: of the Keras variable.
         transposed: whether the checkpoint stores the transpose.
     """
 
-    part: str
     ours: str
     stored: str
     shape: Shape
@@ -195,7 +193,7 @@ def weights_of(
         for layer in _layers(row, config.num_hidden_layers):
             ours = row.ours.replace("{i}", layer)
             stored = row.stored_name(kind).replace("{i}", layer)
-            yield Weight(row.part, ours, stored, shape, transposed)
+            yield Weight(ours, stored, shape, transposed)
 
 
 def names_of_part(part: str, kind: str) -> frozenset[str]:

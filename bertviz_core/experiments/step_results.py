@@ -82,7 +82,6 @@ class PartNumbers:
     """One part of the network at one token, number by number.
 
     Args:
-        part: see `LayerStep.part`.
         token: index of the token.
         values: by the step's name, in their order, that which enters the part first:
             float, the step's array, see `StepReader.values`, without its axis of
@@ -93,7 +92,6 @@ class PartNumbers:
             first token; empty in a part without a pooler.
     """
 
-    part: str
     token: int
     values: Mapping[str, np.ndarray]
     pooler_reads: Mapping[str, np.ndarray]

@@ -66,7 +66,7 @@ def part_numbers(
         for step in steps
     }
     found = _entering(reader, steps, token) | found
-    return PartNumbers(part, token, found, _pooler_reads(reader, steps))
+    return PartNumbers(token, found, _pooler_reads(reader, steps))
 
 
 @task()

@@ -135,7 +135,6 @@ def remove_axis(
         share=float((query @ unit) ** 2 / (query @ query)),
         before=vectors.named(before),
         after=vectors.named(after),
-        num_compared=int(allowed.sum()),
     )
 
 

@@ -119,11 +119,9 @@ class AxisRemoved:
         share: of the word's squared length that lay along the axis, in [0, 1].
         before: nearest by cosine as the vectors are.
         after: nearest by cosine once the direction is gone from all vectors.
-        num_compared: entries that could have been named.
     """
 
     word: str
     share: float
     before: NamedNeighbours
     after: NamedNeighbours
-    num_compared: int

@@ -257,7 +257,7 @@ def test_in_a_wide_network_the_gradient_is_that_of_differences():
     assert path.gradients[-1] == pytest.approx(np.linalg.norm(gradient), rel=1e-7)
     # A deeper network begins with the same layers.
     deep = gradient_through_layers("tanh", 9, weight, width=width, seed=seed)
-    np.testing.assert_array_equal(deep.inputs[:depth], path.inputs)
+    np.testing.assert_array_equal(deep.slopes[:depth], path.slopes)
 
 
 @pytest.mark.parametrize("name", NAMES)
