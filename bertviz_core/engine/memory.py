@@ -54,7 +54,7 @@ def sentence_states(
     return ANSWERS.get(
         ("sentence_states", model, sentences, reading),
         lambda: experiment.sentence_states(
-            explorer(model), sentences, reading, cut=True, progress=progress or untold
+            explorer(model), sentences, reading, progress=progress or untold
         ),
     )
 

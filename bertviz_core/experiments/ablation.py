@@ -21,7 +21,6 @@ def ablate_heads(
     text: str,
     target: Target,
     pair: str | None = None,
-    cut: bool = False,
     progress: Progress = untold,
 ) -> AblationMap:
     """Switches off each head alone: L x N answers, exact.
@@ -35,7 +34,6 @@ def ablate_heads(
         text: the text, or the first of two.
         target: what is watched.
         pair: the second text.
-        cut: leaves out what is beyond the last position.
         progress: told the share done and "layers"; may raise to stop.
 
     Raises:
@@ -47,7 +45,7 @@ def ablate_heads(
     """
     num_heads = explorer.config.num_attention_heads
     strengths = 1.0 - np.eye(num_heads, dtype="float32")
-    question = ask(explorer, text, target, pair, cut)
+    question = ask(explorer, text, target, pair)
     return _ablate(question, strengths, np.ones(num_heads, "float32"), progress)
 
 
@@ -57,7 +55,6 @@ def ablate_parts(
     text: str,
     target: Target,
     pair: str | None = None,
-    cut: bool = False,
     progress: Progress = untold,
 ) -> AblationMap:
     """Switches off each layer's attention, its feed-forward block, and both.
@@ -71,7 +68,7 @@ def ablate_parts(
     off = {"attention": (0.0, 1.0), "feed_forward": (1.0, 0.0), "both": (0.0, 0.0)}
     chosen = np.array([off[part] for part in ABLATED_PARTS], "float32")  # [3, 2]
     strengths = np.repeat(chosen[:, :1], explorer.config.num_attention_heads, axis=1)
-    question = ask(explorer, text, target, pair, cut)
+    question = ask(explorer, text, target, pair)
     return _ablate(question, strengths, chosen[:, 1], progress)
 
 

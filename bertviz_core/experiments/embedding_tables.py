@@ -21,7 +21,7 @@ _PARTS = ("word", "position", "token_type")
 
 @task()
 def take_input_apart(
-    explorer: Explorer, text: str, pair: str | None = None, cut: bool = False
+    explorer: Explorer, text: str, pair: str | None = None
 ) -> InputSum:
     """Splits what enters the first block into word, position and segment.
 
@@ -32,7 +32,6 @@ def take_input_apart(
         explorer: of the model.
         text: the text, or the first of two.
         pair: the second text.
-        cut: leaves out what is beyond the last position.
 
     Raises:
         TextError: see `Explorer.tokenize`.
@@ -40,7 +39,7 @@ def take_input_apart(
     Source:
         Devlin et al. 2019 (arXiv:1810.04805), figure 2.
     """
-    tokenized = explorer.tokenize(text, pair, cut)
+    tokenized = explorer.tokenize(text, pair, cut=True)
     found = explorer.forward.embed(**tokenized.inputs, keep=(*_PARTS, "sum", "norm"))
     normed, summed = found["norm"][0], found["sum"][0]  # [T, H]
     parts = np.stack([found[name].reshape(summed.shape) for name in _PARTS])

@@ -61,7 +61,6 @@ def estimate_heads(
     text: str,
     target: Target,
     pair: str | None = None,
-    cut: bool = False,
 ) -> np.ndarray:
     """How the target would change with each head off, if the line went on straight.
 
@@ -74,7 +73,6 @@ def estimate_heads(
         text: the text, or the first of two.
         target: what is watched.
         pair: the second text.
-        cut: leaves out what is beyond the last position.
 
     Returns:
         float32 `[L, N]`, off less on, of `Prediction.value`.
@@ -89,7 +87,7 @@ def estimate_heads(
         size of the loss's derivative over many texts; this is the derivative
         itself, with its sign, for one text.
     """
-    question = ask(explorer, text, target, pair, cut)
+    question = ask(explorer, text, target, pair)
     before, _ = question.run()
     quantity = "logit" if before.is_number else "probability"
     config = explorer.config

@@ -43,7 +43,6 @@ def rank_neurons(
     target: Target,
     num_neurons: int = 10,
     pair: str | None = None,
-    cut: bool = False,
     progress: Progress = untold,
 ) -> NeuronEffects:
     """Finds the neurons without which the answer changes most.
@@ -61,7 +60,6 @@ def rank_neurons(
         target: what is watched.
         num_neurons: F; all of them where the model has fewer.
         pair: the second text.
-        cut: leaves out what is beyond the last position.
         progress: told the share done and "layers"; may raise to stop.
 
     Raises:
@@ -77,7 +75,7 @@ def rank_neurons(
     """
     if num_neurons < 1:
         raise ValueError(f"`num_neurons` must be at least 1. Received: {num_neurons}.")
-    question = ask(explorer, text, target, pair, cut)
+    question = ask(explorer, text, target, pair)
     before, outputs = question.run(also=("hidden_states",))
     config = explorer.config
     shape = (config.num_hidden_layers, config.intermediate_size)

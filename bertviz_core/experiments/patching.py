@@ -25,9 +25,7 @@ def patch_hidden_states(
     corrupted: str,
     target: Target,
     minus: int | None = None,
-    clean_pair: str | None = None,
-    corrupted_pair: str | None = None,
-    cut: bool = False,
+    pair: str | None = None,
     progress: Progress = untold,
 ) -> PatchingMap:
     """Replaces each hidden state of one text by the other's, one at a time.
@@ -40,9 +38,7 @@ def patch_hidden_states(
         minus: a second word or class: the score is then the logit of the target
             less its logit. `None`: the score is the target's probability, or
             its logit where the head has one output.
-        clean_pair: the second text beside `clean`.
-        corrupted_pair: the second text beside `corrupted`.
-        cut: leaves out what is beyond the last position, of both.
+        pair: the second text beside either.
         progress: told the share done and "layers"; may raise to stop.
 
     Raises:
@@ -55,13 +51,13 @@ def patch_hidden_states(
         Meng et al. 2022 (arXiv:2202.05262), section 2.1, "causal tracing";
         Wang et al. 2022 (arXiv:2211.00593) for the difference of two logits.
     """
-    source = ask(explorer, clean, target, clean_pair, cut)
-    place = ask(explorer, corrupted, target, corrupted_pair, cut)
+    source = ask(explorer, clean, target, pair)
+    place = ask(explorer, corrupted, target, pair)
     if minus is not None:
         if minus == target.index:
             raise ValueError("`minus` must be another answer than the target.")
         against = Target(target.head, minus, target.position)
-        ask(explorer, clean, against, clean_pair, cut)
+        ask(explorer, clean, against, pair)
     _require_same_length(source, place)
     taken, clean_logits = _run(source)
     states, corrupted_logits = _run(place)

@@ -32,7 +32,6 @@ def sentence_states(
     explorer: Explorer,
     sentences: Sequence[str],
     reading: str = "mean",
-    cut: bool = False,
     progress: Progress = untold,
 ) -> SentenceStates:
     """Reads vectors of sentences from every layer; none is left out.
@@ -42,9 +41,9 @@ def sentence_states(
 
     Args:
         explorer: of the model.
-        sentences: from 1 to `MAX_SENTENCES`; see `split_pair` for a pair.
+        sentences: from 1 to `MAX_SENTENCES`; see `split_pair` for a pair. What is
+            beyond the last position is left out.
         reading: of `READINGS`, see `SentenceStates`.
-        cut: leaves out what is beyond the last position.
         progress: told the share of the sentences done; may raise to cancel.
 
     Raises:
@@ -54,7 +53,7 @@ def sentence_states(
     """
     if reading not in READINGS:
         raise ValueError(f"`reading` must be among {READINGS}. Received: {reading}.")
-    texts = _tokenized(explorer, sentences, cut)
+    texts = _tokenized(explorer, sentences)
     chosen = [_groups(text, reading) for text in texts]
     counts = [len(points) for points in chosen]
     _require_room(explorer, sum(counts))
@@ -126,7 +125,6 @@ def word_senses(
     sentences: Sequence[str],
     word: str,
     senses: Sequence[str],
-    cut: bool = False,
     progress: Progress = untold,
 ) -> WordSenses:
     """Follows one word through the layers in sentences that mean it differently.
@@ -141,7 +139,6 @@ def word_senses(
         word: one word, or several; any number of tokens.
         senses: the name of the sense in each sentence; "" where it has none,
             which is then not scored.
-        cut: leaves out what is beyond the last position.
         progress: told the share of the sentences done; may raise to cancel.
 
     Raises:
@@ -158,7 +155,7 @@ def word_senses(
             f"`senses` must name each of {len(sentences)} sentences. "
             f"Received: {len(senses)}."
         )
-    texts = _tokenized(explorer, sentences, cut)
+    texts = _tokenized(explorer, sentences)
     spans = _spans_in_each(texts, word, explorer.tokenizer.lower_case)
     index = np.repeat(np.arange(len(texts)), [len(found) for found in spans])
     _require_room(explorer, len(index))
@@ -249,9 +246,7 @@ def _spans_in_each(
     return spans
 
 
-def _tokenized(
-    explorer: Explorer, sentences: Sequence[str], cut: bool
-) -> list[TokenizedText]:
+def _tokenized(explorer: Explorer, sentences: Sequence[str]) -> list[TokenizedText]:
     if not sentences:
         raise TextError("The text is empty. Type a sentence.")
     if len(sentences) > MAX_SENTENCES:
@@ -261,7 +256,9 @@ def _tokenized(
             num_sentences=len(sentences),
             limit=MAX_SENTENCES,
         )
-    return [explorer.tokenize(*split_pair(sentence), cut) for sentence in sentences]
+    return [
+        explorer.tokenize(*split_pair(sentence), cut=True) for sentence in sentences
+    ]
 
 
 def _require_room(explorer: Explorer, num_points: int) -> None:

@@ -25,7 +25,6 @@ def predict_sparsely(
     target: Target,
     pattern: SparsePattern,
     pair: str | None = None,
-    cut: bool = False,
 ) -> SparsePrediction:
     """The prediction with full attention and under a pattern of edges.
 
@@ -39,7 +38,6 @@ def predict_sparsely(
         target: what is watched.
         pattern: cut in all layers and heads what it does not have.
         pair: the second text.
-        cut: leaves out what is beyond the last position.
 
     Raises:
         CheckpointError: the model lacks the target's head.
@@ -49,7 +47,7 @@ def predict_sparsely(
     Source:
         See `model.sparse.pattern_edges`.
     """
-    question = ask(explorer, text, target, pair, cut)
+    question = ask(explorer, text, target, pair)
     num_tokens = question.tokenized.num_tokens
     own = explorer.forward.visible(num_tokens)
     imposed = edges_of(pattern, explorer.config, num_tokens)

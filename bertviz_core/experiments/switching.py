@@ -29,7 +29,6 @@ def switch_off(
     target: Target,
     switches: Switches,
     pair: str | None = None,
-    cut: bool = False,
 ) -> SwitchedPrediction:
     """The prediction with and without some parts of the network.
 
@@ -45,7 +44,6 @@ def switch_off(
         target: what is watched.
         switches: what to switch off, in any combination.
         pair: the second text.
-        cut: leaves out what is beyond the last position.
 
     Raises:
         CheckpointError: the model lacks the target's head.
@@ -58,7 +56,7 @@ def switch_off(
         the softmax, as in Geva et al. 2023 (arXiv:2304.14767), "attention
         knockout".
     """
-    question = ask(explorer, text, target, pair, cut)
+    question = ask(explorer, text, target, pair)
     interventions = interventions_of(switches, explorer.config, question.tokenized)
     before, found = question.run()
     after, changed = question.run(interventions)

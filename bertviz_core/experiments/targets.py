@@ -130,9 +130,11 @@ def ask(
     text: str,
     target: Target,
     pair: str | None = None,
-    cut: bool = False,
+    cut: bool = True,
 ) -> Question:
     """Checks that a text has the target, and makes it ready.
+
+    What is beyond the model's last position is left out, or refused if not to be cut.
 
     Raises:
         CheckpointError: the model has no such head.

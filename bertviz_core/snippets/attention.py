@@ -101,7 +101,7 @@ from bertviz_core.experiments.switching import switch_off
 target = Target({kind}, {index}, {position})
 edges = tuple(Edge(*edge) for edge in {edges})
 switches = Switches({heads}, {attention}, {feed_forward}, edges)
-found = switch_off(explorer, {text}, target, switches, {pair}, cut=True)
+found = switch_off(explorer, {text}, target, switches, {pair})
 print(found.before.value, found.after.value)
 """)
 
@@ -111,9 +111,9 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import estimate_heads
 
 target = Target({kind}, {index}, {position})
-found = ablate_heads(explorer, {text}, target, {pair}, cut=True)
+found = ablate_heads(explorer, {text}, target, {pair})
 print(found.before.value, found.deltas)
-estimate = estimate_heads(explorer, {text}, target, {pair}, cut=True)
+estimate = estimate_heads(explorer, {text}, target, {pair})
 print(estimate)
 """)
 
@@ -122,7 +122,7 @@ from bertviz_core.experiments.ablation import ablate_parts
 from bertviz_core.experiments.cause_results import Target
 
 target = Target({kind}, {index}, {position})
-found = ablate_parts(explorer, {text}, target, {pair}, cut=True)
+found = ablate_parts(explorer, {text}, target, {pair})
 print(found.before.value, found.deltas)
 """)
 
@@ -131,9 +131,7 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.patching import patch_hidden_states
 
 target = Target({kind}, {index}, {position})
-found = patch_hidden_states(
-    explorer, {text}, {other}, target, {minus}, {pair}, {pair}, cut=True
-)
+found = patch_hidden_states(explorer, {text}, {other}, target, {minus}, {pair})
 print(found.clean_score, found.corrupted_score)
 print(found.recovered)
 """)

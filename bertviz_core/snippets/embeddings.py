@@ -7,7 +7,7 @@ from bertviz_core.snippets.beginnings import with_model
 INPUT_SUM = with_model("""
 from bertviz_core.experiments.embedding_tables import take_input_apart
 
-found = take_input_apart(explorer, {text}, {pair}, cut=True)
+found = take_input_apart(explorer, {text}, {pair})
 print(found.tokenized.tokens[{token}], found.largest_difference)
 for name, part, length, share in zip(
     ("word", "position", "segment"), found.parts, found.part_norms, found.shares
@@ -64,7 +64,7 @@ SENTENCES_PCA = with_model("""
 from bertviz_core.experiments.sentence_maps import map_by_pca
 from bertviz_core.experiments.sentence_states import sentence_states
 
-states = sentence_states(explorer, {sentences}, {reading}, cut=True)
+states = sentence_states(explorer, {sentences}, {reading})
 found = map_by_pca(states, {num_axes}, {alignment}, {seed})
 for explained, quality in zip(found.explained, found.qualities):
     print(explained, quality)
@@ -74,7 +74,7 @@ SENTENCES_NEIGHBOURS = with_model("""
 from bertviz_core.experiments.sentence_maps import map_by_neighbours
 from bertviz_core.experiments.sentence_states import sentence_states
 
-states = sentence_states(explorer, {sentences}, {reading}, cut=True)
+states = sentence_states(explorer, {sentences}, {reading})
 found = map_by_neighbours(states, {method}, {num_axes}, {seed}, {size})
 for quality in found.qualities:
     print(quality)
@@ -110,10 +110,8 @@ from bertviz_core.experiments.similar_contexts import (
     similar_contexts,
 )
 
-own = sentence_states(explorer, [{text}], "token", cut=True)
-searched = sentence_states(
-    explorer, searched_sentences({language}), "token", cut=True
-)
+own = sentence_states(explorer, [{text}], "token")
+searched = sentence_states(explorer, searched_sentences({language}), "token")
 found = similar_contexts(own, searched, {layer}, {point})
 for one in found.contexts:
     print(one.cosine, (one.before, one.token, one.after))
@@ -122,7 +120,7 @@ for one in found.contexts:
 SENSES = with_model("""
 from bertviz_core.experiments.sentence_states import word_senses
 
-found = word_senses(explorer, {sentences}, {word}, {senses}, cut=True)
+found = word_senses(explorer, {sentences}, {word}, {senses})
 for layer, at in enumerate(found.separations):
     print(layer, at.score, at.within_cosine, at.between_cosine)
 """)
@@ -131,7 +129,7 @@ GEOMETRY = with_model("""
 from bertviz_core.experiments.sentence_maps import layer_facts
 from bertviz_core.experiments.sentence_states import sentence_states
 
-states = sentence_states(explorer, {sentences}, "token", cut=True)
+states = sentence_states(explorer, {sentences}, "token")
 found = layer_facts(states, {num_deviations}, {seed})
 for layer, dimensions in enumerate(found.outliers):
     # Dimensions are counted from 1, as on the page.

@@ -66,7 +66,7 @@ from bertviz_core.experiments.switching import switch_off
 
 target = Target({kind}, {index}, {position})
 switches = Switches(neurons=(({layer}, {neuron}),))
-found = switch_off(explorer, {text}, target, switches, {pair}, cut=True)
+found = switch_off(explorer, {text}, target, switches, {pair})
 print(found.before.value, found.after.value)
 print(found.delta_probability, found.delta_logit)
 """)
@@ -76,7 +76,7 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.neuron_effects import rank_neurons
 
 target = Target({kind}, {index}, {position})
-found = rank_neurons(explorer, {text}, target, {num_neurons}, {pair}, cut=True)
+found = rank_neurons(explorer, {text}, target, {num_neurons}, {pair})
 for neuron, measured, estimated in zip(
     found.neurons, found.deltas, found.estimated_deltas
 ):

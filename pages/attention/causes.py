@@ -89,7 +89,7 @@ def explore_maps(
     if kind == "parts":
         parts = ask_soon(
             "attention_ablate_parts",
-            ask(ablate_parts).about(*asked, cut=True),
+            ask(ablate_parts).about(*asked),
             passes,
             tokenized.num_tokens,
             t("attention.compute_parts", count=layers),
@@ -104,7 +104,7 @@ def explore_maps(
     st.markdown(t("attention.maps_intro", word=watched.name))
     exact = ask_soon(
         "attention_ablate_heads",
-        ask(ablate_heads).about(*asked, cut=True),
+        ask(ablate_heads).about(*asked),
         passes,
         tokenized.num_tokens,
         t("attention.compute_map", count=layers * heads),
@@ -114,7 +114,7 @@ def explore_maps(
         gradient = ask_job(
             "attention_estimate",
             "attention.compute_estimate",
-            ask(estimate_heads).about(*asked, cut=True),
+            ask(estimate_heads).about(*asked),
             at_once=True,
         )
     framed, said = (view.layer, view.head), {}
@@ -277,9 +277,7 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
             corrupted=other,
             target=watched.target,
             minus=minus,
-            clean_pair=texts.pair,
-            corrupted_pair=texts.pair,
-            cut=True,
+            pair=texts.pair,
         ),
     )
     if result is not None:
@@ -372,7 +370,7 @@ def explore_switches(
     st.markdown(t("attention.switch_intro"))
     switches = _choose_switches(model, texts, tokenized, view)
     result = ask(switch_off)(
-        model, texts.text, watched.target, switches, pair=texts.pair, cut=True
+        model, texts.text, watched.target, switches, pair=texts.pair
     )
     code = program(
         programs.SWITCHED_OFF,
@@ -452,7 +450,7 @@ def explore_patterns(
         )
     pattern = SparsePattern(**chosen)
     result = ask(predict_sparsely)(
-        model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
+        model, texts.text, watched.target, pattern, pair=texts.pair
     )
     show_before_and_after(result, model, watched, "attention_sparse_answer")
     first, second = st.columns(2)

@@ -67,7 +67,7 @@ def explore_senses(model: str) -> None:
     found = ask_job(
         "embeddings_senses",
         "embeddings.follow_word",
-        ask(word_senses).about(model, sentences, word, labels, cut=True),
+        ask(word_senses).about(model, sentences, word, labels),
         at_once=True,
     )
     if found is None:

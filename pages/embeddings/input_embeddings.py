@@ -42,7 +42,7 @@ def explore_input(model: str) -> None:
     """Draws the text, the strips, the lengths and the arithmetic of one number."""
     st.markdown(t("embeddings.input_intro"))
     texts = type_sentence(model)
-    parts = ask(take_input_apart).about(model, texts.text, texts.pair, cut=True)
+    parts = ask(take_input_apart).about(model, texts.text, texts.pair)
     read, found = read_by(model, texts, parts), answer(parts)
     boxes = st.columns(2)
     with boxes[0]:

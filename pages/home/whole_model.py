@@ -321,7 +321,7 @@ def _switched(
     """The likeliest words before and after; what is likeliest in either comes first."""
     best = int(ask(open_answer)(model, texts, focus).argmax())
     target = Target("mlm", best, focus)
-    found = ask(switch_off)(model, texts.text, target, switches, texts.pair, cut=True)
+    found = ask(switch_off)(model, texts.text, target, switches, texts.pair)
     words, values = ask(vocabulary)(model), found.answers.values
     rows = zip(found.answers.ids, *values, strict=True)
     return sorted(

@@ -70,7 +70,6 @@ def rank_all_neurons(
             watched.target,
             pair=texts.pair,
             num_neurons=count,
-            cut=True,
         ),
         at_once=layers * 12 * config.hidden_size**2 * num_tokens < _SHORT_WORK,
     )
@@ -176,7 +175,6 @@ def switch_off_here(
         watched.target,
         Switches(neurons=(neuron,)),
         pair=texts.pair,
-        cut=True,
     )
     where = {"layer": neuron[0], "neuron": neuron[1], **watched.literals}
     code = program(snippets.SWITCH_OFF, model, texts, **where)

@@ -412,9 +412,7 @@ def patched(
     target = Target("mlm", best, int(position))
     minus = client().ask(vocabulary)(model).index(contrast) if contrast else None
     of = (model, clean, corrupted, target)
-    return finished(app, "patch"), result_of(
-        patch_hidden_states, *of, minus=minus, cut=True
-    )
+    return finished(app, "patch"), result_of(patch_hidden_states, *of, minus=minus)
 
 
 def test_patching_shows_what_each_state_brings_back():

@@ -368,7 +368,6 @@ def test_a_chosen_occurrence_names_and_marks_its_nearest():
             lines.sentences,
             app.text_input(key="embeddings_sense_word").value,
             lines.labels,
-            cut=True,
         )
     )
     cosines = found.cosines[state][1].copy()

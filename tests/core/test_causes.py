@@ -189,11 +189,9 @@ def test_patches_of_a_class_are_what_the_blocks_above_them_give(target):
 
 def test_pairs_are_patched_with_pairs():
     explorer, target = explorer_named("post-norm"), Target("nsp", 0)
-    found = patch_hidden_states(
-        explorer, "a cat", "a mat", target, None, "the cats", "the mats"
-    )
+    found = patch_hidden_states(explorer, "a cat", "a mat", target, None, "the cats")
     assert found.clean.token_type_ids.tolist() == [0] * 4 + [1] * 4
-    agree(found.corrupted_score, answer(explorer, target, None, "a mat", "the mats")[1])
+    agree(found.corrupted_score, answer(explorer, target, None, "a mat", "the cats")[1])
 
 
 def test_texts_that_cannot_be_compared_are_refused(monkeypatch):
@@ -233,13 +231,11 @@ def test_a_small_probability_has_shares_as_a_large_one_has():
     agree(found.recovered, (odds - last) / (first - last), 1e-3)
 
 
-def test_long_texts_are_cut_where_it_is_asked_for():
+def test_long_texts_are_cut():
     explorer = explorer_named("post-norm")
     limit = explorer.config.max_position_embeddings
     clean, corrupted = (f"{text} " + "cat " * limit for text in (TEXT, CORRUPTED))
-    with pytest.raises(TextError, match=str(limit)):
-        patch_hidden_states(explorer, clean, corrupted, WORD)
-    found = patch_hidden_states(explorer, clean, corrupted, WORD, cut=True)
+    found = patch_hidden_states(explorer, clean, corrupted, WORD)
     assert found.recovered.shape == (LAYERS + 1, limit)
     assert found.clean_score != found.corrupted_score
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.position_geometry import position_geometry
-from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_tables import (
     measure_positions,
     position_table,
@@ -78,11 +77,8 @@ def test_no_block_runs_and_the_pass_is_counted(explorer, monkeypatch):
     assert explorer.num_forward_passes == before + 1
 
 
-def test_a_text_that_is_too_long_is_refused_or_cut(explorer):
-    long = "cat " * 30
-    with pytest.raises(TextError):
-        take_input_apart(explorer, long)
-    taken = take_input_apart(explorer, long, cut=True)
+def test_a_text_that_is_too_long_is_cut(explorer):
+    taken = take_input_apart(explorer, "cat " * 30)
     assert taken.parts.shape[1] == CONFIG.max_position_embeddings
 
 

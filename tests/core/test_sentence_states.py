@@ -110,14 +110,12 @@ def test_what_cannot_all_be_kept_is_refused_not_sampled(explorer, monkeypatch):
     assert sentence_states(explorer, SENTENCES, "mean").states.shape[1] == 5
 
 
-def test_a_sentence_that_is_too_long_is_refused_or_cut(explorer):
+def test_a_sentence_that_is_too_long_is_cut(explorer):
     long = "cat " * 20
-    with pytest.raises(TextError, match="too long"):
-        sentence_states(explorer, [long])
-    found = sentence_states(explorer, [long], "token", cut=True)
+    found = sentence_states(explorer, [long], "token")
     assert len(found.labels) == CONFIG.max_position_embeddings - 2
     assert found.texts[0].was_cut
-    assert sentence_states(explorer, ["cat", long, long], cut=True).num_cut == 2
+    assert sentence_states(explorer, ["cat", long, long]).num_cut == 2
     assert sentence_states(explorer, SENTENCES).num_cut == 0
 
 
@@ -194,10 +192,10 @@ def test_occurrences_without_a_sense_stay_and_are_not_scored(explorer):
 def test_a_word_beyond_what_is_read_is_not_said_to_be_missing(explorer):
     texts = ["the cat", "a " * 9 + "cat"]
     with pytest.raises(TextError, match="Sentence 2 is longer") as raised:
-        word_senses(explorer, texts, "cat", "xy", cut=True)
+        word_senses(explorer, texts, "cat", "xy")
     assert raised.value.details["limit"] == CONFIG.max_position_embeddings
     assert raised.value.details["count"] == 12
-    found = word_senses(explorer, ["the cat", "cat" + " a" * 9], "cat", "xy", cut=True)
+    found = word_senses(explorer, ["the cat", "cat" + " a" * 9], "cat", "xy")
     assert found.num_cut == 1
 
 
@@ -254,7 +252,7 @@ def test_two_points_of_one_sentence_are_too_few(explorer):
     with pytest.raises(ValueError, match="token"):
         layer_facts(sentence_states(explorer, MAPPED, "mean"))
     # Sentences that were cut are counted.
-    long = sentence_states(explorer, ("the cat " * 9, *MAPPED), "token", cut=True)
+    long = sentence_states(explorer, ("the cat " * 9, *MAPPED), "token")
     assert map_by_pca(long).num_cut == layer_facts(long).num_cut == 1
 
 
