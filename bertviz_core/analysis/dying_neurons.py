@@ -10,9 +10,9 @@ P examples, S steps.
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -143,7 +143,8 @@ def train(
     targets = np.sin(2 * x) + 0.5 * x
     weights = _first_weights(seed)
     if name == LEARNED:
-        weights = _with_leaks(weights, parameter)
+        leak = FIRST_LEAK if parameter is None else parameter
+        weights = weights._replace(leaks=np.full(NUM_NEURONS, leak))
     rows = []
     for _ in range(num_steps + 1):
         z = np.outer(x, weights.into) + weights.biases  # [P, H]
@@ -155,63 +156,38 @@ def train(
         by_output = 2 * error / NUM_EXAMPLES
         gradient = _gradient(x, z, hidden, slopes, by_output, weights)
         rows.append(
-            (
-                outputs,
-                (z > 0).mean(axis=0),
-                np.hypot(gradient.into, gradient.biases),
-                (error**2).mean(),
-                weights.leaks,
-                weights.into,
-                weights.biases,
-                weights.out,
-            )
+            {
+                "outputs": outputs,
+                "activity": (z > 0).mean(axis=0),
+                "gradients": np.hypot(gradient.into, gradient.biases),
+                "losses": (error**2).mean(),
+                "leaks": weights.leaks,
+                "into": weights.into,
+                "biases": weights.biases,
+                "out": weights.out,
+            }
         )
         weights = weights.after(gradient, learning_rate)
-    outputs, activity, gradients, losses, leaks, into, biases, out = map(
-        np.array, zip(*rows, strict=True)
-    )
-    return Training(
-        inputs=x,
-        targets=targets,
-        outputs=outputs,
-        activity=activity,
-        gradients=gradients,
-        losses=losses,
-        leaks=leaks,
-        into=into,
-        biases=biases,
-        out=out,
-        name=name,
-        parameter=parameter,
-    )
+    arrays = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    return Training(inputs=x, targets=targets, name=name, parameter=parameter, **arrays)
 
 
-@dataclass(frozen=True)
-class _Weights:
+class _Weights(NamedTuple):
     """All weights, or the loss's gradient by them."""
 
     into: np.ndarray  # [H]
     biases: np.ndarray  # [H]
     out: np.ndarray  # [H]
+    leaks: np.ndarray  # [H] or [0]
     out_bias: float
-    leaks: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [H] or [0]
 
     def after(self, gradient: _Weights, learning_rate: float) -> _Weights:
         """The weights one step down the gradient."""
-        squares = sum(
-            float(part @ part)
-            for part in (gradient.into, gradient.biases, gradient.out, gradient.leaks)
-        )
+        squares = sum(float(part @ part) for part in gradient[:-1])
         norm = math.sqrt(squares + gradient.out_bias**2)
         # Without a bound on the step, a large rate throws the weights to infinity.
         rate = learning_rate * LARGEST_NORM / max(norm, LARGEST_NORM)
-        return _Weights(
-            self.into - rate * gradient.into,
-            self.biases - rate * gradient.biases,
-            self.out - rate * gradient.out,
-            self.out_bias - rate * gradient.out_bias,
-            self.leaks - rate * gradient.leaks,
-        )
+        return _Weights(*(w - rate * g for w, g in zip(self, gradient, strict=True)))
 
 
 def _first_weights(seed: int) -> _Weights:
@@ -220,12 +196,7 @@ def _first_weights(seed: int) -> _Weights:
     # Each neuron's input changes its sign among the examples: none is born dead.
     biases = -into * rng.uniform(-1.5, 1.5, NUM_NEURONS)
     out = rng.standard_normal(NUM_NEURONS) * math.sqrt(2 / NUM_NEURONS)
-    return _Weights(into, biases, out, 0.0)
-
-
-def _with_leaks(weights: _Weights, parameter: float | None) -> _Weights:
-    leaks = np.full(NUM_NEURONS, FIRST_LEAK if parameter is None else parameter)
-    return dataclasses.replace(weights, leaks=leaks)
+    return _Weights(into, biases, out, np.zeros(0), 0.0)
 
 
 def _gradient(
@@ -245,6 +216,6 @@ def _gradient(
         x @ back,
         back.sum(axis=0),
         by_output @ hidden,
-        float(by_output.sum()),
         by_leak[: len(weights.leaks)],
+        float(by_output.sum()),
     )
