@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.analysis.activations import (
-    PAPER_CONSTANT,
     gelu_tanh,
     normal_cumulative,
     tanh_argument,
@@ -28,18 +27,6 @@ FARTHEST = 8.0
 MEASURES = ("gelu", "cumulative")
 _STEP = 0.005
 _GOLDEN = (math.sqrt(5) - 1) / 2
-
-__all__ = [
-    "MEASURES",
-    "PAPER_CONSTANT",
-    "TAYLOR_CONSTANT",
-    "LargestError",
-    "approximation_error",
-    "best_constant",
-    "largest_error",
-    "largest_errors",
-    "sampled_gate",
-]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.activations import erf, normal_cumulative, normal_density
+from bertviz_core.analysis.activations import (
+    PAPER_CONSTANT,
+    erf,
+    normal_cumulative,
+    normal_density,
+)
 from bertviz_core.analysis.gelu_approximation import (
     MEASURES,
-    PAPER_CONSTANT,
     TAYLOR_CONSTANT,
     approximation_error,
     best_constant,
