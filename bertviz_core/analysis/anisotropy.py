@@ -5,12 +5,9 @@ M is the number of vectors, H their size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from bertviz_core.analysis.geometry import row_norms, unit_rows
-from bertviz_core.trace import FrozenArrays
+from bertviz_core.analysis.geometry import unit_rows
 
 # Rows that are widened to float64 at once: 25 MB for vectors of 768 numbers.
 _BLOCK = 4096
@@ -84,34 +81,10 @@ def random_pair_cosines(points: np.ndarray, num_pairs: int, seed: int) -> np.nda
     return np.einsum("ph,ph->p", left, right)
 
 
-@dataclass(frozen=True)
-class OutlierDimensions(FrozenArrays):
-    """Dimensions whose mean stands far out, and the cloud without them.
-
-    Args:
-        dimensions: int `[D]`, furthest out first; there may be none.
-        scores: float64 `[H]`, how many standard deviations the mean of each
-            dimension lies from the mean of all dimensions' means.
-        contributions: float64 `[H]`, see `cosine_contributions`.
-        mean_cosine: of all pairs.
-        mean_cosine_without: of all pairs with those dimensions left out.
-        mean_norm: length of a vector.
-        mean_norm_without: length with those dimensions left out.
-    """
-
-    dimensions: np.ndarray
-    scores: np.ndarray
-    contributions: np.ndarray
-    mean_cosine: float
-    mean_cosine_without: float
-    mean_norm: float
-    mean_norm_without: float
-
-
 def outlier_dimensions(
     points: np.ndarray, num_deviations: float = 3.0
-) -> OutlierDimensions:
-    """Finds the dimensions that stand out, and measures the cloud without them.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the dimensions whose mean stands far out.
 
     The rule: average every dimension over the vectors; a dimension stands out
     where its average is more than `num_deviations` standard deviations (over the
@@ -120,6 +93,10 @@ def outlier_dimensions(
     Args:
         points: float `[M, H]`, M at least 2.
         num_deviations: above 0.
+
+    Returns:
+        The dimensions, int `[D]`, furthest out first, of which there may be none; how
+        many standard deviations each one's mean is out, float64 `[H]`.
 
     Raises:
         ValueError: fewer than two vectors, or a rule that names everything.
@@ -137,20 +114,9 @@ def outlier_dimensions(
     centred = averages - averages.mean()
     scores = centred / spread if spread > 0 else np.zeros_like(centred)
     out = np.flatnonzero(np.abs(scores) > num_deviations)
-    out = out[np.argsort(-np.abs(scores[out]), kind="stable")]
-    contributions = cosine_contributions(points)
-    without = without_dimensions(points, out)
-    if not without.shape[1]:
+    if len(out) == len(scores):
         raise ValueError(f"`num_deviations` leaves none. Received: {num_deviations}.")
-    return OutlierDimensions(
-        dimensions=out,
-        scores=scores,
-        contributions=contributions,
-        mean_cosine=float(contributions.sum()),
-        mean_cosine_without=mean_cosine(without),
-        mean_norm=float(row_norms(points).mean()),
-        mean_norm_without=float(row_norms(without).mean()),
-    )
+    return out[np.argsort(-np.abs(scores[out]), kind="stable")], scores
 
 
 def without_dimensions(points: np.ndarray, dimensions: np.ndarray) -> np.ndarray:

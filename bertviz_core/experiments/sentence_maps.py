@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.analysis.anisotropy import (
+    cosine_contributions,
+    mean_cosine,
     outlier_dimensions,
     random_pair_cosines,
     without_dimensions,
@@ -176,21 +178,24 @@ def _measured(
     vectors: np.ndarray, num_deviations: float, seed: int, rows: np.ndarray | None
 ) -> dict[str, Any]:
     """One layer by the names of `LayerFacts`, and its outlier dimensions as "out"."""
-    out = outlier_dimensions(vectors, num_deviations)
+    out, scores = outlier_dimensions(vectors, num_deviations)
+    contributions, left = (
+        cosine_contributions(vectors),
+        without_dimensions(vectors, out),
+    )
     # Between vectors of length 1, the nearest is the one of the largest cosine.
-    rest = unit_rows(without_dimensions(vectors, out.dimensions))
-    quality = _quality(unit_rows(vectors), rest, rows)
+    quality = _quality(unit_rows(vectors), unit_rows(left), rows)
     cosines = random_pair_cosines(vectors, NUM_PAIRS, seed)
     return {
-        "out": out.dimensions,
-        "mean_cosines": out.mean_cosine,
-        "mean_cosines_without": out.mean_cosine_without,
+        "out": out,
+        "mean_cosines": contributions.sum(),
+        "mean_cosines_without": mean_cosine(left),
         "pair_quartiles": np.quantile(cosines, (0.25, 0.5, 0.75)),
-        "mean_norms": out.mean_norm,
+        "mean_norms": row_norms(vectors).mean(),
         "norm_ranges": np.quantile(row_norms(vectors), (0.05, 0.95)),
-        "mean_norms_without": out.mean_norm_without,
-        "scores": out.scores,
-        "contributions": out.contributions,
+        "mean_norms_without": row_norms(left).mean(),
+        "scores": scores,
+        "contributions": contributions,
         "neighbours_kept": np.nan if quality is None else quality.neighbours_kept,
     }
 

@@ -657,7 +657,7 @@ def test_senses_and_geometry():
     sentences = tuple(line.split(" | ")[1] for line in TOPICS.splitlines())
     for layer, line in enumerate(lines[::2]):
         states = client().ask(vectors_at)(DEFAULT_MODEL, sentences, "token", layer)
-        out = outlier_dimensions(states, 3.0).dimensions + 1
+        out = outlier_dimensions(states, 3.0)[0] + 1
         assert line.startswith(f"{layer} {out.tolist()} ")
 
 

@@ -136,21 +136,14 @@ def test_dimensions_that_stand_out_are_named_and_taken_away():
     points = np.random.default_rng(6).normal(size=(50, 31))
     points[:, 17] += 9
     points[:, 5] -= 6
-    found = outlier_dimensions(points, 2.0)
-    assert found.dimensions.tolist() == [17, 5]
+    found, scores = outlier_dimensions(points, 2.0)
+    assert found.tolist() == [17, 5]
     averages = points.mean(axis=0)
     score = (averages[5] - averages.mean()) / averages.std()
-    assert found.scores[5] == pytest.approx(score)
+    assert scores[5] == pytest.approx(score)
     kept = np.delete(points, [5, 17], axis=1)
-    assert found.mean_cosine_without == pytest.approx(mean_cosine(kept))
-    assert found.mean_cosine == pytest.approx(mean_cosine(points))
-    assert found.mean_norm_without == pytest.approx(np.linalg.norm(kept, axis=1).mean())
-    norms = np.linalg.norm(points, axis=1)
-    assert found.mean_norm == pytest.approx(norms.mean())
     np.testing.assert_array_equal(without_dimensions(points, [17, 5]), kept)
-    none = outlier_dimensions(kept, 6.0)
-    assert not len(none.dimensions)
-    assert none.mean_cosine_without == pytest.approx(none.mean_cosine)
+    assert not len(outlier_dimensions(kept, 6.0)[0])
     with pytest.raises(ValueError, match="num_deviations"):
         outlier_dimensions(np.ones((4, 3)), 0)
 
