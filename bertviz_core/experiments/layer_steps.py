@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import softmax_rows
-from bertviz_core.experiments.step_results import LayerStep, NormInput
+from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.experiments.step_table import (
     BEFORE,
     EMBEDDING_OPERATIONS,
@@ -23,7 +23,6 @@ from bertviz_core.experiments.step_table import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Arrays, Trace
-from bertviz_core.weights import as_numpy
 
 _WORD_OPERATIONS = (
     *("mlm_transform", "mlm_activation", "mlm_norm", "mlm_logits", "mlm_probs"),
@@ -149,38 +148,6 @@ def block_values(explorer: Explorer, trace: Trace, layer: int) -> Arrays:
     x = _hidden_states(trace)[layer]
     found = explorer.forward.block(layer, x[None], keep=("output", *keep))
     return {"input": x, **{name: array[0] for name, array in found.items()}}
-
-
-def norm_input(
-    explorer: Explorer, trace: Trace, step_name: str, token: int
-) -> NormInput:
-    """What a layer norm got for one token, and its weights.
-
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
-        step_name: a step whose operation ends in "_norm".
-        token: index of the token; for "mlm_norm" of the asked position.
-
-    Raises:
-        ValueError: there is no such step, it is no norm, there is no such token, or
-            the trace has no hidden states.
-    """
-    if not step_name.endswith("_norm"):
-        raise ValueError(f"`step_name` must name a norm. Received: {step_name}.")
-    reader, model = StepReader(explorer, trace), explorer.loaded.model
-    step = reader.step(step_name)
-    require_index("token", token, step.shape[0])
-    if step.layer is not None:
-        norm = getattr(model.blocks[step.layer], step.operation)
-    elif step.operation == "embedding_norm":
-        norm = model.embeddings.layer_norm
-    else:
-        is_final = step.operation == "final_norm"
-        norm = model.final_norm if is_final else model.mlm.transform_norm
-    vector = reader.read_by(step, *step.inputs)[token].copy()
-    gamma, beta = as_numpy(norm.gamma).copy(), as_numpy(norm.beta).copy()
-    return NormInput(step_name, vector, gamma, beta, norm.epsilon)
 
 
 def require_index(name: str, index: int, size: int) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from bertviz_core.experiments.layer_steps import (
     StepReader,
     list_steps,
-    norm_input,
     require_index,
 )
 from bertviz_core.experiments.step_results import (
@@ -25,6 +24,7 @@ from bertviz_core.experiments.step_results import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task
 from bertviz_core.trace import Arrays, Trace
+from bertviz_core.weights import as_numpy
 
 # Axes that a token is an index of; a token's own keys and values come last.
 _TOKEN_AXES = "TQK"
@@ -122,11 +122,28 @@ def norm_input_at(
         token: index of the token.
 
     Raises:
-        ValueError: see `layer_steps.norm_input`.
+        ValueError: there is no such step, it is no norm, there is no such token, or
+            the trace has no hidden states.
     """
+    if not step_name.endswith("_norm"):
+        raise ValueError(f"`step_name` must name a norm. Received: {step_name}.")
     require_index("token", token, trace.tokenized.num_tokens)
-    index = 0 if step_name == "mlm_norm" else token
-    return norm_input(explorer, _asking_at(trace, token), step_name, index)
+    reader, model = (
+        StepReader(explorer, _asking_at(trace, token)),
+        explorer.loaded.model,
+    )
+    step, index = reader.step(step_name), token
+    if step.layer is not None:
+        norm = getattr(model.blocks[step.layer], step.operation)
+    elif step.operation == "embedding_norm":
+        norm = model.embeddings.layer_norm
+    elif step.operation == "final_norm":
+        norm = model.final_norm
+    else:
+        norm, index = model.mlm.transform_norm, 0
+    vector = reader.read_by(step, *step.inputs)[index].copy()
+    gamma, beta = as_numpy(norm.gamma).copy(), as_numpy(norm.beta).copy()
+    return NormInput(step_name, vector, gamma, beta, norm.epsilon)
 
 
 def _asking_at(trace: Trace, token: int) -> Trace:

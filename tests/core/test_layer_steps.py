@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.layer_norm import change_vector, layer_norm, layer_norm_steps
-from bertviz_core.experiments.layer_steps import StepReader, list_steps, norm_input
+from bertviz_core.experiments.layer_steps import StepReader, list_steps
 from bertviz_core.experiments.step_table import OPERATIONS, layer_operations
 from bertviz_core.experiments.token_numbers import (
     norm_input_at,
@@ -188,9 +188,7 @@ def test_what_cannot_be_answered_is_refused(explorer):
         with pytest.raises(ValueError, match="step_name"):
             step_values(explorer, whole, name)
     with pytest.raises(ValueError, match="step_name"):
-        norm_input(explorer, whole, "layer_0/query", 0)
-    with pytest.raises(ValueError, match="token"):
-        norm_input(explorer, whole, "mlm_norm", 3)
+        norm_input_at(explorer, whole, "layer_0/query", 0)
 
 
 def test_a_norm_by_hand_gives_the_models_own_norm(case, values):
@@ -198,9 +196,11 @@ def test_a_norm_by_hand_gives_the_models_own_norm(case, values):
     norms = [step for step in steps if step.operation.endswith("_norm")]
     assert len(norms) == 2 * LAYERS + (3 if case.config.pre_norm else 2)
     for step in norms:
-        given = norm_input(case.explorer, case.trace, step.name, 2)
+        # Of the word head: at its second mask.
+        place = case.trace.mlm_positions[1] if step.name == "mlm_norm" else 2
+        given = norm_input_at(case.explorer, case.trace, step.name, place)
         by_hand = layer_norm_steps(given.vector, given.gamma, given.beta, given.epsilon)
-        close(by_hand.output, values[step.name][2])
+        close(by_hand.output, values[step.name][1 if step.name == "mlm_norm" else 2])
         assert math.isclose(given.epsilon, 1e-3)
 
 
