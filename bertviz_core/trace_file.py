@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import lzma
 import os
-import stat
 import struct
 import tokenize
 import zipfile
@@ -18,6 +16,7 @@ import numpy as np
 
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import DatasetError, reason_of
+from bertviz_core.whole_files import new_file, scratch_of
 
 if TYPE_CHECKING:
     from bertviz_core.explorer import Explorer
@@ -144,15 +143,11 @@ def require_place(path: Path) -> None:
         DatasetError: it is a folder, or its folder is absent or closed to us.
     """
     try:
-        with contextlib.suppress(FileNotFoundError):
-            if stat.S_ISDIR(path.stat().st_mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with contextlib.suppress(FileNotFoundError):
-            _unfinished(path).stat()  # a name may be too long for it
-        if not path.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        scratch = scratch_of(path)
+        scratch.touch()
+        scratch.unlink()
     except OSError as error:
         raise _not_written(path, error) from error
 
@@ -163,18 +158,11 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
     Raises:
         DatasetError: the folder is absent or cannot be written.
     """
-    unfinished = _unfinished(path)
     try:
-        with unfinished.open("wb") as file:
+        with new_file(path) as scratch, scratch.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
-        os.replace(unfinished, path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise _not_written(path, error) from error
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(path.name + ".unfinished")
 
 
 def _not_written(path: Path, error: OSError) -> DatasetError:

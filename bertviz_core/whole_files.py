@@ -32,13 +32,18 @@ def write_whole(path: Path, content: str | bytes, encoding: str = "utf-8") -> No
         scratch.write_bytes(data)
 
 
+def scratch_of(path: Path) -> Path:
+    """A new name beside a file or folder, hidden, that nobody else has."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+
+
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """Where to write a file that then replaces another; any number of writers may.
 
     Where the block raises, what was there stays, and nothing else.
     """
-    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    scratch = scratch_of(path)
     try:
         yield scratch
         _replace(scratch, path)
@@ -65,7 +70,7 @@ def replace_folder(new: Path, folder: Path) -> None:
     elif exchange is not None and exchange(os.fsencode(new), os.fsencode(folder)):
         shutil.rmtree(new, ignore_errors=True)
     else:
-        aside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+        aside = scratch_of(folder)
         folder.rename(aside)
         try:
             new.rename(folder)
