@@ -99,7 +99,7 @@ class WordSenses(FrozenArrays):
 
     Args:
         word: as it was asked for.
-        texts: the sentences.
+        num_cut: sentences whose end is beyond what the model reads.
         sentence_index: int `[M]`, the sentence of each occurrence.
         spans: int `[M, 2]`, first and past-the-last token index of each.
         senses: M names of the senses, from the sentences; "" for none.
@@ -111,7 +111,7 @@ class WordSenses(FrozenArrays):
     """
 
     word: str
-    texts: tuple[TokenizedText, ...]
+    num_cut: int
     sentence_index: np.ndarray
     spans: np.ndarray
     senses: tuple[str, ...]
@@ -119,11 +119,6 @@ class WordSenses(FrozenArrays):
     cosines: np.ndarray
     separations: tuple[Separation, ...]
     map: SentenceMap | None
-
-    @property
-    def num_cut(self) -> int:
-        """Sentences whose end is beyond what the model reads."""
-        return sum(text.was_cut for text in self.texts)
 
 
 @dataclass(frozen=True)

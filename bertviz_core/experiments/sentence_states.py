@@ -167,7 +167,7 @@ def word_senses(
     points = SentenceStates("word", tuple(texts), index, places[:, 0], labels, states)
     return WordSenses(
         word=word,
-        texts=points.texts,
+        num_cut=points.num_cut,
         sentence_index=index,
         spans=places,
         senses=tuple(groups),

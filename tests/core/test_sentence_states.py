@@ -159,7 +159,7 @@ def test_the_word_is_followed_through_every_layer(post_norm_model, explorer):
     for point, (index, (first, end)) in enumerate(
         zip(found.sentence_index, found.spans, strict=True)
     ):
-        states = states_by_hand(post_norm_model, found.texts[index])
+        states = states_by_hand(post_norm_model, explorer.tokenize(SENSE_TEXTS[index]))
         agree(found.states[:, point], states[:, first:end].mean(axis=1))
     for layer, vectors in enumerate(found.states.astype("f8")):
         lengths = np.linalg.norm(vectors, axis=1)
