@@ -11,8 +11,9 @@ P examples, S steps.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -187,7 +188,8 @@ class _Weights(NamedTuple):
         norm = math.sqrt(squares + gradient.out_bias**2)
         # Without a bound on the step, a large rate throws the weights to infinity.
         rate = learning_rate * LARGEST_NORM / max(norm, LARGEST_NORM)
-        return _Weights(*(w - rate * g for w, g in zip(self, gradient, strict=True)))
+        pairs: Iterable[tuple[Any, Any]] = zip(self, gradient, strict=True)
+        return _Weights(*(w - rate * g for w, g in pairs))
 
 
 def _first_weights(seed: int) -> _Weights:

@@ -1,6 +1,5 @@
 """Activation functions, and small networks with them, by independent computations."""
 
-import dataclasses
 import math
 from statistics import NormalDist
 
@@ -341,7 +340,7 @@ def test_the_measured_gradient_is_that_of_the_loss(monkeypatch):
     def loss_with(field, neuron, change):
         moved = getattr(first, field).copy()
         moved[neuron] += change
-        changed = dying_neurons._Weights(**{**vars(first), field: moved})
+        changed = first._replace(**{field: moved})
         monkeypatch.setattr(dying_neurons, "_first_weights", lambda _: changed)
         return train("gelu", num_steps=0).losses[0]
 
@@ -354,16 +353,13 @@ def test_the_measured_gradient_is_that_of_the_loss(monkeypatch):
         assert measured[neuron] == pytest.approx(np.hypot(*slopes), rel=1e-6)
 
 
-def test_the_slope_that_prelu_learns_follows_the_loss(monkeypatch):
+def test_the_slope_that_prelu_learns_follows_the_loss():
     """One step of the training, checked by moving each leak a little."""
-    first = dying_neurons._first_weights(5)
     leaks = np.linspace(-0.2, 0.6, NUM_NEURONS)
     step, rate = 1e-6, 1e-3
 
     def trained_with(moved):
-        changed = dataclasses.replace(first, leaks=moved)
-        monkeypatch.setattr(dying_neurons, "_with_leaks", lambda *_: changed)
-        return train("prelu", seed=5, num_steps=1, learning_rate=rate)
+        return train("prelu", parameter=moved, seed=5, num_steps=1, learning_rate=rate)
 
     def loss(moved):
         return trained_with(moved).losses[0]
