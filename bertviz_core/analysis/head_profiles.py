@@ -56,57 +56,42 @@ RELATIONS = ("previous token", "next token", "same word elsewhere")
 
 
 @dataclass(frozen=True)
-class ProfileSums(FrozenArrays):
-    """Measures added up over rows, so that texts can be added.
+class HeadProfile(FrozenArrays):
+    """Every measure of every head, added up over rows, so that texts can be added.
 
     Args:
-        totals: float64 `[M, L, N]`, sums over the rows that count.
-        baselines: float64 `[M]`, the same for attention spread evenly over all
-            that each row may see.
+        totals: float64 `[M, L, N]` by the order of `MEASURES`, sums over the rows that
+            count.
+        even_totals: float64 `[M]`, the same for attention spread evenly over all that
+            each row may see.
         num_rows: int64 `[M]`, rows that count.
         num_texts: how many texts.
     """
 
     totals: np.ndarray
-    baselines: np.ndarray
+    even_totals: np.ndarray
     num_rows: np.ndarray
     num_texts: int
 
-    def __add__(self, other: ProfileSums) -> ProfileSums:
-        return ProfileSums(
+    def __add__(self, other: HeadProfile) -> HeadProfile:
+        return HeadProfile(
             self.totals + other.totals,
-            self.baselines + other.baselines,
+            self.even_totals + other.even_totals,
             self.num_rows + other.num_rows,
             self.num_texts + other.num_texts,
         )
 
-    def profile(self) -> HeadProfile:
-        """Divides by the number of rows."""
-        with np.errstate(invalid="ignore"):  # no row: not a number
-            return HeadProfile(
-                values=self.totals / self.num_rows[:, None, None],
-                baselines=self.baselines / self.num_rows,
-                num_rows=self.num_rows,
-                num_texts=self.num_texts,
-            )
+    @property
+    def values(self) -> np.ndarray:
+        """Means, float64 `[M, L, N]`; NaN without a row, as of another segment."""
+        with np.errstate(invalid="ignore"):
+            return self.totals / self.num_rows[:, None, None]
 
-
-@dataclass(frozen=True)
-class HeadProfile(FrozenArrays):
-    """Mean of every measure for every head.
-
-    Args:
-        values: float64 `[M, L, N]` by the order of `MEASURES`; NaN where no row
-            counts, as the other segment in a single text.
-        baselines: float64 `[M]`, what attention spread evenly gives.
-        num_rows: int64 `[M]`, rows that each mean is taken over.
-        num_texts: how many texts.
-    """
-
-    values: np.ndarray
-    baselines: np.ndarray
-    num_rows: np.ndarray
-    num_texts: int
+    @property
+    def baselines(self) -> np.ndarray:
+        """Means of attention spread evenly, float64 `[M]`."""
+        with np.errstate(invalid="ignore"):
+            return self.even_totals / self.num_rows
 
     def of(self, measure: str) -> np.ndarray:
         """One measure of all heads, float64 `[L, N]`.
@@ -139,14 +124,14 @@ class NamedHead:
     num_rows: int
 
 
-def profile_sums(
+def head_profile(
     attention: np.ndarray,
     input_ids: np.ndarray,
     token_type_ids: np.ndarray,
     is_special: np.ndarray,
     is_word: np.ndarray,
     edges: np.ndarray | None = None,
-) -> ProfileSums:
+) -> HeadProfile:
     """Measures one text.
 
     Args:
@@ -177,27 +162,24 @@ def profile_sums(
         return np.stack([entropy.sum(axis=-1), evenness, *linear])
 
     even = edges / edges.sum(axis=-1, keepdims=True)
-    return ProfileSums(
+    return HeadProfile(
         totals=np.stack([totals(layer) for layer in attention], axis=1),
-        baselines=totals(even[None])[:, 0],
+        even_totals=totals(even[None])[:, 0],
         num_rows=rows.sum(axis=-1),
         num_texts=1,
     )
 
 
-def name_heads(
-    profile: HeadProfile, least_rows: int = LEAST_ROWS
-) -> tuple[NamedHead, ...]:
+def name_heads(profile: HeadProfile) -> tuple[NamedHead, ...]:
     """Names the heads whose measure passes its threshold; the others stay nameless.
 
     The threshold of a share is `SHARE_THRESHOLD` or `TIMES_BASELINE` times the
     baseline, whichever is more; that of "broad" is `BROAD_THRESHOLD` of evenness,
-    and its baseline is 1, as nothing is more even than even attention. A head can
-    have several names.
+    and its baseline is 1, as nothing is more even than even attention. A measure over
+    fewer than `LEAST_ROWS` rows names nothing. A head can have several names.
 
     Args:
         profile: of one text or many.
-        least_rows: a measure over fewer rows names nothing.
 
     Returns:
         By layer and head, the highest score first.
@@ -206,7 +188,7 @@ def name_heads(
     for name, measure in HEAD_NAMES.items():
         index = MEASURES.index(measure)
         num_rows = int(profile.num_rows[index])
-        if num_rows < max(least_rows, 1):
+        if num_rows < LEAST_ROWS:
             continue
         baseline = float(profile.baselines[index])
         threshold = max(SHARE_THRESHOLD, TIMES_BASELINE * baseline)

@@ -20,9 +20,8 @@ from bertviz_core.analysis.head_distances import divergence_sums
 from bertviz_core.analysis.head_profiles import (
     HeadProfile,
     NamedHead,
-    ProfileSums,
+    head_profile,
     name_heads,
-    profile_sums,
 )
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_parts import (
@@ -148,18 +147,19 @@ def compare_heads(one: Trace, other: Trace) -> np.ndarray:
 def profile_heads(explorer: Explorer, trace: Trace) -> CorpusProfile:
     """Measures all heads on one text."""
     distances = divergence_sums(trace.attention).distances()
-    return CorpusProfile(_profile(explorer, trace), distances)
+    profile = profile_of(explorer, trace.tokenized, trace.attention)
+    return CorpusProfile(profile, distances)
 
 
 @task()
 def named_heads(explorer: Explorer, trace: Trace) -> tuple[NamedHead, ...]:
     """Heads with a name on one text: those of `profile_heads`, without distances."""
-    return name_heads(_profile(explorer, trace))
+    return name_heads(profile_of(explorer, trace.tokenized, trace.attention))
 
 
 def profile_of(
     explorer: Explorer, read: TokenizedText, attention: np.ndarray
-) -> ProfileSums:
+) -> HeadProfile:
     """Measures all heads on one text, to be added to those of others.
 
     Args:
@@ -167,7 +167,7 @@ def profile_of(
         read: the text.
         attention: float `[L, N, T, T]`, of the text.
     """
-    return profile_sums(
+    return head_profile(
         attention,
         read.input_ids,
         read.token_type_ids,
@@ -175,10 +175,6 @@ def profile_of(
         read.is_word,
         explorer.forward.visible(read.num_tokens),
     )
-
-
-def _profile(explorer: Explorer, trace: Trace) -> HeadProfile:
-    return profile_of(explorer, trace.tokenized, trace.attention).profile()
 
 
 def _combined(explorer: Explorer, trace: Trace, method: str, layer: int) -> np.ndarray:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.head_distances import NearHead, nearest_heads
-from bertviz_core.analysis.head_profiles import HeadProfile, NamedHead, name_heads
+from bertviz_core.analysis.head_profiles import HeadProfile
 from bertviz_core.trace import FrozenArrays
 
 
@@ -110,19 +109,9 @@ class CorpusProfile(FrozenArrays):
     """All heads of a model, measured over many texts.
 
     Args:
-        profile: mean over the rows of all texts.
+        profile: over the rows of all texts.
         distances: float64 `[L, N, L, N]`, Jensen-Shannon distance of heads.
     """
 
     profile: HeadProfile
     distances: np.ndarray
-
-    def names(self) -> tuple[NamedHead, ...]:
-        """Heads that pass a threshold, with the evidence."""
-        return name_heads(self.profile)
-
-    def nearest(
-        self, layer: int, head: int, num_heads: int = 5
-    ) -> tuple[NearHead, ...]:
-        """The heads most like one, nearest first."""
-        return nearest_heads(self.distances, layer, head, num_heads)

@@ -10,7 +10,7 @@ import numpy as np
 
 from bertviz_core.analysis.head_distances import DivergenceSums, divergence_sums
 from bertviz_core.analysis.head_grammar import HeadGrammar, head_grammar
-from bertviz_core.analysis.head_profiles import ProfileSums
+from bertviz_core.analysis.head_profiles import HeadProfile
 from bertviz_core.analysis.treebank import read_treebank, word_tokens
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_matrix import profile_of
@@ -53,7 +53,7 @@ def corpus_profile(
     texts = _tokenized(explorer, sentences)
     if not texts:
         raise TextError("The text is empty. Type a sentence.")
-    sums: list[tuple[ProfileSums, DivergenceSums]] = []
+    sums: list[tuple[HeadProfile, DivergenceSums]] = []
     for together, inputs in equally_long(texts, _TOKENS_A_PASS):
         found = explorer.forward(inputs, ("attention_probs",))["attention_probs"]
         for index, attention in zip(together, found, strict=True):
@@ -61,10 +61,7 @@ def corpus_profile(
             profile = profile_of(explorer, texts[index], attention)
             sums.append((profile, divergence_sums(attention)))
     profiles, divergences = zip(*sums, strict=True)
-    return CorpusProfile(
-        profile=reduce(add, profiles).profile(),
-        distances=reduce(add, divergences).distances(),
-    )
+    return CorpusProfile(reduce(add, profiles), reduce(add, divergences).distances())
 
 
 @task()

@@ -72,26 +72,23 @@ print(found.weighted, found.output, found.norm)
 """)
 
 PROFILE = with_trace("""
-from bertviz_core.analysis.head_distances import divergence_sums, nearest_heads
-from bertviz_core.analysis.head_profiles import name_heads, profile_sums
+from bertviz_core.analysis.head_distances import nearest_heads
+from bertviz_core.analysis.head_profiles import name_heads
+from bertviz_core.experiments.attention_matrix import profile_heads
 
-probs, read = trace.attention_probs, trace.tokenized
-edges = explorer.forward.visible(read.num_tokens)
-kinds = read.is_special, read.is_word
-profile = profile_sums(
-    probs, read.input_ids, read.token_type_ids, *kinds, edges
-).profile()
-print(profile.of({measure}), name_heads(profile))
-print(nearest_heads(divergence_sums(probs).distances(), {layer}, {head}))
+found = profile_heads(explorer, trace)
+print(found.profile.of({measure}), name_heads(found.profile))
+print(nearest_heads(found.distances, {layer}, {head}))
 """)
 
 CORPUS_PROFILE = with_model("""
+from bertviz_core.analysis.head_distances import nearest_heads
+from bertviz_core.analysis.head_profiles import name_heads
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 
 found = corpus_profile(explorer, {language})
-profile = found.profile
-print(profile.of({measure}), found.names())
-print(found.nearest({layer}, {head}))
+print(found.profile.of({measure}), name_heads(found.profile))
+print(nearest_heads(found.distances, {layer}, {head}))
 """)
 
 SWITCHED_OFF = with_model("""

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.head_distances import order_by_likeness
+from bertviz_core.analysis.head_distances import nearest_heads, order_by_likeness
 from bertviz_core.analysis.head_grammar import LEAST_ROWS as LEAST_CASES
 from bertviz_core.analysis.head_grammar import HeadGrammar
 from bertviz_core.analysis.head_profiles import (
     BROAD_THRESHOLD,
     LEAST_ROWS,
     SHARE_THRESHOLD,
+    name_heads,
 )
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_matrix import profile_heads
@@ -199,7 +200,7 @@ def explore_profile(model: str, texts: Texts, view: View) -> None:
 
 def _show_names(found: CorpusProfile, where: str) -> None:
     st.subheader(t("attention.names_title"), anchor=False)
-    named = found.names()
+    named = name_heads(found.profile)
     if not named:
         said = t(f"attention.no_names_{where}", rows=LEAST_ROWS)
         st.info(said, icon=":material/label_off:")
@@ -225,7 +226,7 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
     distances = found.distances[layer, head]
     nearest = listed(
         f"{near.layer + 1}·{near.head + 1} ({near.distance:.2f})"
-        for near in found.nearest(layer, head)
+        for near in nearest_heads(found.distances, layer, head)
     )
     show_clickable(
         distances,

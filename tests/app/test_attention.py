@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.correlation import spearman
-from bertviz_core.analysis.head_profiles import NamedHead
+from bertviz_core.analysis.head_profiles import NamedHead, name_heads
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.model_tasks import forward_count
 from bertviz_core.experiments.attention_matrix import (
@@ -491,7 +491,7 @@ def test_what_a_question_answers_has_a_file(saved):
     files = {
         "switch": ("attention_switched_off", "when,answer,rank,probability", None),
         "arithmetic": ("attention_softmax_row", "number,", tokens),
-        "profile": ("attention_named_heads", "head,", len(found.names())),
+        "profile": ("attention_named_heads", "head,", len(name_heads(found.profile))),
     }
     app = ask(LIGHT, {f"{name}_tools": "download" for name, *_ in files.values()})
     for panel, (name, header, rows) in files.items():

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import spearmanr
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.analysis.head_distances import order_by_likeness
+from bertviz_core.analysis.head_distances import nearest_heads, order_by_likeness
 from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, LEAST_ROWS, NamedHead
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
@@ -24,7 +24,6 @@ from bertviz_core.experiments.attention_matrix import (
     profile_heads,
 )
 from bertviz_core.experiments.attention_parts import pair_arithmetic
-from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.cause_results import (
     Edge,
     PatchingMap,
@@ -90,7 +89,7 @@ def likeliest(text: str = TEXT) -> Target:
 
 def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
     one = NamedHead(1, 2, "broad", 0.95, BROAD_THRESHOLD, 1.0, 9)
-    monkeypatch.setattr(CorpusProfile, "names", lambda self: (one,) * 250)
+    monkeypatch.setattr("pages.attention.profile.name_heads", lambda _: (one,) * 250)
     app = ask("profile")
     assert len(app.dataframe[0].value) == 250
     assert "at least 50% of its attention" in said(app)
@@ -104,7 +103,7 @@ def test_like_heads_lie_side_by_side_and_the_nearest_is_named():
     order = order_by_likeness(found.distances)
     expected = found.distances.reshape(len(order), -1)[np.ix_(order, order)]
     np.testing.assert_allclose(drawn_maps(app)[-1], expected, atol=5e-4)
-    near = found.nearest(0, 0)[0]
+    near = nearest_heads(found.distances, 0, 0)[0]
     told = f"Nearest: {near.layer + 1}·{near.head + 1} ({near.distance:.2f})"
     assert any(told in one.value for one in app.caption)
 

@@ -12,6 +12,7 @@ from bertviz_core.analysis.head_profiles import (
     HEAD_NAMES,
     LEAST_ROWS,
     RELATIONS,
+    name_heads,
     telling_head,
 )
 from bertviz_core.experiments.attention_matrix import profile_heads
@@ -81,7 +82,7 @@ def test_no_head_gives_more_to_a_neighbour_or_the_same_word(language):
     """attention.opens_previous_token and the two beside it"""
     for text in TEXTS[language]:
         found = profile_heads(model(language), model(language).trace(text))
-        first = telling_head(found.names())
+        first = telling_head(name_heads(found.profile))
         if first is None:
             assert len(model(language).tokenize(text).tokens) <= LEAST_ROWS, text
             continue
