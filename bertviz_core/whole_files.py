@@ -16,18 +16,17 @@ _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 20, 0.01
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux' <fcntl.h>
 
 
-def write_whole(path: Path, content: str | bytes, encoding: str = "utf-8") -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Replaces a file by another whole one; any number of writers may do so.
 
     Args:
         path: of the file, in a folder that exists.
-        content: all of it; the line ends of a text stay as they are given.
-        encoding: of a text.
+        content: all of it; a text in UTF-8, its line ends as they are given.
 
     Raises:
         OSError: it cannot be written; what was there stays.
     """
-    data = content if isinstance(content, bytes) else content.encode(encoding)
+    data = content if isinstance(content, bytes) else content.encode()
     with new_file(path) as scratch:
         scratch.write_bytes(data)
 

@@ -54,7 +54,6 @@ _Members = dict[str, zipfile.ZipInfo]
 def unpack(
     archive: Path,
     folder: Path,
-    max_bytes: int = MAX_UNPACKED_BYTES,
     make_room: Callable[[int], object] = lambda num_bytes: None,
 ) -> Path:
     """Unpacks the one checkpoint in a zip file.
@@ -66,7 +65,6 @@ def unpack(
         archive: a zip file.
         folder: to make; its parent must exist. Where it exists already, it is
             taken as it is.
-        max_bytes: uncompressed, all files together.
         make_room: told the bytes of what is about to be unpacked.
 
     Returns:
@@ -81,7 +79,7 @@ def unpack(
         with _zip_errors(archive.name):
             scratch = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
             try:
-                _unpack_into(archive, scratch, max_bytes, make_room)
+                _unpack_into(archive, scratch, make_room)
                 if not folder.is_dir():  # another process may have been faster
                     os.replace(scratch, folder)
             finally:
@@ -126,18 +124,18 @@ def _zip_errors(name: str) -> Iterator[None]:
 
 
 def _unpack_into(
-    archive: Path, scratch: Path, max_bytes: int, make_room: Callable[[int], object]
+    archive: Path, scratch: Path, make_room: Callable[[int], object]
 ) -> None:
     with _Guarded(io.FileIO(archive)) as file, zipfile.ZipFile(file) as opened:
         entries = opened.infolist()
         for entry in entries:
             _require_harmless(entry, archive.name)
-        _require_size(entries, archive, max_bytes, scratch)
+        _require_size(entries, archive, scratch)
         name, members = _checkpoint_members(entries, archive)
         make_room(sum(entry.file_size for entry in members.values()))
         target = scratch / name
         target.mkdir()
-        left = max_bytes
+        left = MAX_UNPACKED_BYTES
         for member_name, entry in members.items():
             left -= _write(opened, entry, target / member_name, left, archive.name)
 
@@ -191,9 +189,7 @@ def _require_harmless(entry: zipfile.ZipInfo, name: str) -> None:
         )
 
 
-def _require_size(
-    entries: list[zipfile.ZipInfo], archive: Path, max_bytes: int, disk: Path
-) -> None:
+def _require_size(entries: list[zipfile.ZipInfo], archive: Path, disk: Path) -> None:
     if len(entries) > MAX_FILES:
         raise CheckpointError(
             "The zip file {name} contains too many files. Received: {count}; a "
@@ -202,7 +198,8 @@ def _require_size(
             count=len(entries),
         )
     declared = sum(entry.file_size for entry in entries)
-    limit = min(max_bytes, shutil.disk_usage(disk).free - RESERVED_DISK_BYTES)
+    free = shutil.disk_usage(disk).free - RESERVED_DISK_BYTES
+    limit = min(MAX_UNPACKED_BYTES, free)
     if declared > RATIO_COUNTS_FROM_BYTES:
         limit = min(limit, MAX_COMPRESSION_RATIO * archive.stat().st_size)
     if declared > limit:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MAX_HALF = 65504.0
 
 
-def save_huggingface(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
+def save_huggingface(loaded: LoadedModel, folder: Path) -> None:
     """Writes a folder that `transformers` loads with equal outputs.
 
     The files appear all at once: they are written beside the folder and moved.
@@ -37,12 +37,10 @@ def save_huggingface(loaded: LoadedModel, folder: Path, half: bool = False) -> N
     Args:
         loaded: model and tokenizer.
         folder: to make; it may exist if it is empty.
-        half: stores float16, half the size, with 11 bits of precision.
 
     Raises:
-        CheckpointError: the folder has something in it or cannot be written;
-            the model is pre-norm or sparse, which `transformers` does not compute;
-            or a weight is too large for float16.
+        CheckpointError: the folder has something in it or cannot be written; or the
+            model is pre-norm or sparse, which `transformers` does not compute.
     """
     own_fields = loaded.model.config.own_fields
     if own_fields:
@@ -53,7 +51,7 @@ def save_huggingface(loaded: LoadedModel, folder: Path, half: bool = False) -> N
             model=loaded.model_id,
             settings=", ".join(f"{name}={value}" for name, value in own_fields.items()),
         )
-    save_model(loaded, folder, half)
+    save_model(loaded, folder)
 
 
 def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
@@ -65,10 +63,11 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
     Args:
         loaded: model and tokenizer.
         folder: see `save_huggingface`.
-        half: see `save_huggingface`.
+        half: stores float16, half the size, with 11 bits of precision.
 
     Raises:
-        CheckpointError: see `save_huggingface`.
+        CheckpointError: the folder has something in it or cannot be written; or a weight
+            is too large for float16.
     """
     folder = Path(folder)
     try:

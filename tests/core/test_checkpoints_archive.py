@@ -22,11 +22,11 @@ def files_of(folder, inside=""):
     return [(f"{inside}{path.name}", path.read_bytes()) for path in folder.iterdir()]
 
 
-def refusal(tmp_path, path, **limits):
+def refusal(tmp_path, path):
     """The sentence; nothing may be left behind."""
     cache = tmp_path / "cache"
     cache.mkdir(exist_ok=True)
-    sentence = refusal_of(unpack, path, cache / "unpacked", **limits)
+    sentence = refusal_of(unpack, path, cache / "unpacked")
     assert list(cache.iterdir()) == []
     assert not (tmp_path.parent / "escaped.json").exists()
     return sentence
@@ -146,12 +146,15 @@ def test_a_directory_that_lies_is_stopped_while_writing(tmp_path, model_zip, siz
 def test_the_limit_counts_all_files_and_holds_for_what_is_written_too(
     tmp_path, model_zip, monkeypatch
 ):
-    assert "is too large" in refusal(tmp_path, model_zip, max_bytes=99_700)
-    assert unpack(model_zip, tmp_path / "unpacked", max_bytes=100_000).is_dir()
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 99_700)
+    assert "is too large" in refusal(tmp_path, model_zip)
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 100_000)
+    assert unpack(model_zip, tmp_path / "unpacked").is_dir()
     monkeypatch.setattr(archive, "_require_size", lambda *_: None)
     # More than the largest file, less than all of them.
     for limit in (70_000, 99_200):
-        assert "is too large" in refusal(tmp_path, model_zip, max_bytes=limit)
+        monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", limit)
+        assert "is too large" in refusal(tmp_path, model_zip)
 
 
 def test_a_full_disk_is_said_before_anything_is_written(

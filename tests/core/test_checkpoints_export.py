@@ -92,7 +92,7 @@ def test_the_curve_of_a_google_checkpoint_keeps_its_name(tmp_path):
 
 def test_half_precision_halves_the_file_and_rounds_once(tmp_path, loaded):
     save_huggingface(loaded, tmp_path / "whole")
-    save_huggingface(loaded, tmp_path / "half", half=True)
+    save_model(loaded, tmp_path / "half", half=True)
     whole = load_file(tmp_path / "whole" / SINGLE_FILE)
     half = load_file(tmp_path / "half" / SINGLE_FILE)
     for name, array in whole.items():
@@ -107,7 +107,7 @@ def test_a_weight_beyond_half_precision_is_refused(tmp_path):
     weights["bert.pooler.dense.bias"][3] = 70_000
     loaded = open_model(str(hf_copy(tmp_path, weights)))
     with pytest.raises(CheckpointError, match=r"bert\.pooler\.dense\.bias"):
-        save_huggingface(loaded, tmp_path / "saved", half=True)
+        save_model(loaded, tmp_path / "saved", half=True)
     assert not (tmp_path / "saved").exists()
 
 
