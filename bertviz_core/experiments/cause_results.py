@@ -168,11 +168,6 @@ class AblationMap(FrozenArrays):
     logits: np.ndarray
 
     @property
-    def delta_probabilities(self) -> np.ndarray:
-        """Float `[L, C]`: off less on; below 0 where the part helped the target."""
-        return self.probabilities - self.before.probability
-
-    @property
     def delta_logits(self) -> np.ndarray:
         """Float `[L, C]`: off less on."""
         return self.logits - self.before.logit
@@ -184,9 +179,8 @@ class AblationMap(FrozenArrays):
 
     @property
     def deltas(self) -> np.ndarray:
-        """Float `[L, C]`: off less on of `Prediction.value`."""
-        is_number = self.before.is_number
-        return self.delta_logits if is_number else self.delta_probabilities
+        """Float `[L, C]`: the same of `values`; below 0 where the part helped."""
+        return self.values - self.before.value
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def test_each_half_of_a_layer_is_off_as_in_a_whole_pass(name):
     explorer = explorer_named(name)
     found = ablate_parts(explorer, TEXT, WORD)
     agree_with(found, slow_part_map(explorer, WORD))
-    agree(found.delta_probabilities, found.probabilities - found.before.probability, 0)
+    agree(found.deltas, found.probabilities - found.before.probability, 0)
     agree(found.delta_logits, found.logits - found.before.logit, 0)
 
 

@@ -106,8 +106,8 @@ def test_what_is_measured_is_what_switching_off_by_hand_gives(name, target):
         after = by_oracle(name, TEXT, target, neuron_mask=mask[None])
         agree([found.probabilities[index], found.logits[index]], after)
         change = np.subtract(after, before)
-        agree([found.delta_probabilities[index], found.delta_logits[index]], change)
-    sizes = np.abs(found.delta_probabilities)
+        agree([found.deltas[index], found.delta_logits[index]], change)
+    sizes = np.abs(found.deltas)
     assert (np.diff(sizes) <= 0).all()
     assert sizes[0] > 1e-4, "nothing to find"
 
