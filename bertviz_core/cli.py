@@ -244,12 +244,8 @@ def _text_inputs(
     }
 
 
-main.add_command(classify)
-main.add_command(fine_tune)
-main.add_command(pretrain)
-main.add_command(evaluate_mlm)
-main.add_command(average_models)
-main.add_command(map_vocabulary)
-main.add_command(sample)
-main.add_command(fill)
-main.add_command(score)
+for command in (
+    *(classify, fine_tune, pretrain, evaluate_mlm, average_models),
+    *(map_vocabulary, sample, fill, score),
+):
+    main.add_command(command)

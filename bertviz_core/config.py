@@ -110,15 +110,10 @@ class BertConfig:
     @property
     def own_fields(self) -> dict[str, Any]:
         """What makes this another computation than BERT's; empty for a plain BERT."""
-        plain = {
-            field.name: field.default
-            for field in dataclasses.fields(self)
-            if field.name in _OWN
-        }
         return {
-            name: getattr(self, name)
-            for name, default in plain.items()
-            if getattr(self, name) != default
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name in _OWN and getattr(self, field.name) != field.default
         }
 
     @property
