@@ -66,8 +66,8 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
         half: stores float16, half the size, with 11 bits of precision.
 
     Raises:
-        CheckpointError: the folder has something in it or cannot be written; or a weight
-            is too large for float16.
+        CheckpointError: the folder has something in it or cannot be written; or a
+            weight is too large for float16.
     """
     folder = Path(folder)
     try:
