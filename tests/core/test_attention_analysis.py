@@ -311,12 +311,6 @@ def test_flow_of_words_is_that_of_their_pieces_together(attention):
     np.testing.assert_allclose(found, np.minimum(expected, 1), atol=1e-7)
 
 
-def test_flow_tells_how_far_it_is_and_can_be_stopped(attention):
-    told = []
-    attention_flow(attention, tell=lambda fraction, _: told.append(fraction))
-    assert told == [i / T for i in range(T)]
-
-
 def paired(alignment):
     return list(zip(alignment.first.tolist(), alignment.second.tolist(), strict=True))
 

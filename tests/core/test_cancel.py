@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.aggregation import attention_flow
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.after_training import compare_layers
 from bertviz_core.experiments.attention_parts import value_zeroing
@@ -27,6 +28,7 @@ LONG = {
     "chain": lambda e, p: run_chain(e, start_chain(e, TEXT, GibbsSettings()), 25, p),
     "every position": lambda e, p: predict_every_position(e, TEXT, progress=p),
     "factors": lambda e, p: neuron_factors(e, e.trace(TEXT), 2, 0, progress=p),
+    "flow": lambda e, p: attention_flow(e.trace(TEXT).attention, tell=p),
     "filling": lambda e, p: fill_masks(e, TEXT, MODES[0], progress=p),
     "layers": lambda e, p: compare_layers(e, e, random_data(), "cls", progress=p),
     "lens": lambda e, p: read_layers(e, TEXT, progress=p),
@@ -41,7 +43,7 @@ LONG = {
     "value zeroing": lambda e, p: value_zeroing(e, e.trace(TEXT), 0, p),
     "whole words": lambda e, p: find_whole_words(e, TEXT, 2, "pieces", progress=p),
 }
-TELL_WHAT_BEGINS = ("ablation", "factors", "residual", "value zeroing")
+TELL_WHAT_BEGINS = ("ablation", "factors", "flow", "residual", "value zeroing")
 
 
 @pytest.mark.parametrize("name", LONG)

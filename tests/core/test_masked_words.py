@@ -158,20 +158,14 @@ def test_a_mask_stays_and_is_not_scored(explorer):
 
 
 def test_a_minimal_pair_stands_side_by_side(explorer):
-    seen = []
-    found = score_minimal_pair(
-        explorer,
-        "the cats sat on a mat",
-        "the cat on a red mat",
-        progress=lambda fraction, _: seen.append(fraction),
-    )
+    texts = "the cats sat on a mat", "the cat on a red mat"
+    found = score_minimal_pair(explorer, *texts)
     # The pieces "the cat ##s sat on a mat" beside "the cat on a [UNK] mat".
     pairs = [[0, 0], [1, 1], [2, -1], [3, -1], [4, 2], [5, 3], [-1, 4], [6, 5]]
     assert found.aligned.tolist() == pairs
-    alone = score_sentence(explorer, "the cat on a red mat", variant="within_word")
+    alone = score_sentence(explorer, texts[1], variant="within_word")
     assert found.second.log_prob == pytest.approx(alone.log_prob)
     assert found.difference == pytest.approx(found.first.log_prob - alone.log_prob)
-    assert seen[-1] == 1.0
 
 
 def test_words_that_cannot_be_scored_are_left_out(explorer):
@@ -346,11 +340,8 @@ def enumerated(explorer, pieces, join, mask_index=0):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_chinese_words_equal_enumeration(explorer, size):
-    chinese, seen = with_words(explorer, *CHINESE), []
-    found = find_whole_words(
-        chinese, TWO_WORDS, size, beam=99, progress=lambda done, _: seen.append(done)
-    )
-    assert seen == pytest.approx([(index + 1) / size for index in range(size)])
+    chinese = with_words(explorer, *CHINESE)
+    found = find_whole_words(chinese, TWO_WORDS, size, beam=99)
     expected = enumerated(chinese, ["红绿蓝"] * size, "".join)
     assert found.words == tuple("".join(word) for _, word in expected)
     np.testing.assert_allclose(found.log_prob, [e[0] for e in expected], atol=1e-5)
@@ -472,17 +463,9 @@ ONE_MASK = "the [MASK] sat ."
 
 @pytest.mark.parametrize("pair", [None, "a mat"])
 def test_every_layer_equals_the_oracles_head(any_norm_model, any_norm_explorer, pair):
-    (model, weights), seen = any_norm_model, []
+    model, weights = any_norm_model
     asked = [VOCABULARY.index("cat"), VOCABULARY.index("红")]
-    lens = read_layers(
-        any_norm_explorer,
-        ONE_MASK,
-        pair,
-        word_ids=asked,
-        top_k=4,
-        progress=lambda done, _: seen.append(done),
-    )
-    assert seen == [0.25, 0.5, 0.75, 1.0]
+    lens = read_layers(any_norm_explorer, ONE_MASK, pair, asked, top_k=4)
     trace = any_norm_explorer.trace(ONE_MASK, pair)
     case = Traced(model.config, weights, any_norm_explorer, trace)
     states = [case.last_norm(x.astype("float64")) for x in trace.hidden_states]
