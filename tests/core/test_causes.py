@@ -118,9 +118,7 @@ def test_an_explorer_that_is_gone_leaves_nothing_behind():
     assert [reference() for reference in gone] == [None, None]
 
 
-def test_an_absent_head_and_an_absent_token_are_refused():
-    with pytest.raises(CheckpointError, match="has no trained MLM head"):
-        ablate_heads(explorer_named("headless"), TEXT, WORD)
+def test_an_absent_token_is_refused():
     with pytest.raises(TextError, match=r"no token number 10.*Received: 9 tokens"):
         ablate_heads(explorer_named("post-norm"), TEXT, Target("mlm", 1, 9))
     with pytest.raises(ValueError, match="below 23"):
@@ -211,8 +209,6 @@ def test_texts_that_cannot_be_compared_are_refused(monkeypatch):
     for minus in (WORD.index, CONFIG.vocab_size):
         with pytest.raises(ValueError, match=r"minus|below 23"):
             patch_hidden_states(explorer, TEXT, CORRUPTED, WORD, minus)
-    with pytest.raises(CheckpointError, match="has no trained MLM head"):
-        patch_hidden_states(explorer_named("headless"), TEXT, CORRUPTED, WORD)
 
 
 def test_a_small_probability_has_shares_as_a_large_one_has():

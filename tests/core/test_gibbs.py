@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.sampling import sampling_distribution
-from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.errors import TextError
 from bertviz_core.experiments import gibbs
 from bertviz_core.experiments.chain_results import GibbsRun, GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_chain, start_from_masks
 from tests.core.brute_force import ALLOWED, written
-from tests.core.cause_models import explorer_named
 from tests.core.random_models import VOCABULARY
 
 TEXT = "the [MASK] sat on ."
@@ -147,8 +146,6 @@ def test_what_cannot_be_is_refused(explorer):
     for one in wrong:
         with pytest.raises(ValueError, match="must be"):
             GibbsSettings(**one)
-    with pytest.raises(CheckpointError, match="MLM"):
-        start_chain(explorer_named("headless"), TEXT, settings)
 
 
 def test_a_chunk_ends_by_its_steps_or_by_the_clock(explorer, monkeypatch):

@@ -110,11 +110,8 @@ def test_what_cannot_be_asked_is_refused(explorer):
     for pairs in ([CHAIN[:2], CHAIN[1:3]], [("e", "on")] * 3):
         with pytest.raises(TextError, match="cannot be shuffled"):
             run_shuffled_test(explorer, pairs)
-    headless = explorer_named("headless")
     with pytest.raises(CheckpointError, match="NSP"):
-        predict_next_sentence(headless, "the", "cat")
-    with pytest.raises(CheckpointError, match="NSP"):
-        run_shuffled_test(headless, PAIRS)
+        predict_next_sentence(explorer_named("headless"), "the", "cat")
 
 
 def test_a_network_with_random_weights_can_be_asked(explorer):
