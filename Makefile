@@ -10,6 +10,9 @@ PEERS_READY := $(VENV)/.peers-ready
 TWO := -n 2 --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Tests start processes by the dozen, each of which would compile all code anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: app serve test check fix bench stress setup peers lock clean
 
 app: $(APP_READY)  ## Run the app on this machine

@@ -4,13 +4,12 @@ A process has one backend. Models are asked on OpenVINO, as in the app; what tra
 derives is marked `tensorflow` and runs in a process of its own.
 """
 
+import gc
 import os
 
 import pytest
 
 from bertviz_core.quiet import import_keras
-
-import_keras()
 
 # By their file, the longest first: two processes take a file each, and the one that
 # takes a long one last keeps the other waiting.
@@ -21,6 +20,21 @@ LONG = """
     engine_training finetune_estimate training_costs finetune_precision
     finetune_network pretrain_initial tiny_pretraining accessibility whole_model
 """
+
+
+def pytest_configure(config):
+    # Who hands tests to others runs none, and need not wait for TensorFlow.
+    if not config.getoption("numprocesses", None):
+        import_keras()
+
+
+def pytest_collection_finish():
+    """Has garbage looked for more seldom, and not in modules and tests.
+
+    Graphs are made of many small objects: a seventh of the time went into looking.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_ignore_collect(collection_path):

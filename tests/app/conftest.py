@@ -1,7 +1,6 @@
 """The app in tests: run by AppTest, with an engine that answers from a script."""
 
 import functools
-import gc
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,7 @@ def without_keras_in_the_way():
     """Runs scripts as in the app's process, which never has Keras.
 
     Tests of the core load it into this one. Streamlit then clears Keras' state after
-    every script run, and every collection of garbage looks at all of TensorFlow.
+    every script run.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_clean_problem_modules", lambda: None)
@@ -39,9 +38,7 @@ def without_keras_in_the_way():
         # longer than most pages; a server does so once, at its start.
         discover = BidiComponentManager.discover_and_register_components.__name__
         patch.setattr(BidiComponentManager, discover, lambda *_, **__: None)
-        gc.freeze()
         yield
-        gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

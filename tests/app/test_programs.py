@@ -9,6 +9,7 @@ import ast
 import contextlib
 import io
 import json
+import os
 import re
 
 import numpy as np
@@ -26,6 +27,7 @@ from bertviz_core.analysis.small_networks import (
     output_signs,
 )
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.embedding_tables import (
     measure_positions,
@@ -47,6 +49,7 @@ from pages.activations.training import FIRST_SEED, NUM_STEPS
 from pages.attention.canvas import METHODS
 from pages.layers import neurons
 from pages.layers.norms import SMALL
+from pages.shared import engine as pages_engine
 from pages.shared.engine import client
 from tests.app import test_attention as attention
 from tests.app.real_pages import (
@@ -68,7 +71,17 @@ TEXT, PAIR = "She took the book to the library.", "The [MASK] was very old."
 MASK = 11  # its index in both
 SENTENCE = "She sat down on the bank of the river."
 
-pytestmark = pytest.mark.usefixtures("opened")
+pytestmark = pytest.mark.usefixtures("opened", "engine_that_derives")
+
+
+@pytest.fixture(scope="module")
+def engine_that_derives():
+    """Pages ask this process where it has TensorFlow: another takes long to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ["KERAS_BACKEND"] == "tensorflow":
+            engine = InlineEngine()
+            patch.setattr(pages_engine, "_connected", lambda: engine)
+        yield
 
 
 def opened_page(page: str, code: str, **params: str | list[str]) -> AppTest:
