@@ -27,30 +27,40 @@ ROOT = Path(__file__).parents[2]
 # Devices are counted once for a process, so each backend gets one of its own.
 SCRIPT = """
 import json
+import sys
 import keras
-if {backend!r} == "tensorflow":
+on_jax = keras.backend.backend() == "jax"
+if not on_jax:
     import tensorflow as tf
     cpu = tf.config.list_physical_devices("CPU")[0]
     part = tf.config.LogicalDeviceConfiguration()
     tf.config.set_logical_device_configuration(cpu, [part, part])
-from bertviz_core.training.pretrain.trainer import Trainer
-from tests.core import pretrain_samples as samples
-phase = {{"max_tokens": 16, "num_tokens": 16 * 6 * 4, "batch_tokens": 16 * 6}}
-settings = samples.settings(samples.ONE_LAYER, phases=[phase])
-batches = samples.batches(settings)
-losses = []
-for devices in (1, 2):
-    trainer = Trainer(settings, len(samples.VOCABULARY), devices)
-    sharing = []
-    def look():
-        sharing.append(keras.distribution.distribution() is not None)
-        return False
-    losses.append([trainer.run(batches, 0, s, 1, look).means for s in range(4)])
-    # Keras on JAX cuts a batch up only while a distribution is set.
-    assert sharing == [{backend!r} == "jax" and devices == 2] * 4, sharing
-    assert losses[-1][0]["mlm_loss"] > losses[-1][-1]["mlm_loss"]
+from tests.core.test_pretrain_devices import losses_on
+sharing = []
+def look():
+    sharing.append(keras.distribution.distribution() is not None)
+    return False
+losses = losses_on(2, look)
+# Keras on JAX cuts a batch up only while a distribution is set.
+assert sharing == [on_jax] * len(losses), sharing
 print(json.dumps(losses))
 """
+
+
+def losses_on(num_devices, should_stop=lambda: False):
+    """Of each of four steps."""
+    phase = {"max_tokens": 16, "num_tokens": 16 * 6 * 4, "batch_tokens": 16 * 6}
+    settings = samples.settings(samples.ONE_LAYER, phases=[phase])
+    batches = samples.batches(settings)
+    trainer = Trainer(settings, len(samples.VOCABULARY), num_devices)
+    return [trainer.run(batches, 0, step, 1, should_stop).means for step in range(4)]
+
+
+@pytest.fixture(scope="module")
+def losses_on_one():
+    losses = losses_on(1)
+    assert losses[0]["mlm_loss"] > losses[-1]["mlm_loss"]
+    return losses
 
 
 # Code that runs a few steps need not be fast: a third of the time was compiling it.
@@ -82,23 +92,20 @@ def run_script(backend, script, *arguments):
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_two_workers_have_the_losses_of_one(backend):
-    done = run_script(backend, SCRIPT.format(backend=backend))
-    one, two = json.loads(done.splitlines()[-1])
-    for first, second in zip(one, two, strict=True):
+def test_two_workers_have_the_losses_of_one(backend, losses_on_one):
+    two = json.loads(run_script(backend, SCRIPT).splitlines()[-1])
+    for first, second in zip(losses_on_one, two, strict=True):
         assert set(first) == set(second)
         for name, value in first.items():
             assert np.isclose(value, second[name], rtol=0, atol=1e-4), name
 
 
-# As on an accelerator, where nobody installs TensorFlow. Each argument is a command: a
-# step to stop at, and what follows `pretrain`.
-WITHOUT_TENSORFLOW = """
+# Each argument is a command: a step to stop at, and what follows `pretrain`.
+COMMANDS = """
 import json
 import os
 import signal
 import sys
-sys.modules["tensorflow"] = None
 import click
 from bertviz_core.cli import main
 echo = click.echo
@@ -111,6 +118,13 @@ for command in sys.argv[1:]:
     stop_at, *words = json.loads(command)
     main(["pretrain", *words], standalone_mode=False)
 """
+# As on an accelerator, where nobody installs TensorFlow.
+WITHOUT_TENSORFLOW = 'import sys; sys.modules["tensorflow"] = None\n'
+
+
+def command(config, corpus, out, *options, stop_at=None):
+    words = ["--config", config, "--corpus", corpus, "--out", out, *options]
+    return json.dumps([stop_at, *map(str, words)])
 
 
 def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path):
@@ -118,19 +132,15 @@ def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path):
     phase = {"max_tokens": 16, "num_tokens": 16 * 6 * 8, "batch_tokens": 16 * 6}
     text, asked = samples.text_and_settings(tmp_path, precision="auto", phases=[phase])
 
-    def command(config, out, stop_at=None):
-        words = ["--config", config, "--corpus", text, "--out", out]
-        return json.dumps([stop_at, *map(str, words)])
-
     config = tmp_path / "settings.json"
     config.write_text(json.dumps(asked.to_dict()))
     parts, whole = (tmp_path / name for name in ("parts", "whole"))
     in_turn = (
-        command(config, parts, 4),
-        command(parts / "settings.json", whole),
-        command(config, parts),
+        command(config, text, parts, stop_at=4),
+        command(parts / "settings.json", text, whole),
+        command(config, text, parts),
     )
-    said = run_script("jax", WITHOUT_TENSORFLOW, *in_turn).splitlines()
+    said = run_script("jax", WITHOUT_TENSORFLOW + COMMANDS, *in_turn).splitlines()
     assert "Stopped after step 4 of 8; saved" in said
     finished = said.index(f"Finished: {whole / 'model'}")
     assert said[finished + 1] == "Going on after step 4"
@@ -174,18 +184,16 @@ def free_ports(count):
     return ports
 
 
-def train_on_two(folder, encoded, *options_of_each):
-    """Runs the command on both at once; returns what each said."""
+def train_on_two(folder, *commands_of_each):
+    """Runs commands in turn, on both at once; returns what each said."""
     workers = [f"localhost:{port}" for port in free_ports(2)]
     processes = []
-    for index, options in enumerate(options_of_each):
+    for index, commands in enumerate(commands_of_each):
         task = {"type": "worker", "index": index}
         config = {"cluster": {"worker": workers}, "task": task}
-        command = ["pretrain", "--config", "settings.json", "--out", "run"]
-        command += ["--corpus", str(encoded)]
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-m", "bertviz_core", *command, *options],
+                [sys.executable, "-c", COMMANDS, *commands],
                 cwd=folder,
                 env=os.environ
                 | {"TF_CONFIG": json.dumps(config), "PYTHONPATH": str(ROOT)},
@@ -209,11 +217,14 @@ def test_two_machines_stop_together_and_learn_what_one_learns(tmp_path):
     text, settings = samples.text_and_settings(tmp_path, phases=[phase], report_steps=1)
     (tmp_path / "settings.json").write_text(json.dumps(settings.to_dict()))
     encoded = prepare_corpus([text], settings, tmp_path / "encoded", str)
+    train = ("settings.json", encoded, "run")
     # The time is up on one of them only.
-    for lines in train_on_two(tmp_path, encoded, [], ["--stop-after-minutes", "0"]):
-        assert lines[-1] == "Stopped after step 0 of 4; saved"
-    for lines in train_on_two(tmp_path, encoded, [], []):
-        assert lines[0] == "Going on after step 0"
+    to_the_end = command(*train)
+    in_time = command(*train, "--stop-after-minutes", 0)
+    both = train_on_two(tmp_path, [to_the_end] * 2, [in_time, to_the_end])
+    for lines in both:
+        stopped = lines.index("Stopped after step 0 of 4; saved")
+        assert lines[stopped + 1] == "Going on after step 0"
         assert lines[-1] == f"Finished: {Path('run') / 'model'}"
     # The text here, which one machine may encode for itself.
     run.pretrain(settings, [text], tmp_path / "alone", str)
