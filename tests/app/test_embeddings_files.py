@@ -25,8 +25,9 @@ from pages.embeddings.sentence_box import guess_roles, lines_of, read_file
 from pages.fine_tune.state import STATE, FineTuneState
 from pages.shared import export
 from pages.shared.export import titled
+from tests.app import real_pages
 from tests.app.real_pages import finished, said
-from tests.app.test_embeddings import open_page
+from tests.core.checkpoint_copies import HF
 
 KEY = "embeddings_topics"
 SORTED = "id,text,topic\n" + "".join(
@@ -34,8 +35,14 @@ SORTED = "id,text,topic\n" + "".join(
 )
 
 
+def open_page() -> AppTest:
+    """On a tiny model, as this is about what stands in the box."""
+    link = {"model": str(HF), "embeddings_panel": "sentences"}
+    return real_pages.open_page("embeddings", **link)
+
+
 def uploaded(name: str, text: str) -> AppTest:
-    app = open_page(embeddings_panel="sentences")
+    app = open_page()
     app.file_uploader[0].set_value((name, text.encode(), "text/plain")).run()
     return app
 
@@ -104,7 +111,7 @@ def test_strokes_in_a_table_make_no_group_and_no_pair():
 
 
 def test_the_sample_tables_need_no_file():
-    app = open_page("en", embeddings_panel="sentences")
+    app = open_page()
     for name, sample in SAMPLES.items():
         app.button(key=f"{KEY}_sample_{name}").click().run()
         lines = read_lines(box(finished(app)))
@@ -117,7 +124,7 @@ def test_the_sample_tables_need_no_file():
 
 
 def test_the_table_of_the_fine_tuning_page_is_offered():
-    app = open_page(embeddings_panel="sentences")
+    app = open_page()
     assert f"{KEY}_trained_on" not in {button.key for button in app.button}
     own = keep_table("text;topic\nthé noir;a\ncafé;b\nun thé;a\n".encode("cp1252"))
     app.session_state[STATE] = FineTuneState(
@@ -155,7 +162,7 @@ def test_rows_that_are_left_out_are_named():
 
 
 def test_a_file_that_is_no_table_says_so_and_leaves_the_box_alone():
-    app = open_page(embeddings_panel="sentences")
+    app = open_page()
     before = box(app)
     app.file_uploader[0].set_value(("a.csv", b"", "text/csv")).run()
     assert not app.exception
@@ -192,7 +199,8 @@ def test_a_table_gives_texts_with_their_labels():
 def test_the_table_of_sentences_is_chinese_but_the_projectors_is_not(
     panel, key, english, offered
 ):
-    app = open_page("zh", model=DEFAULT_MODEL, embeddings_panel=panel)
+    link = {"model": DEFAULT_MODEL, "embeddings_panel": panel}
+    app = finished(real_pages.open_page("embeddings", "zh", **link))
     opened(app, key)
     assert english in offered["tsv"]
     headers = list(offered["csv"])
