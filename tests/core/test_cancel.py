@@ -77,5 +77,5 @@ def test_who_is_told_hears_how_it_goes_on_and_may_cancel(explorer, name):
 
 @pytest.mark.parametrize("name", NEED_A_HEAD)
 def test_a_model_without_the_head_is_refused(name):
-    with pytest.raises(CheckpointError, match="has no trained (MLM|NSP) head"):
+    with pytest.raises(CheckpointError, match=r"has no trained (MLM|NSP) head"):
         LONG[name](explorer_named("headless"), untold)
