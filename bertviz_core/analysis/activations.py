@@ -46,13 +46,11 @@ class Activation:
     """One activation function.
 
     Args:
-        name: its key in `ACTIVATIONS`.
         value: f(x, parameter).
         derivative: f′(x, parameter), by x.
         parameter: what shapes it, or `None`; then the number given is not used.
     """
 
-    name: str
     value: _Function
     derivative: _Function
     parameter: Parameter | None = None
@@ -192,54 +190,38 @@ def _swish_derivative(x: np.ndarray, beta: float) -> np.ndarray:
 
 ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(
     {
-        function.name: function
-        for function in (
-            Activation(
-                "sigmoid",
-                lambda x, _: _sigmoid(x),
-                lambda x, _: _sigmoid_derivative(x),
-            ),
-            Activation(
-                "tanh", lambda x, _: np.tanh(x), lambda x, _: 1 - np.tanh(x) ** 2
-            ),
-            # Source: Nair and Hinton 2010, "Rectified Linear Units Improve
-            # Restricted Boltzmann Machines".
-            Activation(
-                "relu", lambda x, _: _leaky(x, 0), lambda x, _: _leaky_derivative(x, 0)
-            ),
-            # Source: Maas et al. 2013, "Rectifier Nonlinearities Improve Neural
-            # Network Acoustic Models"; the slope of its section 2.
-            Activation(
-                "leaky_relu",
-                _leaky,
-                _leaky_derivative,
-                Parameter(r"\lambda", 0.01, 0.0, 0.5),
-            ),
-            # Source: He et al. 2015 (arXiv:1502.01852), section 2.1; training
-            # starts from 0.25.
-            Activation(
-                "prelu", _leaky, _leaky_derivative, Parameter("a", 0.25, -0.5, 1.0)
-            ),
-            # Source: Clevert et al. 2015 (arXiv:1511.07289), section 3.
-            Activation(
-                "elu", _elu, _elu_derivative, Parameter(r"\alpha", 1.0, 0.1, 2.0)
-            ),
-            # Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
-            Activation(
-                "gelu",
-                lambda x, _: x * normal_cumulative(x),
-                lambda x, _: normal_cumulative(x) + x * normal_density(x),
-            ),
-            Activation(
-                "gelu_tanh",
-                lambda x, _: gelu_tanh(x),
-                lambda x, _: _gelu_tanh_derivative(x, PAPER_CONSTANT),
-            ),
-            # Source: Ramachandran et al. 2017 (arXiv:1710.05941), section 4.
-            Activation(
-                "swish", _swish, _swish_derivative, Parameter(r"\beta", 1.0, 0.0, 5.0)
-            ),
-        )
+        "sigmoid": Activation(
+            lambda x, _: _sigmoid(x), lambda x, _: _sigmoid_derivative(x)
+        ),
+        "tanh": Activation(lambda x, _: np.tanh(x), lambda x, _: 1 - np.tanh(x) ** 2),
+        # Source: Nair and Hinton 2010, "Rectified Linear Units Improve Restricted
+        # Boltzmann Machines".
+        "relu": Activation(
+            lambda x, _: _leaky(x, 0), lambda x, _: _leaky_derivative(x, 0)
+        ),
+        # Source: Maas et al. 2013, "Rectifier Nonlinearities Improve Neural Network
+        # Acoustic Models"; the slope of its section 2.
+        "leaky_relu": Activation(
+            _leaky, _leaky_derivative, Parameter(r"\lambda", 0.01, 0.0, 0.5)
+        ),
+        # Source: He et al. 2015 (arXiv:1502.01852), section 2.1; training starts
+        # from 0.25.
+        "prelu": Activation(_leaky, _leaky_derivative, Parameter("a", 0.25, -0.5, 1.0)),
+        # Source: Clevert et al. 2015 (arXiv:1511.07289), section 3.
+        "elu": Activation(_elu, _elu_derivative, Parameter(r"\alpha", 1.0, 0.1, 2.0)),
+        # Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
+        "gelu": Activation(
+            lambda x, _: x * normal_cumulative(x),
+            lambda x, _: normal_cumulative(x) + x * normal_density(x),
+        ),
+        "gelu_tanh": Activation(
+            lambda x, _: gelu_tanh(x),
+            lambda x, _: _gelu_tanh_derivative(x, PAPER_CONSTANT),
+        ),
+        # Source: Ramachandran et al. 2017 (arXiv:1710.05941), section 4.
+        "swish": Activation(
+            _swish, _swish_derivative, Parameter(r"\beta", 1.0, 0.0, 5.0)
+        ),
     }
 )
 
