@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from bertviz_core.analysis.wordlists import is_cjk
-from bertviz_core.errors import TextError, require_characters
+from bertviz_core.errors import TextError, require_characters, require_index
 
 MASK = "[MASK]"
 
@@ -195,11 +195,7 @@ def toggle_mask(masked: MaskedText, word_index: int) -> MaskedText:
         ValueError: there is no such word.
     """
     words = split_words(masked.text)
-    if not 0 <= word_index < len(words):
-        raise ValueError(
-            f"`word_index` must be below the number of words, {len(words)}. "
-            f"Received: word_index={word_index}."
-        )
+    require_index("word_index", word_index, len(words))
     word = words[word_index]
     mask_index = sum(earlier.is_mask for earlier in words[:word_index])
     if not word.is_mask:
@@ -226,11 +222,7 @@ def fill_mask(masked: MaskedText, mask_index: int, token: str) -> MaskedText:
         ValueError: there is no such mask.
     """
     masks = list(_SPELLINGS.finditer(masked.text))
-    if not 0 <= mask_index < len(masks):
-        raise ValueError(
-            f"`mask_index` must be below the number of masks, {len(masks)}. "
-            f"Received: mask_index={mask_index}."
-        )
+    require_index("mask_index", mask_index, len(masks))
     before = masked.text[: masks[mask_index].start()]
     after = masked.text[masks[mask_index].end() :]
     if token.startswith("##") and len(token) > len("##"):

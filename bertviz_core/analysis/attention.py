@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bertviz_core.errors import require_index
+
 
 def segment_tokens(token_type_ids: np.ndarray, segment: int | None) -> np.ndarray:
     """Marks the tokens of one text of a pair, bool `[T]`.
@@ -199,6 +201,5 @@ def attention_mass(
         raise ValueError(
             f"`is_special` must be [{num_columns}]. Received: {is_special.shape}."
         )
-    if not 0 <= position < num_rows:
-        raise ValueError(f"`position` must be below {num_rows}. Received: {position}.")
+    require_index("position", position, num_rows)
     return attention_probs[:, :, position][..., ~is_special].sum(axis=-1)

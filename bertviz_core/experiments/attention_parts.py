@@ -15,12 +15,12 @@ import numpy as np
 
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.config import BertConfig
-from bertviz_core.errors import TextError
+from bertviz_core.errors import TextError, require_index
 from bertviz_core.experiments.attention_results import (
     NormWeightedAttention,
     PairArithmetic,
 )
-from bertviz_core.experiments.layer_steps import block_values, require_index
+from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import Trace

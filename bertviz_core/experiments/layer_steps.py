@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import softmax_rows
+from bertviz_core.errors import require_index
 from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.experiments.step_table import (
     BEFORE,
@@ -148,23 +149,6 @@ def block_values(explorer: Explorer, trace: Trace, layer: int) -> Arrays:
     x = _hidden_states(trace)[layer]
     found = explorer.forward.block(layer, x[None], keep=("output", *keep))
     return {"input": x, **{name: array[0] for name, array in found.items()}}
-
-
-def require_index(name: str, index: int, size: int) -> None:
-    """Refuses an index that is none.
-
-    Args:
-        name: of the argument.
-        index: from 0.
-        size: how many there are.
-
-    Raises:
-        ValueError: there are fewer.
-    """
-    if not 0 <= index < size:
-        raise ValueError(
-            f"`{name}` must be at least 0 and below {size}. Received: {index}."
-        )
 
 
 def _hidden_states(trace: Trace) -> np.ndarray:

@@ -12,8 +12,8 @@ from bertviz_core.analysis.logit_rows import (
     ranks_of,
     top_words,
 )
+from bertviz_core.errors import require_index
 from bertviz_core.experiments.layer_results import LogitLens
-from bertviz_core.experiments.layer_steps import require_index
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task, untold

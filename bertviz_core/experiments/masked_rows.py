@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.analysis.wordlists import entries_of_kind
-from bertviz_core.errors import require_positions
+from bertviz_core.errors import require_index, require_positions
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, untold
 from bertviz_core.trace import LOGITS, TokenizedText
@@ -107,11 +107,7 @@ def mask_position(tokenized: TokenizedText, mask_index: int) -> int:
         ValueError: there is no such mask.
     """
     positions = tokenized.mask_positions
-    if not 0 <= mask_index < len(positions):
-        raise ValueError(
-            f"`mask_index` must be below the number of masks, {len(positions)}. "
-            f"Received: mask_index={mask_index}."
-        )
+    require_index("mask_index", mask_index, len(positions))
     return int(positions[mask_index])
 
 

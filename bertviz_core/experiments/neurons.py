@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import top_words
-from bertviz_core.experiments.layer_steps import block_values, require_index
+from bertviz_core.errors import require_index
+from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.step_results import (
     NeuronWords,

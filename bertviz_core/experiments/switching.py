@@ -7,14 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from bertviz_core.config import BertConfig
-from bertviz_core.errors import TextError
+from bertviz_core.errors import TextError, require_index
 from bertviz_core.experiments.cause_results import (
     Edge,
     SwitchedPrediction,
     Switches,
     Target,
 )
-from bertviz_core.experiments.layer_steps import require_index
 from bertviz_core.experiments.targets import ask, compare_answers, require_token
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions

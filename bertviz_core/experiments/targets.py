@@ -10,7 +10,7 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import ranks_of
 from bertviz_core.analysis.sampling import rank_order, softmax
 from bertviz_core.analysis.two_sentences import ranks
-from bertviz_core.errors import TextError
+from bertviz_core.errors import TextError, require_index
 from bertviz_core.experiments.cause_results import Answers, Prediction, Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
@@ -148,10 +148,7 @@ def ask(
         "nsp": 2,
         "classifier": model.num_labels,
     }
-    if target.index >= sizes[target.head]:
-        raise ValueError(
-            f"`index` must be below {sizes[target.head]}. Received: {target}."
-        )
+    require_index("index", target.index, sizes[target.head])
     tokenized = explorer.tokenize(text, pair, cut)
     require_token(target.position, tokenized.num_tokens)
     inputs = tokenized.inputs

@@ -10,11 +10,8 @@ import dataclasses
 
 import numpy as np
 
-from bertviz_core.experiments.layer_steps import (
-    StepReader,
-    list_steps,
-    require_index,
-)
+from bertviz_core.errors import require_index
+from bertviz_core.experiments.layer_steps import StepReader, list_steps
 from bertviz_core.experiments.step_results import (
     LayerStep,
     NormInput,

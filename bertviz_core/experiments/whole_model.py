@@ -20,8 +20,9 @@ from bertviz_core.analysis.aggregation import follow_down
 from bertviz_core.analysis.attention import share_of_row
 from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.logit_rows import softmax_rows
+from bertviz_core.errors import require_index
 from bertviz_core.experiments.attention_parts import norm_weighted_attention
-from bertviz_core.experiments.layer_steps import block_values, require_index
+from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.lens import read_layers
 from bertviz_core.experiments.masked_rows import logits_at
 from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron_here

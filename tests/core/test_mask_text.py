@@ -126,9 +126,9 @@ def test_a_typed_mask_has_nothing_to_put_back():
 
 
 def test_a_word_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="word_index=7"):
+    with pytest.raises(ValueError, match=r"word_index.*: 7"):
         toggle_mask(remember_masks("two words"), 7)
-    with pytest.raises(ValueError, match="word_index=-1"):
+    with pytest.raises(ValueError, match=r"word_index.*: -1"):
         toggle_mask(remember_masks("two words"), -1)
 
 
@@ -136,7 +136,7 @@ def test_filling_takes_the_asked_mask_only():
     masked = MaskedText("[MASK] is [MASK].", ("Paris", "big"))
     assert fill_mask(masked, 1, "lovely") == MaskedText("[MASK] is lovely.", ("Paris",))
     assert fill_mask(masked, 0, "Rome") == MaskedText("Rome is [MASK].", ("big",))
-    with pytest.raises(ValueError, match="mask_index=2"):
+    with pytest.raises(ValueError, match=r"mask_index.*: 2"):
         fill_mask(masked, 2, "x")
 
 
