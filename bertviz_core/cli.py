@@ -182,7 +182,7 @@ def download(name: str) -> None:
     """
     from bertviz_core.checkpoints import library
 
-    click.echo(library.download(name, progress=download_progress()).model_id)
+    click.echo(library.download(name, download_progress()).model_id)
 
 
 def _predict(

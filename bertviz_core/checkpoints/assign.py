@@ -34,8 +34,6 @@ from bertviz_core.trace import LoadReport
 if TYPE_CHECKING:
     from bertviz_core.model.bert import Bert
 
-
-# Numbers in one model, 4 bytes each in memory. BERT-large has 0.34e9.
 # The weights as they are read, and as they are packed for the processor.
 _COPIES = 2
 

@@ -167,14 +167,11 @@ def remove_upload(model_id: str, owner: str = "") -> None:
                 visitor_files.disown(folder, owner)
 
 
-def download(
-    name: str, revision: str | None = None, progress: Progress | None = None
-) -> ModelEntry:
+def download(name: str, progress: Progress | None = None) -> ModelEntry:
     """Takes a model from the hub into the cache.
 
     Args:
-        name: on the Hugging Face hub, with an optional `@revision`.
-        revision: commit, branch or tag; `None` for the newest.
+        name: on the Hugging Face hub, with an optional `@revision`; the newest if none.
         progress: told the fraction of the bytes.
 
     Returns:
@@ -183,8 +180,7 @@ def download(
     Raises:
         CheckpointError: see `hub.fetch`.
     """
-    asked = f"{name}@{revision}" if revision else name
-    return catalogue.hub_entry(hub.fetch(*hub.split_revision(asked), progress))
+    return catalogue.hub_entry(hub.fetch(*hub.split_revision(name), progress))
 
 
 def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:

@@ -78,13 +78,11 @@ def forward_count() -> int:
 
 
 @task(DOWNLOAD_RESOURCE, is_kept=False)
-def download_model(
-    name: str, revision: str | None = None, progress: JobProgress | None = None
-) -> ModelEntry:
+def download_model(name: str, progress: JobProgress | None = None) -> ModelEntry:
     """Takes a model from the hub into the cache."""
     from bertviz_core.checkpoints import library
 
-    entry = library.download(name, revision, progress)
+    entry = library.download(name, progress)
     # A name without a revision means the newest download from now on.
     forget(name)
     return entry
