@@ -16,12 +16,12 @@ import numpy as np
 
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import DatasetError, reason_of
+from bertviz_core.trace import Arrays
 from bertviz_core.whole_files import new_file, scratch_of
 
 if TYPE_CHECKING:
     from bertviz_core.explorer import Explorer
 
-Arrays = dict[str, np.ndarray]
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # What NumPy raises for a broken file depends on where it is broken; a header that
 # claims more numbers than there is memory is one of the ways.

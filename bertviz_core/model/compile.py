@@ -177,7 +177,7 @@ def _openvino(
     names = sorted(signature)
     parameters = [
         opset.parameter([-1] * rank, np.dtype(dtype), name=name)
-        for name, (dtype, rank) in ((name, signature[name]) for name in names)
+        for name, (dtype, rank) in sorted(signature.items())
     ]
     tensors = {
         name: keras.ops.convert_to_tensor(parameter.output(0))

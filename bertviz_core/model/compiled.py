@@ -37,7 +37,6 @@ INPUTS: Mapping[str, tuple[str, int]] = {
     "edge_mask": ("int32", 5),
     "neuron_mask": ("float32", 3),
 }
-INTERVENTIONS = frozenset(("head_mask", "edge_mask", "neuron_mask"))
 # What a block is asked for unless the caller says otherwise: each further set of
 # activations is a function of its own, with weights packed of its own.
 BLOCK = ("output", "attention.probs")
@@ -183,7 +182,6 @@ class CompiledForward:
         """The walk through embeddings and blocks."""
         config, input_ids = self.model.config, arrays["input_ids"]
         token_type_ids = arrays.get("token_type_ids", np.zeros_like(input_ids))
-        changes = None if INTERVENTIONS.isdisjoint(arrays) else _Changes(arrays)
         x = self._embed(input_ids, token_type_ids, ("output",))["output"]
         found = self._room(x.shape, wanted)
         if "hidden_states" in found:
@@ -192,11 +190,8 @@ class CompiledForward:
             into: dict[str, np.ndarray | None] = {"output": None}
             if "attention_probs" in found:
                 into["attention.probs"] = found["attention_probs"][:, layer]
-            if changes is None:
-                x = self._block(layer, x, mask, into)["output"]
-            else:
-                seen, strengths = changes.cut(mask, layer), changes.strengths(layer)
-                x = self._block(layer, x, seen, into, strengths)["output"]
+            seen = _without_cut(mask, arrays, layer)
+            x = self._block(layer, x, seen, into, _strengths(arrays, layer))["output"]
             if "hidden_states" in found:
                 found["hidden_states"][:, layer + 1] = x
         return found | {"last": x}
@@ -362,34 +357,25 @@ def _array(name: str, value: Any) -> np.ndarray:
     return array
 
 
-class _Changes:
-    """What interventions change, by layer.
+def _without_cut(mask: np.ndarray, arrays: Arrays, layer: int) -> np.ndarray:
+    """The mask of a layer without the edges that inputs of a pass cut."""
+    edges = arrays.get("edge_mask")
+    if edges is None:
+        return mask
+    return mask * edges[:, min(layer, edges.shape[1] - 1)]
 
-    Args:
-        arrays: inputs by the names of `INPUTS`.
-    """
 
-    def __init__(self, arrays: Arrays) -> None:
-        self._arrays = arrays
-
-    def cut(self, mask: np.ndarray, layer: int) -> np.ndarray:
-        """The mask of a layer without the edges that are cut."""
-        edges = self._arrays.get("edge_mask")
-        if edges is None:
-            return mask
-        return mask * edges[:, min(layer, edges.shape[1] - 1)]
-
-    def strengths(self, layer: int) -> dict[str, np.ndarray] | None:
-        """What heads and neurons of a layer are multiplied by."""
-        heads, neurons = map(self._arrays.get, ("head_mask", "neuron_mask"))
-        if heads is None and neurons is None:
-            return None
-        one = np.ones(1, "float32")
-        return {
-            "attention.head_context": one[:, None, None, None]
-            if heads is None
-            else heads[:, layer, :, None, None],
-            "mlp.post": one[:, None, None]
-            if neurons is None
-            else neurons[:, layer, None, :],
-        }
+def _strengths(arrays: Arrays, layer: int) -> dict[str, np.ndarray] | None:
+    """What inputs of a pass multiply heads and neurons of a layer by."""
+    heads, neurons = map(arrays.get, ("head_mask", "neuron_mask"))
+    if heads is None and neurons is None:
+        return None
+    one = np.ones(1, "float32")
+    return {
+        "attention.head_context": one[:, None, None, None]
+        if heads is None
+        else heads[:, layer, :, None, None],
+        "mlp.post": one[:, None, None]
+        if neurons is None
+        else neurons[:, layer, None, :],
+    }
