@@ -236,12 +236,8 @@ def _text_inputs(
 ) -> dict[str, np.ndarray]:
     import numpy as np
 
-    tokenized = explorer.tokenize(text, pair)
-    return {
-        "input_ids": tokenized.input_ids[None],
-        "attention_mask": np.ones_like(tokenized.input_ids)[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-    }
+    inputs = explorer.tokenize(text, pair).inputs
+    return inputs | {"attention_mask": np.ones_like(inputs["input_ids"])}
 
 
 for command in (

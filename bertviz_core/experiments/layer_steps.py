@@ -159,11 +159,10 @@ def _hidden_states(trace: Trace) -> np.ndarray:
 
 def _part_values(explorer: Explorer, trace: Trace, part: str) -> Arrays:
     """What a layer, the embeddings or the heads compute, by names of `model.taps`."""
-    forward, read = explorer.forward, trace.tokenized
+    forward = explorer.forward
     if part == "embeddings":
-        keep = _names_in("embeddings")
-        ids = read.input_ids[None], read.token_type_ids[None]
-        found = forward.embed(*ids, [name.removeprefix("embeddings.") for name in keep])
+        keep = [name.removeprefix("embeddings.") for name in _names_in("embeddings")]
+        found = forward.embed(**trace.tokenized.inputs, keep=keep)
         return {f"embeddings.{name}": array for name, array in found.items()}
     if part != "heads":
         return block_values(explorer, trace, int(part.removeprefix("layer_")))

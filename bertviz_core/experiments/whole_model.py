@@ -300,9 +300,7 @@ def open_embeddings(explorer: Explorer, trace: Trace, token: int) -> Opened:
     """What enters the first layer, "norm", and its parts by their names in `taps`."""
     read, keep = trace.tokenized, ("word", "position", "token_type", "sum", "norm")
     require_index("token", token, read.num_tokens)
-    found = explorer.forward.embed(
-        read.input_ids[None], read.token_type_ids[None], keep
-    )
+    found = explorer.forward.embed(**read.inputs, keep=keep)
     return {name: found[name].reshape(read.num_tokens, -1)[token] for name in keep}
 
 

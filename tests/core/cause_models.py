@@ -61,12 +61,7 @@ def answer(explorer, target, interventions=None, text=TEXT, pair=None):
 def by_oracle(name, text, target, **masks):
     """Probability and logit of a target by the oracle, with masks `[1, ...]`."""
     explorer = explorer_named(name)
-    tokenized = explorer.tokenize(text)
-    inputs = {
-        "input_ids": tokenized.input_ids[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-        "mlm_positions": [target.position],
-    }
+    inputs = explorer.tokenize(text).inputs | {"mlm_positions": [target.position]}
     found = oracle.forward(_made(name)[1], explorer.config, inputs | masks)
     logits = found[LOGITS[target.head]][0]
     powers = np.exp(logits)

@@ -29,12 +29,8 @@ def weights(post_norm_model):
 
 def test_a_trace_is_what_the_formulas_give(explorer, weights):
     trace = explorer.trace("The cats [MASK]", "a red [MASK].")
-    inputs = {
-        "input_ids": trace.tokenized.input_ids[None],
-        "token_type_ids": trace.tokenized.token_type_ids[None],
-        "mlm_positions": trace.tokenized.mask_positions,
-    }
-    expected = oracle.forward(weights, CONFIG, inputs)
+    asked = {"mlm_positions": trace.tokenized.mask_positions}
+    expected = oracle.forward(weights, CONFIG, trace.tokenized.inputs | asked)
     assert trace.tokenized.tokens == (
         *("[CLS]", "the", "cat", "##s", "[MASK]", "[SEP]"),
         *("a", "[UNK]", "[MASK]", ".", "[SEP]"),

@@ -38,8 +38,7 @@ def test_states_of_rows_are_those_of_each_text_alone(two, reading):
     assert states.shape == (4, 4, 42)
     for index, text in enumerate(texts):
         read = two[0].tokenizer.encode(text)
-        inputs = {"input_ids": read.input_ids[None]}
-        alone = two[0].forward(inputs, ("hidden_states",))["hidden_states"][0]
+        alone = two[0].forward(read.inputs, ("hidden_states",))["hidden_states"][0]
         own = ~read.is_special if text else np.arange(2) == 0
         expected = alone[:, 0] if reading == "cls" else alone[:, own].mean(axis=1)
         agree(states[:, index], expected)

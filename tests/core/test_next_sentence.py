@@ -28,11 +28,7 @@ def is_next(post_norm_model, explorer):
     model, weights = post_norm_model
 
     def probability(first, second, cut=False):
-        text = explorer.tokenize(first, second, cut)
-        inputs = {
-            "input_ids": text.input_ids[None],
-            "token_type_ids": text.token_type_ids[None],
-        }
+        inputs = explorer.tokenize(first, second, cut).inputs
         logits = oracle.forward(weights, model.config, inputs)["nsp_logits"][0]
         return np.exp(logits[0]) / np.exp(logits).sum()
 

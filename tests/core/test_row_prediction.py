@@ -38,11 +38,7 @@ def one_by_one(explorer, texts, pairs=None):
     found = []
     for index, text in enumerate(texts):
         pair = None if pairs is None else pairs[index]
-        read = explorer.tokenizer.encode(text, pair, 11, cut=True)
-        inputs = {
-            "input_ids": read.input_ids[None],
-            "token_type_ids": read.token_type_ids[None],
-        }
+        inputs = explorer.tokenizer.encode(text, pair, 11, cut=True).inputs
         found.append(explorer.forward(inputs, ("class_logits",))["class_logits"][0])
     return np.stack(found)
 

@@ -42,8 +42,7 @@ STATES = CONFIG.num_hidden_layers + 1
 def states_by_hand(post_norm_model, text):
     """float64 `[L + 1, T, H]` of the oracle, one sentence alone."""
     model, weights = post_norm_model
-    inputs = {"input_ids": text.input_ids[None]}
-    return oracle.forward(weights, model.config, inputs)["hidden_states"][0]
+    return oracle.forward(weights, model.config, text.inputs)["hidden_states"][0]
 
 
 @pytest.fixture(scope="module")
