@@ -14,11 +14,13 @@ from bertviz_core.quiet import import_keras
 # By their file, the longest first: two processes take a file each, and the one that
 # takes a long one last keeps the other waiting.
 LONG = """
-    fine_tune layers programs masked_panels attention fine_tune_results embeddings
-    backends engine_cluster maps deploy masked_word attention_questions finetune_bundle
-    pretrain_devices training_run finetune_trainer gradients pretrain_run
-    engine_training finetune_estimate training_costs finetune_precision
-    finetune_network pretrain_initial tiny_pretraining accessibility whole_model
+    fine_tune layers programs embeddings engine_cluster masked_panels
+    engine_training_worker attention fine_tune_results attention_questions
+    deploy masked_word engine_server backends finetune_bundle pretrain_devices
+    training_run pretrain_run engine_training gradients finetune_trainer engine_models
+    model maps wrong_formulas pretrain_initial finetune_network tiny_pretraining
+    examples finetune_estimate finetune_precision training_fast training_costs parity
+    finetune_evaluation accessibility whole_model
 """
 
 

@@ -1,6 +1,7 @@
 """The app in tests: run by AppTest, with an engine that answers from a script."""
 
 import functools
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.engine.inline import InlineEngine
+from pages.layers import neurons
 from pages.shared import answers, engine, models
 from tests.app.chinese_model import write_chinese_model
 from tests.app.fake_client import FakeClient
@@ -39,6 +42,23 @@ def without_keras_in_the_way():
         discover = BidiComponentManager.discover_and_register_components.__name__
         patch.setattr(BidiComponentManager, discover, lambda *_, **__: None)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engine_that_derives():
+    """Pages ask this process where it has TensorFlow: another takes long to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ["KERAS_BACKEND"] == "tensorflow":
+            inline = InlineEngine()
+            patch.setattr(engine, "_connected", lambda: inline)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def neurons_are_ranked_where_they_can_be(monkeypatch):
+    """Below a neuron all are ranked: no other process starts for it beside a test."""
+    if os.environ["KERAS_BACKEND"] != "tensorflow":
+        monkeypatch.setattr(neurons, "rank_all_neurons", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

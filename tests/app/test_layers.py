@@ -23,7 +23,7 @@ from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_t
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry, Texts, Trace
-from pages.layers import neurons, residual
+from pages.layers import residual
 from pages.layers import walk as shown_picture
 from pages.shared.engine import client
 from pages.shared.export import show_below
@@ -271,6 +271,7 @@ def test_token_and_step_come_from_a_link_and_another_text_starts_anew():
         assert step_now(app) == expected
 
 
+@pytest.mark.tensorflow
 def test_the_best_neurons_of_all_layers_are_those_of_the_engine():
     model, text = TINY.values()
     app = finished(open_page(**TINY, layers_panel="neurons", layers_word="bo"))
@@ -307,9 +308,7 @@ def test_elsewhere_the_strongest_neuron_is_chosen_again():
     assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
 
 
-def test_the_word_is_the_likeliest_of_the_token(monkeypatch):
-    # The ranking takes the word as it is chosen here.
-    monkeypatch.setattr(neurons, "rank_all_neurons", lambda *_: None)
+def test_the_word_is_the_likeliest_of_the_token():
     app = open_page(layers_panel="neurons")
     words = client().ask(vocabulary)(DEFAULT_MODEL)
     seen = []
@@ -343,6 +342,7 @@ def test_a_link_keeps_the_watched_class(classifier):
     assert shown == pytest.approx(100 * trace.before.probability, abs=0.06)
 
 
+@pytest.mark.tensorflow
 def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
     model = number_model
     app = finished(open_page(model=model, text="ab cab", layers_panel="neurons"))

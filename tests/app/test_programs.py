@@ -9,7 +9,6 @@ import ast
 import contextlib
 import io
 import json
-import os
 import re
 
 import numpy as np
@@ -27,7 +26,6 @@ from bertviz_core.analysis.small_networks import (
     output_signs,
 )
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.embedding_tables import (
     measure_positions,
@@ -47,9 +45,7 @@ from bertviz_core.snippets.writing import write_snippet
 from bertviz_core.trace import Texts
 from pages.activations.training import FIRST_SEED, NUM_STEPS
 from pages.attention.canvas import METHODS
-from pages.layers import neurons
 from pages.layers.norms import SMALL
-from pages.shared import engine as pages_engine
 from pages.shared.engine import client
 from tests.app import test_attention as attention
 from tests.app.real_pages import (
@@ -71,17 +67,7 @@ TEXT, PAIR = "She took the book to the library.", "The [MASK] was very old."
 MASK = 11  # its index in both
 SENTENCE = "She sat down on the bank of the river."
 
-pytestmark = pytest.mark.usefixtures("opened", "engine_that_derives")
-
-
-@pytest.fixture(scope="module")
-def engine_that_derives():
-    """Pages ask this process where it has TensorFlow: another takes long to start."""
-    with pytest.MonkeyPatch.context() as patch:
-        if os.environ["KERAS_BACKEND"] == "tensorflow":
-            engine = InlineEngine()
-            patch.setattr(pages_engine, "_connected", lambda: engine)
-        yield
+pytestmark = pytest.mark.usefixtures("opened")
 
 
 def opened_page(page: str, code: str, **params: str | list[str]) -> AppTest:
@@ -372,13 +358,6 @@ def test_similar_layers():
     assert (written != "").all()
 
 
-@pytest.fixture
-def without_ranking(monkeypatch):
-    """The ranking of neurons has a program of its own, and stands below these."""
-    monkeypatch.setattr(neurons, "rank_all_neurons", lambda *_: None)
-
-
-@pytest.mark.usefixtures("without_ranking")
 def test_a_neuron_switched_off():
     app, output = layers_printed("layers_off", layers_panel="neurons")
     before, after, change = floats(output)[:3]
@@ -389,7 +368,6 @@ def test_a_neuron_switched_off():
 
 
 @pytest.mark.parametrize("reading", ["head", "embedding"])
-@pytest.mark.usefixtures("without_ranking")
 def test_the_words_of_a_neuron_as_the_page_reads_them(reading):
     link = {"layers_panel": "neurons", "layers_neuron_layer": "5"}
     app, output = layers_printed("layers_suppressed", **link, layers_reading=reading)
