@@ -113,7 +113,7 @@ def test_a_head_alone_is_like_no_other(monkeypatch):
     few = dataclasses.replace(
         found,
         profile=dataclasses.replace(
-            found.profile, values=found.profile.values[:, :1, :1]
+            found.profile, totals=found.profile.totals[:, :1, :1]
         ),
         distances=found.distances[:1, :1, :1, :1],
     )

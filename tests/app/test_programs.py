@@ -507,7 +507,7 @@ def test_the_profile(where, monkeypatch):
     )
     if where == "corpus":
         attention.finished(app, "profile")
-    profile = run_program(app)[0]["profile"]
+    profile = run_program(app)[0]["found"].profile
     np.testing.assert_allclose(shown[0], profile.of("to_next"), atol=1e-5)
     assert f"mean over the texts, {profile.num_texts} in all" in said(app)
     assert (profile.num_texts >= 100) == (where == "corpus")

@@ -126,6 +126,7 @@ def test_each_raised_template_has_a_value_for_each_place():
                 parts = string.Formatter().parse(template.value)
                 places = {name for _, name, *_ in parts if name}
                 given = {keyword.arg for keyword in node.keywords}
+                given = given - {None} | places if None in given else given  # of a dict
                 if places != given or not template.value.endswith("."):
                     wrong.append(f"{path.relative_to(FOLDER)}:{node.lineno}")
     assert wrong == []
