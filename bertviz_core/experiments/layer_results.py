@@ -76,24 +76,19 @@ class Attribution(FrozenArrays):
     agreement: np.ndarray
 
     @property
-    def completeness_gap(self) -> float:
-        """Sum of integrated gradients less the change from the baseline.
+    def completeness_error(self) -> float:
+        """How far the sum of integrated gradients is off the change from the baseline.
 
-        0 for an exact integral.
+        As a share of that change; 0 for an exact integral.
 
         Source: Sundararajan et al. 2017 (arXiv:1703.01365), proposition 1.
         """
         row = self.scores[self.methods.index("integrated_gradients")]
-        return float(row.sum() - (self.value - self.baseline_value))
-
-    @property
-    def completeness_error(self) -> float:
-        """Size of the gap as a share of the change from the baseline."""
-        gap = self.completeness_gap
-        change = abs(self.value - self.baseline_value)
+        change = self.value - self.baseline_value
+        gap = abs(float(row.sum() - change))
         if change == 0:
             return 0.0 if gap == 0 else float("inf")
-        return abs(gap) / change
+        return gap / abs(change)
 
 
 @dataclass(frozen=True)

@@ -265,8 +265,9 @@ def test_integrated_gradients_equal_the_sum_over_the_way(
     )
     np.testing.assert_allclose(found.scores[0], expected, atol=5e-5)
     assert found.baseline_value == pytest.approx(hand.value(start), abs=1e-5)
-    gap = expected.sum() - (hand.value(start + change) - hand.value(start))
-    assert found.completeness_gap == pytest.approx(gap, abs=1e-4)
+    moved = hand.value(start + change) - hand.value(start)
+    error = abs((expected.sum() - moved) / moved)
+    assert found.completeness_error == pytest.approx(error, abs=1e-4)
 
 
 def test_steps_are_doubled_until_the_error_is_small_or_they_are_many(explorer, only):
