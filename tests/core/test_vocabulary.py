@@ -4,7 +4,6 @@ import dataclasses
 import io
 import json
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -406,21 +405,6 @@ def test_a_map_comes_back_from_the_cache_as_it_was(entries, cache):
     held["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     np.savez(path, **held)
     assert find_map("some-hub/name", digest, 2, NUM_ENTRIES).quality == made.quality
-
-
-def test_a_map_that_a_full_disk_does_not_take_leaves_nothing(
-    entries, cache, monkeypatch
-):
-    write = Path.write_bytes
-
-    def full(self, data):
-        write(self, data[:9])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space left"):
-        store_map(map_by_pca(entries), "some-hub/name", digest_of(entries))
-    assert not [path for path in cache.rglob("*") if path.is_file()]
 
 
 def test_a_map_lies_beside_a_model_that_is_a_folder(entries, cache, folder):
