@@ -213,3 +213,9 @@ def outputs_of(model, **inputs):
 
 def agree(actual, expected, atol=1e-5):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+
+
+def agree_by_name(actual, expected, atol=1e-5, rtol=0):
+    assert set(actual) == set(expected)
+    for name, array in expected.items():
+        np.testing.assert_allclose(actual[name], array, rtol, atol, err_msg=name)

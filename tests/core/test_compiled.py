@@ -19,6 +19,7 @@ from tests.core.random_models import (
     PRE_NORM,
     TOKENS,
     agree,
+    agree_by_name,
     explorer_of,
     random_inputs,
     random_interventions,
@@ -34,12 +35,6 @@ def everything():
         inputs |= random_interventions(name)
     assert set(inputs) == set(INPUTS)
     return inputs
-
-
-def agree_everywhere(actual, expected, atol=1e-5):
-    assert set(actual) == set(expected)
-    for name, array in expected.items():
-        np.testing.assert_allclose(actual[name], array, rtol=0, atol=atol, err_msg=name)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +70,7 @@ def test_every_output_of_a_padded_batch_matches_the_formulas(any_norm_forward):
     forward, weights = any_norm_forward
     expected = oracle.forward(weights, forward.model.config, random_inputs())
     found = forward(random_inputs())
-    agree_everywhere(found, expected)
+    agree_by_name(found, expected)
     for array in found.values():
         assert type(array) is np.ndarray
         assert array.dtype == "float32"
@@ -95,7 +90,7 @@ def test_other_inputs_outputs_sizes_and_lengths_share_what_is_compiled(
         if not len(inputs["mlm_positions"]):
             assert output.pop("mlm_logits").shape == (0, CONFIG.vocab_size)
             del inputs["mlm_positions"]
-        agree_everywhere(output, oracle.forward(weights, ONE_LAYER, inputs))
+        agree_by_name(output, oracle.forward(weights, ONE_LAYER, inputs))
     ids = {"input_ids": given["input_ids"]}
     forward(ids)
     forward(ids | random_interventions("edge_mask"))
@@ -116,7 +111,7 @@ def test_every_output_matches_with_an_intervention(any_norm_forward, name, rows)
     config = forward.model.config
     inputs = random_inputs() | random_interventions(name, rows=rows)
     expected = oracle.forward(weights, config, inputs)
-    agree_everywhere(forward(inputs), expected)
+    agree_by_name(forward(inputs), expected)
     plain = oracle.forward(weights, config, random_inputs())
     assert np.abs(plain["class_logits"] - expected["class_logits"]).max() > 1e-3
 
@@ -126,7 +121,7 @@ def test_a_half_precision_model_gives_float32_too():
     inputs = random_inputs()
     output = CompiledForward(model)(inputs)
     assert {array.dtype for array in output.values()} == {np.dtype("float32")}
-    agree_everywhere(output, oracle.forward(weights, ONE_LAYER, inputs), atol=0.3)
+    agree_by_name(output, oracle.forward(weights, ONE_LAYER, inputs), atol=0.3)
 
 
 def test_only_the_asked_outputs_come_back_and_only_their_parts_are_compiled(
@@ -147,7 +142,7 @@ def test_only_the_asked_outputs_come_back_and_only_their_parts_are_compiled(
         assert len(compilations) == before + num_parts
     whole = forward(inputs)
     for outputs, part in found.items():
-        agree_everywhere(part, {name: whole[name] for name in outputs}, 1e-6)
+        agree_by_name(part, {name: whole[name] for name in outputs}, 1e-6)
 
 
 def test_functions_that_were_not_asked_for_long_are_let_go(
@@ -223,7 +218,7 @@ def test_a_block_takes_a_mask_of_texts_of_rows_or_of_heads(any_norm_forward):
     heads = np.repeat(rows[:, None], CONFIG.num_attention_heads, axis=1)
     expected = forward.block(0, x, mask)
     for given in (rows, heads, rows[:, None]):
-        agree_everywhere(forward.block(0, x, given), expected, 1e-6)
+        agree_by_name(forward.block(0, x, given), expected, 1e-6)
 
 
 def test_each_question_is_told_of_once():
@@ -251,7 +246,7 @@ def test_lists_and_other_whole_number_types_are_taken(forward):
         "token_type_ids": inputs["token_type_ids"].astype("uint8"),
         "mlm_positions": inputs["mlm_positions"].astype("int64"),
     }
-    agree_everywhere(forward(other), forward(inputs), 0)
+    agree_by_name(forward(other), forward(inputs), 0)
 
 
 @pytest.mark.parametrize("tokens", [12, 10_000])
@@ -267,7 +262,7 @@ def test_weights_count_as_they_are_at_each_call_or_on_openvino_at_the_first(one_
     forward.model.mlm.bias.assign(changed["decoder_bias"])
     counts = weights if keras.backend.backend() == "openvino" else changed
     expected = oracle.forward(counts, ONE_LAYER, random_inputs())
-    agree_everywhere(forward(random_inputs()), expected)
+    agree_by_name(forward(random_inputs()), expected)
 
 
 @pytest.mark.skipif(
@@ -292,7 +287,7 @@ def test_threads_share_what_is_compiled_and_get_their_own_answers(
         together = list(pool.map(forward, batches))
     assert len(compilations) == 6  # embeddings, a block, four heads
     for inputs, output in zip(batches, together, strict=True):
-        agree_everywhere(output, forward(inputs))
+        agree_by_name(output, forward(inputs))
 
 
 @pytest.mark.skipif(not uses_openvino(), reason="the precision is OpenVINO's")

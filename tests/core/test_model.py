@@ -29,6 +29,7 @@ from tests.core.random_models import (
     PRE_NORM,
     TOKENS,
     agree,
+    agree_by_name,
     evaluate,
     outputs_of,
     random_inputs,
@@ -172,24 +173,6 @@ def test_attention_drops_whole_probabilities_after_they_are_handed_out(
     assert np.abs(by_head - 1).max() > 0.1
 
 
-OUTPUTS = {
-    "hidden_states",
-    "attention_probs",
-    "sequence_output",
-    "pooled_output",
-    "nsp_logits",
-    "class_logits",
-    "mlm_logits",
-}
-
-
-def agree_everywhere(actual, expected):
-    assert set(actual) == set(expected) == OUTPUTS
-    for name, array in expected.items():
-        assert actual[name].shape == array.shape, name
-        np.testing.assert_allclose(actual[name], array, rtol=0, atol=1e-5, err_msg=name)
-
-
 @pytest.mark.parametrize("axes", [3, 4])
 def test_a_mask_of_rows_or_of_heads_serves_all_layers(post_norm_model, axes):
     model, weights = post_norm_model
@@ -200,7 +183,7 @@ def test_a_mask_of_rows_or_of_heads_serves_all_layers(post_norm_model, axes):
     expected = oracle.forward(weights, CONFIG, inputs | {"edge_mask": edges})
     mask = edges[:, 0] * inputs["attention_mask"][:, None, None, :]
     inputs["attention_mask"] = mask[:, 0] if axes == 3 else mask
-    agree_everywhere(outputs_of(model, **inputs), expected)
+    agree_by_name(outputs_of(model, **inputs), expected)
 
 
 def test_without_more_than_ids_all_is_one_text_and_no_word_is_scored(any_norm_model):
@@ -280,6 +263,7 @@ def test_only_the_classifier_of_classes_has_dropout(post_norm_model):
 
 
 LAYER = 1
+STEP = 1.2e-7  # of float32: hidden scores are about -10,000
 
 
 @pytest.fixture(scope="module")
@@ -303,13 +287,6 @@ def names_in_table():
         yield first
         for name in others:
             yield first.rpartition(".")[0] + name if name[0] == "." else name
-
-
-def agree_by_name(actual, expected):
-    assert set(actual) == set(expected)
-    for name, array in expected.items():
-        # And a step of float32: hidden scores are about -10,000.
-        np.testing.assert_allclose(actual[name], array, 1.2e-7, 1e-5, err_msg=name)
 
 
 def test_the_table_lists_what_a_model_hands_out(noted, any_norm_model):
@@ -337,7 +314,7 @@ def test_each_activation_is_what_the_formulas_say(noted, any_norm_model):
     # A row serves all texts.
     assert found["embeddings.position"].shape == (TOKENS, CONFIG.hidden_size)
     found["embeddings.position"] = np.stack([found["embeddings.position"]] * BATCH)
-    agree_by_name(found, noted)
+    agree_by_name(found, noted, rtol=STEP)
 
 
 def test_each_part_of_a_compiled_pass_keeps_its_activations(forward, noted):
@@ -366,7 +343,7 @@ def test_each_part_of_a_compiled_pass_keeps_its_activations(forward, noted):
         found |= forward.read(head, places.get(head, last[:, 0]), names)
     expected = {k: v for k, v in noted.items() if k in found}
     assert set(noted) - set(found) <= {"embeddings.position", "final_norm"}
-    agree_by_name(found, expected)
+    agree_by_name(found, expected, rtol=STEP)
 
 
 def changed_blocks(weights, config, x, mask, name, change):
@@ -403,7 +380,7 @@ def test_each_activation_of_a_block_can_be_changed(forward, noted, any_norm_mode
         keep = ("output", "attention.probs", name)
         found = forward.block(LAYER, x, mask, keep, **{way: {name: given}})
         expected = changed_blocks(weights, model.config, x, mask, name, change)
-        agree_by_name(found, dict(zip(keep, expected, strict=True)))
+        agree_by_name(found, dict(zip(keep, expected, strict=True)), rtol=STEP)
 
 
 def test_a_few_numbers_scale_what_they_are_spread_over(forward):
