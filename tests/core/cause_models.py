@@ -6,6 +6,7 @@ import functools
 import numpy as np
 
 from bertviz_core.experiments.cause_results import Target
+from bertviz_core.trace import LOGITS
 from tests.core import oracle
 from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
 
@@ -14,7 +15,6 @@ WORD = Target("mlm", 12, 4)
 TARGETS = (WORD, Target("nsp", 1), Target("classifier", 7))
 LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
 NEURONS = CONFIG.intermediate_size
-LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
 
 CONFIGS = {
     "post-norm": CONFIG,
@@ -49,11 +49,8 @@ def answer(explorer, target, interventions=None, text=TEXT, pair=None):
     trace = explorer.trace(
         text, pair, mlm_positions=positions, interventions=interventions
     )
-    logits = {
-        "mlm": trace.mlm_logits[0] if positions else None,
-        "nsp": trace.nsp_logits,
-        "classifier": trace.class_logits,
-    }[target.head].astype("float64")
+    # One word is asked for, so its row is all that the masked-word head says.
+    logits = getattr(trace, LOGITS[target.head]).ravel().astype("float64")
     powers = np.exp(logits)
     return logits[target.index], powers[target.index] / powers.sum()
 
