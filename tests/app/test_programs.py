@@ -541,7 +541,7 @@ def test_a_map_of_heads(monkeypatch):
     app = opened_page("attention", "attention_map_mass", **link)
     deltas = run_program(app)[0]["found"].deltas
     (text,) = [c.value for c in app.caption if "helps it most" in c.value]
-    (told,) = re.findall(r"changes by (-?[\d.]+) points", text)
+    (told,) = re.findall(r"helps it most: ([-+][\d.]+) points", text)
     assert float(told) == pytest.approx(100 * deltas.min(), abs=0.006)
 
 
