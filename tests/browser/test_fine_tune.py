@@ -330,7 +330,7 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit):
 def a_click_anywhere_in_a_cell_shows_its_rows(page):
     texts = words_of("fine_tune_results")
     open_panel(page, texts["panel_confusion"])
-    page.get_by_text(texts["confusion_intro"].split(",")[0]).wait_for()
+    page.get_by_text(texts["confusion_intro"].split(" **")[0]).wait_for()
     settle(page)
     # For a moment the part before stands beside this one.
     matrix = page.locator(".js-plotly-plot .nsewdrag")
