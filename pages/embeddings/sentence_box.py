@@ -29,7 +29,7 @@ from pages.embeddings.widgets import choose_seed
 from pages.fine_tune.state import chosen_state
 from pages.fine_tune.widgets import show_notes
 from pages.shared.answers import ask
-from pages.shared.choices import type_linked
+from pages.shared.choices import choose_here, type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.language import LANGUAGES, plain, t
 from pages.shared.models import language_of, say_if_unread
@@ -46,7 +46,6 @@ _LIMITS = Limits(max_bytes=_MEGABYTES * 2**20, max_rows=20_000)
 _NO_GROUP = ""
 # With more values than the map has markers, a column names rows, not groups.
 _MOST_GUESSED_GROUPS = 36
-_WAYS = ("drawn", "first")
 
 FileRows = Table | LabelledLines
 _Read = tuple[FileRows, tuple[Note, ...]]
@@ -115,32 +114,28 @@ def _show_choices(key: str) -> None:
     again: dict[str, Any] = {"on_change": _take, "args": (key,)}
     show_notes(st.session_state.get(f"{key}_notes", ()))
     if isinstance(found, Table):
-        st.selectbox(
-            t("embeddings.text_column"),
-            found.columns,
-            key=f"{key}_text_column",
-            persist_state="session",
-            **again,
-        )
-        st.selectbox(
-            t("embeddings.group_column"),
-            (_NO_GROUP, *found.columns),
-            key=f"{key}_group_column",
-            format_func=lambda name: name or plain("embeddings.no_group"),
-            persist_state="session",
-            **again,
-        )
+        for name, options in (
+            ("text_column", found.columns),
+            ("group_column", (_NO_GROUP, *found.columns)),
+        ):
+            choose_here(
+                st.selectbox,
+                f"embeddings.{name}",
+                options,
+                key=f"{key}_{name}",
+                format_func=lambda column: column or plain("embeddings.no_group"),
+                **again,
+            )
     num_rows = found.num_rows if isinstance(found, Table) else len(found.sentences)
     if num_rows <= MAX_SENTENCES:
         return
-    way = st.segmented_control(
-        t("embeddings.rows_taken"),
-        _WAYS,
+    way = choose_here(
+        st.segmented_control,
+        "embeddings.rows_taken",
+        ("drawn", "first"),
         key=f"{key}_way",
         required=True,
-        help=t("embeddings.rows_taken_help"),
         format_func=lambda way: plain(f"embeddings.rows_{way}"),
-        persist_state="session",
         **again,
     )
     if way == "drawn":

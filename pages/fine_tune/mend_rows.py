@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -28,6 +29,7 @@ from bertviz_core.training.finetune.visitor_tables import (
 from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember, table_name
 from pages.fine_tune.widgets import share_text, text_columns
 from pages.shared.answers import ask
+from pages.shared.choices import choose_here
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_table
@@ -157,7 +159,6 @@ _PROBLEM, _IS_OPEN = "ft_mend_problem", "ft_mend_is_open"
 _SHOWN, _PAGE = "ft_mend_shown", "ft_mend_page"
 # Columns that can be changed, by the keys of their titles.
 LEAVE_OUT, LABEL = "fine_tune_results.leave_out", "fine_tune_results.label"
-_ALL, _LEFT_OUT = "all", "left_out"
 _MOST_ROWS = 50  # that a model was tested on
 
 
@@ -221,9 +222,10 @@ def _show_rows(state: FineTuneState) -> None:
 
 def _choose_rows(findings: tuple[Finding, ...], labels: tuple[str, ...]) -> Wanted:
     """Draws which rows to show: all, those of a finding, or those with a label."""
-    shown = {_ALL: (plain("fine_tune.mend_all"), Wanted())}
-    said = plain("fine_tune.mend_left_out")
-    shown[_LEFT_OUT] = (said, Wanted(is_left_out=True))
+    shown = {
+        "all": (plain("fine_tune.mend_all"), Wanted()),
+        "left_out": (plain("fine_tune.mend_left_out"), Wanted(is_left_out=True)),
+    }
     for number, finding in enumerate(findings):
         if finding.rows:
             _, places = finding.message
@@ -233,18 +235,16 @@ def _choose_rows(findings: tuple[Finding, ...], labels: tuple[str, ...]) -> Want
         said = label or plain("fine_tune.mend_none")
         name = plain("fine_tune.mend_of_label", label=said)
         shown[f"label {label}"] = (name, Wanted(label=label))
-    if st.session_state.get(_SHOWN) not in shown:
-        st.session_state[_SHOWN] = _ALL
-    chosen = st.selectbox(
-        t("fine_tune.mend_rows"),
+    chosen = choose_here(
+        st.selectbox,
+        "fine_tune.mend_rows",
         list(shown),
         key=_SHOWN,
         format_func=lambda key: shown[key][0],
         on_change=_first_page,
     )
-    wanted = shown[chosen][1]
     page = int(st.session_state.get(_PAGE, 1)) - 1
-    return Wanted(wanted.rows, wanted.label, wanted.is_left_out, page)
+    return dataclasses.replace(shown[chosen][1], page=page)
 
 
 def _first_page() -> None:

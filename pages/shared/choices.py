@@ -269,6 +269,22 @@ def choose_named(
     return choose_linked(widget, label, options, key=key, **arguments)
 
 
+def choose_here(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    /,
+    *,
+    key: str,
+    **arguments: Any,
+) -> str:
+    """`choose_linked` for a choice of this visit alone, which no link brings back."""
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = options[0]
+    _draw(widget, label, options, key=key, **arguments)
+    return str(st.session_state[key])
+
+
 def choose_linked_or_none(
     widget: Callable[..., object],
     label: str,

@@ -141,26 +141,29 @@ def page_of_names() -> None:
     from pages.shared import choices
 
     word = st.session_state.get("word", "one")
-    choices.choose_linked(
-        st.selectbox,
-        "Named",
-        ["a", "b"],
-        key="named",
-        format_func=lambda option: f"{word} {option}",
-    )
+    for key in ("choose_linked", "choose_here"):
+        getattr(choices, key)(
+            st.selectbox,
+            key,
+            ["a", "b"],
+            key=key,
+            format_func=lambda option: f"{word} {option}",
+        )
 
 
-def test_a_choice_is_told_to_the_browser_by_its_new_name():
+@pytest.mark.parametrize("key", ["choose_linked", "choose_here"])
+def test_a_choice_is_told_to_the_browser_by_its_new_name(key):
     """Which else sends the old one back, that is no option any more."""
     app = AppTest.from_function(page_of_names)
     app.context = {"locale": "en-GB"}
-    app.run().selectbox(key="named").set_value("b").run()
-    assert not app.selectbox(key="named").proto.set_value
+    app.run().selectbox(key=key).set_value("b").run()
+    assert not app.selectbox(key=key).proto.set_value
     app.session_state["word"] = "other"
-    told = app.run().selectbox(key="named").proto
+    told = app.run().selectbox(key=key).proto
     assert (told.set_value, told.raw_value) == (True, "other b")
-    assert not app.run().selectbox(key="named").proto.set_value
-    assert app.session_state["named"] == "b"
+    assert not app.run().selectbox(key=key).proto.set_value
+    assert app.session_state[key] == "b"
+    assert bool(link_of(app, key)) == (key == "choose_linked")
 
 
 def test_what_a_link_says_of_no_option_is_passed_over():
