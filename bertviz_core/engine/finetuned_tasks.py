@@ -128,7 +128,6 @@ def predict_table(
     source: TableSource,
     text_column: str,
     pair_column: str | None = None,
-    max_tokens: int = 0,
     progress: JobProgress = untold,
 ) -> TablePredictions:
     """Predicts every row of a table that a visitor brought.
@@ -148,13 +147,13 @@ def predict_table(
         progress(fraction, message)
 
     # Beside the table, so that it goes when the table goes.
-    asked = repr((explorer.model_id, source, text_column, pair_column, max_tokens))
+    asked = repr((explorer.model_id, source, text_column, pair_column))
     name = hashlib.sha256(asked.encode()).hexdigest()[:16]
     return row_prediction.predict_table(
         explorer,
         table,
         (text_column, pair_column),
-        max_tokens,
+        0,  # what the model learned with
         path.with_name(f"predicted-{name}.csv"),
         tell,
     )

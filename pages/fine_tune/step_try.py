@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure, signed_bars_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.trace import ModelInfo, Texts
+from bertviz_core.trace import ModelInfo, Texts, TrainedInputs
 from bertviz_core.training.finetune.columns import TableView, view_table
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import TableSource
@@ -112,16 +111,9 @@ def show_chosen(model: str) -> None:
     info = ask(Explorer.info)(model)
     st.header(t("fine_tune_results.try_title"), anchor=False)
     st.markdown(t("fine_tune_results.try_chosen_intro", model=title_of(model)))
-    learned = info.trained_inputs
-    if learned.max_tokens:
-        st.caption(t("fine_tune_results.try_length", limit=learned.max_tokens))
-    classifier = Classifier(
-        model_id=model,
-        has_pairs=_reads_pairs(info),
-        text_column=learned.text_column,
-        pair_column=learned.pair_column,
-    )
-    try_all(classifier)
+    if limit := info.trained_inputs.max_tokens:
+        st.caption(t("fine_tune_results.try_length", limit=limit))
+    _try_all(info, _reads_pairs(info), None)
 
 
 def explain_classes() -> None:
@@ -154,24 +146,7 @@ def _reads_pairs(info: ModelInfo) -> bool:
 TRY_TABLE, _SOURCE = "ft_try_table", "ft_try_table_source"
 
 
-@dataclass(frozen=True)
-class Classifier:
-    """A model that says something of a text.
-
-    `max_tokens` is 0 for what its own files say. The columns are those of the table
-    that it learned from, "" where none is known; `outcome` is that of its training, if
-    here.
-    """
-
-    model_id: str
-    has_pairs: bool
-    max_tokens: int = 0
-    text_column: str = ""
-    pair_column: str = ""
-    outcome: RunOutcome | None = None
-
-
-def predict_file(classifier: Classifier) -> None:
+def _predict_file(info: ModelInfo, has_pairs: bool) -> None:
     """Draws the whole way from a file to the file with predictions."""
     st.markdown(t("fine_tune_results.table_intro"))
     with shown_to_user(stop=False):
@@ -185,16 +160,12 @@ def predict_file(classifier: Classifier) -> None:
         view = _read(source)
         if view is None:
             return
-        text, pair = _choose_columns(view, classifier)
+        text, pair = _choose_columns(view, info.trained_inputs, has_pairs)
         found = ask_job(
             "ft_try_table",
             t("fine_tune_results.predict_all", count=view.num_rows),
             ask(predict_table).about(
-                classifier.model_id,
-                source=source,
-                text_column=text,
-                pair_column=pair,
-                max_tokens=classifier.max_tokens,
+                info.model_id, source=source, text_column=text, pair_column=pair
             ),
         )
         if found is None:
@@ -232,17 +203,19 @@ def _read(source: TableSource) -> TableView | None:
     return view
 
 
-def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:
+def _choose_columns(
+    view: TableView, learned: TrainedInputs, has_pairs: bool
+) -> tuple[str, str | None]:
     """The text and, where two are read, the second; at first those that it learned."""
     names, guess = list(view.columns), view.guess
     longest = max(view.profiles, key=lambda column: column.mean_chars)
     first = guess.text if guess is not None else longest.name
-    if classifier.text_column in names:
-        first = classifier.text_column
+    if learned.text_column in names:
+        first = learned.text_column
     others = [name for name in names if name != first] or names
-    wanted = (classifier.pair_column, guess.pair if guess is not None else None)
+    wanted = (learned.pair_column, guess.pair if guess is not None else None)
     second = next((name for name in wanted if name in others), others[0])
-    starts = {"text": first} | ({"pair": second} if classifier.has_pairs else {})
+    starts = {"text": first} | ({"pair": second} if has_pairs else {})
     chosen = [
         box.selectbox(
             t(f"fine_tune_results.{name}_column"),
@@ -255,7 +228,7 @@ def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str |
     ]
     rows = [dict(zip(names, row, strict=True)) for row in view.preview[:3]]
     st.dataframe(rows, hide_index=True, alt=plain("fine_tune_results.first_rows"))
-    return chosen[0], chosen[1] if classifier.has_pairs else None
+    return chosen[0], chosen[1] if has_pairs else None
 
 
 def _show_predictions(found: TablePredictions, name: str) -> None:
@@ -332,42 +305,31 @@ def show(state: FineTuneState) -> None:
         st.info(said, icon=":material/link:")
     else:
         share(state.status)
-    request = state.status.request
-    try_all(
-        Classifier(
-            model_id=outcome.model_id,
-            has_pairs=outcome.has_pairs,
-            max_tokens=request.settings.max_tokens,
-            text_column=request.data.columns.text,
-            pair_column=request.data.columns.pair or "",
-            outcome=outcome,
-        )
-    )
+    _try_all(ask(Explorer.info)(outcome.model_id), outcome.has_pairs, outcome)
 
 
-def try_all(classifier: Classifier) -> None:
-    """Draws the model on a text, and on a file."""
-    _try_text(classifier)
+def _try_all(info: ModelInfo, has_pairs: bool, outcome: RunOutcome | None) -> None:
+    """Draws the model on a text, and on a file; `outcome` is there with its rows."""
+    _try_text(info.model_id, has_pairs, outcome)
     st.subheader(t("fine_tune_results.table_title"), anchor=False)
-    predict_file(classifier)
+    _predict_file(info, has_pairs)
 
 
 @panel
-def _try_text(classifier: Classifier) -> None:
-    texts = _edit(classifier)
+def _try_text(model: str, has_pairs: bool, outcome: RunOutcome | None) -> None:
+    texts = _edit(model, has_pairs, outcome)
     if texts is None:
         st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
         return
-    limit = classifier.max_tokens
-    read = ask(read_text)(classifier.model_id, texts.text, texts.pair, limit)
+    read = ask(read_text)(model, texts.text, texts.pair)
     say_if_unread(read.model_id, read.tokenized)
     if read.was_cut:
         counts = {"count": read.num_tokens_uncut, "limit": read.tokenized.num_tokens}
         said = t("fine_tune_results.was_cut", **counts)
         st.warning(said, icon=":material/content_cut:")
     _show_answer(read)
-    outcome, opened = classifier.outcome, "words"
-    if outcome is not None:  # the rows that it learned from are still here
+    opened = "words"
+    if outcome is not None:
         label = "fine_tune_results.try_panel"
         opened = choose_panel(label, PANELS, "ft_try_panel")
     kind = "_number" if read.is_regression else ""
@@ -378,11 +340,11 @@ def _try_text(classifier: Classifier) -> None:
         _show_nearest(outcome, read)
 
 
-def _edit(classifier: Classifier) -> Texts | None:
+def _edit(model: str, has_pairs: bool, outcome: RunOutcome | None) -> Texts | None:
     """Draws the boxes; at first they hold a row that was set aside, or examples."""
-    boxes = _BOX if classifier.has_pairs else _BOX[:1]
+    boxes = _BOX if has_pairs else _BOX[:1]
     labels = {key: f"fine_tune_results.{key[3:]}" for key in boxes}
-    outcome, first = classifier.outcome, EXAMPLES[language_of(classifier.model_id)]
+    first = EXAMPLES[language_of(model)]
     if outcome is not None:
         first = row_texts(outcome, _row(outcome), _MOST_CHARACTERS)
     texts = type_texts(st.text_area, labels, first, _MOST_CHARACTERS)

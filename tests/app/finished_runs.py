@@ -1,5 +1,6 @@
 """A client with one training that has ended, made up from numbers that tests know."""
 
+import dataclasses
 import json
 import zipfile
 
@@ -15,7 +16,7 @@ from bertviz_core.experiments.after_training import (
 )
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.numbers import number_text
-from bertviz_core.trace import ModelEntry
+from bertviz_core.trace import ModelEntry, TrainedInputs
 from bertviz_core.training.finetune.baselines import Baseline
 from bertviz_core.training.finetune.checks import DataRow
 from bertviz_core.training.finetune.columns import ColumnChoice, view_table
@@ -77,6 +78,13 @@ class RunClient(FakeClient):
         self.trainings = FakeTrainings(self)
         self.table = b"text,kind\n=1+1,a\nhello there,b\nno,a\n"
 
+    def info(self, model):
+        found = super().info(model)
+        if model != MODEL:
+            return found
+        learned = TrainedInputs(9, self.has_pairs, "message")
+        return dataclasses.replace(found, trained_inputs=learned)
+
     def training(self, run_id):
         self._asked("training", run_id)
         if run_id != RUN:
@@ -126,8 +134,8 @@ class RunClient(FakeClient):
             labels = [number_text(number) for number in NUMBERS]
         return tuple(DataRow(i + 2, TEXTS[i], pair, labels[i]) for i in indices)
 
-    def read_text(self, model, text, pair=None, max_tokens=0):
-        self._asked("read_text", model, text, pair, max_tokens)
+    def read_text(self, model, text, pair=None):
+        self._asked("read_text", model, text, pair)
         tokenized = self.tokenize(model, text, pair)
         outputs = [12.5] if self.is_regression else [0.125, 0.75, 0.125]
         labels = ("price",) if self.is_regression else LABELS
@@ -242,7 +250,7 @@ class RunClient(FakeClient):
             explained=np.full((2, states), 0.5),
         )
 
-    def _predict_table(self, model, source, text_column, pair_column, max_tokens):
+    def _predict_table(self, model, source, text_column, pair_column):
         path = self.folder / "predicted.csv"
         path.write_bytes(b"text,predicted\r\n'=1+1,ham\r\n")
         return TablePredictions(

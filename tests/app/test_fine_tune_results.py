@@ -516,7 +516,7 @@ def test_words_are_scored_for_the_class_that_is_chosen(open_step, client):
     assert app.text_area(key="ft_try_text").value == TEXTS[0]
     shares = numbers(specs(app)[0]["data"][0]["x"])
     np.testing.assert_allclose(shares, [0.75, 0.125, 0.125])
-    assert ("read_text", MODEL, TEXTS[0], None, 9) in client.calls
+    assert ("read_text", MODEL, TEXTS[0], None) in client.calls
     bars = specs(app)[1]["data"][0]
     np.testing.assert_allclose(numbers(bars["x"])[1:3], [0.5, -0.25])
     app.selectbox(key="ft_try_class_1").set_value(2).run()
@@ -563,7 +563,7 @@ def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):
     app = with_file(open_step("try"))
     assert "left out: 11" in app.warning[-1].value.replace("\\", "")
     model, asked = predict(app, client)
-    assert (model, asked["text_column"], asked["max_tokens"]) == (MODEL, "text", 9)
+    assert (model, asked["text_column"]) == (MODEL, "text")
     assert re.search(r"Predicted rows: 2\.\D+1\.", shown(app))
 
 
@@ -581,7 +581,7 @@ def test_a_model_with_classes_is_tried_without_a_training(open_app, with_classes
     assert not app.error
     text = app.text_area(key="ft_try_text").value
     assert text == EXAMPLES["en"][0]  # the model reads English
-    assert ("read_text", DEFAULT_MODEL, text, None, 0) in with_classes.calls
+    assert ("read_text", DEFAULT_MODEL, text, None) in with_classes.calls
     options = app.get_by_key("ft_step").proto.options
     locked = [
         ":material/lock:" in f"{one.content}{one.content_icon}" for one in options
@@ -599,8 +599,7 @@ def test_the_file_is_for_the_chosen_model_too(open_app, with_classes):
     with_classes.trained_inputs = TrainedInputs(9, False, "kind")
     app = with_file(open_app("fine_tune", ft_step="try"))
     assert app.selectbox(key="ft_try_table_text").value == "kind"
-    model, asked = predict(app, with_classes)
-    assert (model, asked["max_tokens"]) == (DEFAULT_MODEL, 0)
+    assert predict(app, with_classes)[0] == DEFAULT_MODEL
 
 
 @pytest.mark.parametrize("has_pairs", [True, False])

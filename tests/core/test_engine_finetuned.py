@@ -98,9 +98,9 @@ def test_a_table_is_predicted_beside_itself(run, tmp_path, monkeypatch, models):
     for module in (visitor_tables, table_store):
         monkeypatch.setattr(module, "table_path", lambda table: path)
     source = TableSource("file:" + "0" * 32)
-    found = tasks.predict_table(models[f"run:{RUN}"], source, "text", None, 8)
+    found = tasks.predict_table(models[f"run:{RUN}"], source, "text")
     assert tmp_path.joinpath(found.path).read_bytes().count(b"\n") == 3
-    other = tasks.predict_table(models[f"run:{RUN}"], source, "other", None, 8)
+    other = tasks.predict_table(models[f"run:{RUN}"], source, "other")
     assert other.path != found.path
 
 
