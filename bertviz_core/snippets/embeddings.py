@@ -75,7 +75,7 @@ from bertviz_core.experiments.sentence_maps import map_by_neighbours
 from bertviz_core.experiments.sentence_states import sentence_states
 
 states = sentence_states(explorer, {sentences}, {reading})
-found = map_by_neighbours(states, {method}, {num_axes}, {seed}, {size})
+found = map_by_neighbours(states, {method}, {num_axes}, {seed}, {neighbourhood})
 for quality in found.qualities:
     print(quality)
 """)
@@ -98,7 +98,7 @@ from bertviz_core.experiments.word_vectors import word_vectors
 explorer = Explorer.open({model})
 vectors = word_vectors(explorer).table.vectors
 found = map_by_neighbours(
-    vectors, {method}, {num_axes}, {seed}, neighbourhood={size}
+    vectors, {method}, {num_axes}, {seed}, neighbourhood={neighbourhood}
 )
 print(found.quality)
 """

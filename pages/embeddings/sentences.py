@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -38,7 +38,7 @@ from pages.embeddings.widgets import (
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.engine import client
-from pages.shared.jobs import ask_job
+from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 from pages.shared.point_map import Choice, groups_colour, point_map
@@ -134,17 +134,6 @@ def _draw(
 
 KEY = "embeddings_points"
 READINGS = ("mean", "cls", "token")
-_ALIGNMENTS = ("shared", "procrustes")
-
-
-@dataclass(frozen=True)
-class _Settings:
-    reading: str
-    method: str
-    num_axes: int
-    alignment: str
-    seed: int
-    neighbourhood: float | None = None
 
 
 @panel
@@ -152,16 +141,15 @@ def explore_sentences(model: str) -> None:
     """Draws the box, the settings, the map and what it is worth."""
     st.markdown(t("embeddings.sentences_intro"))
     lines = edit_sentences(model, "topics")
-    settings = _choose()
+    reading, method, how = _choose()
     if lines is None:
         return
-    found = _ask(model, lines, settings)
+    found = _ask(model, lines, reading, method, how)
     if found is None:
         return
     sentences = lines.sentences
-    aligned = settings.alignment if settings.method == "pca" else "drawn"
-    method = plain(f"embeddings.method_{settings.method}")
-    st.caption(t(f"embeddings.layers_{aligned}", method=method))
+    aligned, name = how.get("alignment", "drawn"), plain(f"embeddings.method_{method}")
+    st.caption(t(f"embeddings.layers_{aligned}", method=name))
     say_cut(model, found.num_cut, len(sentences))
     names = tuple(layer_name(i) for i in range(len(found.coordinates)))
     points = PointMap(
@@ -183,73 +171,50 @@ def explore_sentences(model: str) -> None:
         show_nearest_points(KEY, found.labels, contexts, at, near)
     show_layer_quality(found)
     show_similarity(model, lines, found, chosen, names[state])
-    places = {
-        "sentences": sentences,
-        "reading": settings.reading,
-        "num_axes": settings.num_axes,
-        "seed": settings.seed,
-    }
-    if settings.method == "pca":
-        template = programs.SENTENCES_PCA
-        places["alignment"] = settings.alignment
-    else:
-        template = programs.SENTENCES_NEIGHBOURS
-        places |= {"method": settings.method, "size": settings.neighbourhood}
+    is_pca = method == "pca"
+    template = programs.SENTENCES_PCA if is_pca else programs.SENTENCES_NEIGHBOURS
     show_map_tools(
         KEY,
         lambda: _files(model, lines, found, state),
-        program(template, model, **places),
+        program(template, model, sentences=sentences, reading=reading, **how),
     )
 
 
-def _choose() -> _Settings:
+def _choose() -> tuple[str, str, dict[str, Any]]:
+    """Draws how a map is made: reading, method, and what task and program get."""
     reading = _linked("reading", READINGS)
     method, num_axes = choose_map(KEY, METHODS)
+    how: dict[str, Any] = {"num_axes": num_axes}
     if method != "pca":
         seed, size = choose_neighbourhood(KEY, method)
-        return _Settings(reading, method, num_axes, "procrustes", seed, size)
+        how |= {"method": method, "seed": seed, "neighbourhood": size}
+        return reading, method, how
     first, second = st.columns(2)
     with first:
-        alignment = _linked("alignment", _ALIGNMENTS)
+        how["alignment"] = _linked("alignment", ("shared", "procrustes"))
     with second:
-        seed = choose_seed(KEY)
-    return _Settings(reading, method, num_axes, alignment, seed)
+        how["seed"] = choose_seed(KEY)
+    return reading, method, how
 
 
 def _linked(name: str, options: tuple[str, ...]) -> str:
     return choose_named(f"embeddings.{name}", options, key=f"{KEY}_{name}")
 
 
-def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | None:
-    if chosen.method == "pca":
-        return ask_job(
-            "embeddings_pca",
-            "embeddings.draw_pca",
-            ask(map_by_pca).about(
-                model,
-                lines.sentences,
-                chosen.reading,
-                num_axes=chosen.num_axes,
-                alignment=chosen.alignment,
-                seed=chosen.seed,
-            ),
-            at_once=True,
-        )
+def _ask(
+    model: str, lines: LabelledLines, reading: str, method: str, how: dict[str, Any]
+) -> SentenceMap | None:
+    is_pca, about = method == "pca", (model, lines.sentences, reading)
     found = ask_job(
-        f"embeddings_{chosen.method}",
-        f"embeddings.draw_{chosen.method}",
-        ask(map_by_neighbours).about(
-            model,
-            lines.sentences,
-            chosen.reading,
-            chosen.method,
-            num_axes=chosen.num_axes,
-            seed=chosen.seed,
-            neighbourhood=chosen.neighbourhood,
-        ),
-        wording=DRAWING,
+        f"embeddings_{method}",
+        f"embeddings.draw_{method}",
+        ask(map_by_pca).about(*about, **how)
+        if is_pca
+        else ask(map_by_neighbours).about(*about, **how),
+        at_once=is_pca,
+        wording=Wording() if is_pca else DRAWING,
     )
-    if found is None:
+    if found is None and not is_pca:
         st.caption(t("embeddings.takes_longer"))
     return found
 

@@ -255,11 +255,9 @@ def explore_vocabulary(model: str) -> None:
     st.markdown(t("embeddings.map_intro"))
     method, num_axes = choose_map(KEY, _METHODS)
     norms = ask(word_norms)(model)
-    found, seed = None, 0
-    if method != "pca":
-        found = _drawn(model, method, num_axes)
-    else:
-        seed = choose_seed(KEY)
+    is_pca = method == "pca"
+    seed = choose_seed(KEY) if is_pca else 0
+    found = None if is_pca else _drawn(model, method, num_axes)
     if found is None:
         found = ask(vocabulary_map)(model, num_axes, "pca", seed)
     if found is None:
@@ -270,7 +268,7 @@ def explore_vocabulary(model: str) -> None:
     places: dict[str, object] = {"num_axes": num_axes, "seed": found.seed}
     template = programs.VOCABULARY_PCA
     if found.method != "pca":
-        places |= {"method": found.method, "size": found.neighbourhood}
+        places |= {"method": found.method, "neighbourhood": found.neighbourhood}
         template = programs.VOCABULARY_NEIGHBOURS
     show_map_tools(
         KEY,

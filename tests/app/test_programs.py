@@ -622,7 +622,7 @@ def test_sentences():
     program = write_snippet(
         programs.SENTENCES_NEIGHBOURS, model=DEFAULT_MODEL,
         sentences=("one small lamp", "two large lamps"),
-        reading="token", num_axes=2, seed=1, method="tsne", size=5.0,
+        reading="token", num_axes=2, seed=1, method="tsne", neighbourhood=5.0,
     )  # fmt: skip
     job = io.StringIO()
     with contextlib.redirect_stdout(job):
