@@ -123,9 +123,8 @@ def _show_number_numbers(report: RegressionReport) -> None:
 
 
 def _say_rows(outcome: RunOutcome) -> None:
-    """What the rows were kept for; in trainings of before, they chose the epoch."""
-    is_tested = "test_rows" in outcome.recipe
-    st.markdown(t(f"fine_tune_results.evaluate_intro{'' if is_tested else '_old'}"))
+    """What the rows were kept for, and how many of them are copies."""
+    st.markdown(t("fine_tune_results.evaluate_intro"))
     count, different = len(outcome.report.targets), num_texts(outcome.report)
     if different < count:
         places = {"count": count, "different": different}
@@ -138,8 +137,7 @@ def _say_epoch(recipe: dict[str, Any]) -> None:
     if step := recipe.get("stopped_at_step"):
         said.append(t("fine_tune_results.evaluate_stopped", step=step))
     if all(places.values()):
-        # Older recipes always had rows to choose by.
-        how = "epoch" if recipe.get("validation_rows", 1) else "last_epoch"
+        how = "epoch" if recipe["validation_rows"] else "last_epoch"
         said.append(t(f"fine_tune_results.evaluate_{how}", **places))
     if said:
         st.caption(in_a_row(said))
@@ -158,13 +156,9 @@ def _explore(outcome: RunOutcome) -> None:
 def _show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws scores with intervals, and says which differences mean something."""
     criterion = str(outcome.recipe.get("compared_by", "accuracy"))
-    others = {
-        one.name: one.report
-        for one in outcome.baselines
-        if isinstance(one.report, ClassificationReport)
-    }
-    names = [_method_name("model"), *map(_method_name, others)]
-    accuracy, macro, right = _score_dots([report, *others.values()])
+    others = outcome.baselines
+    names = [_method_name(one) for one in ("model", *(each.name for each in others))]
+    accuracy, macro, right = _score_dots([report, *(one.report for one in others)])
     dots = macro if criterion == "macro_f1" else accuracy
     best = int(np.argmax(dots.values))
     show_figure(
@@ -188,14 +182,7 @@ def _show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
         },
     )
     st.caption(t(f"fine_tune_results.compared_by_{criterion}"))
-    for (name, other), found in zip(others.items(), outcome.comparisons, strict=True):
-        if criterion == "macro_f1":
-            kind = _comparison_kind(report.macro_f1 > other.macro_f1, found)
-            scores = {"model": report.macro_f1, "other": other.macro_f1}
-            _say_against("macro_difference", kind, name, found, **scores)
-        else:
-            _say_difference(name, report, other, found)
-    _say_tuned(outcome)
+    _say_comparisons(outcome)
 
 
 def _method_name(method: str) -> str:
@@ -203,7 +190,7 @@ def _method_name(method: str) -> str:
 
 
 def _score_dots(
-    reports: Sequence[ClassificationReport],
+    reports: Sequence[Any],
 ) -> tuple[Dots, Dots, list[int]]:
     """Accuracy and macro-F1 of each method, as they are drawn, and its right rows."""
     count = len(reports[0].targets)
@@ -226,11 +213,8 @@ def _score_dots(
 
 def _show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None:
     """Draws a table of errors."""
-    found = {"model": report} | {
-        one.name: one.report
-        for one in outcome.baselines
-        if isinstance(one.report, RegressionReport)
-    }
+    found: dict[str, Any] = {one.name: one.report for one in outcome.baselines}
+    found = {"model": report, **found}
     low, high = np.stack([one.mae_interval for one in found.values()]).T
     best = min(found, key=lambda name: found[name].mae)
     value = found[best].mae
@@ -246,16 +230,26 @@ def _show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> Non
     said = t(key, name=_method_name(best), value=value)
     show_table(columns, said, "ft_eval_baselines", said)
     st.caption(t("fine_tune_results.compared_by_error"))
-    del found["model"]
-    for (name, other), pair in zip(found.items(), outcome.comparisons, strict=True):
-        kind = _comparison_kind(report.mae < other.mae, pair)
-        errors = {"model": report.mae, "other": other.mae}
-        _say_against("number_difference", kind, name, pair, **errors)
-    _say_tuned(outcome)
+    _say_comparisons(outcome)
 
 
-def _say_tuned(outcome: RunOutcome) -> None:
-    """How word counts were tuned; older runs do not tell."""
+def _say_comparisons(outcome: RunOutcome) -> None:
+    """How the model does beside each simple method, and how word counts were tuned."""
+    for one, found in zip(outcome.baselines, outcome.comparisons, strict=True):
+        sentence, numbers, is_better = _against(outcome, one.report, found)
+        gained = numbers.get("model_f1", 0) - numbers.get("other_f1", 0)
+        kind = "better" if is_better else "worse"
+        if found.chance > _RARE:
+            kind = "chance"
+        elif kind == "worse" and gained > 0:
+            kind = "mixed"  # it finds rare classes, which accuracy hardly counts
+        said = t(
+            f"fine_tune_results.{sentence}_{kind}",
+            name=_method_name(one.name),
+            chance=Markdown(percent(found.chance)),
+            **numbers,
+        )
+        st.markdown(f"{_ICONS[kind]} {said}")
     for one in outcome.baselines:
         if one.chosen:
             how = "tuned" if one.chosen["folds"] else "untuned"
@@ -263,44 +257,20 @@ def _say_tuned(outcome: RunOutcome) -> None:
             st.caption(t(f"fine_tune_results.{how}", **said))
 
 
-def _say_difference(
-    name: str,
-    report: ClassificationReport,
-    other: ClassificationReport,
-    counts: Comparison,
-) -> None:
-    kind = _comparison_kind(counts.only_first > counts.only_second, counts)
-    if kind == "worse" and report.macro_f1 > other.macro_f1:
-        # It finds rare classes, which accuracy hardly counts.
-        kind = "mixed"
-    _say_against(
-        "difference",
-        kind,
-        name,
-        counts,
-        model=counts.only_first,
-        other=counts.only_second,
-        model_f1=report.macro_f1,
-        other_f1=other.macro_f1,
-    )
-
-
-def _comparison_kind(is_better: bool, found: Comparison) -> str:
-    if found.chance > _RARE:
-        return "chance"
-    return "better" if is_better else "worse"
-
-
-def _say_against(
-    sentence: str, kind: str, name: str, found: Comparison, **numbers: float
-) -> None:
-    said = t(
-        f"fine_tune_results.{sentence}_{kind}",
-        name=_method_name(name),
-        chance=Markdown(percent(found.chance)),
-        **numbers,
-    )
-    st.markdown(f"{_ICONS[kind]} {said}")
+def _against(
+    outcome: RunOutcome, other: Any, found: Comparison
+) -> tuple[str, dict[str, float], bool]:
+    """The sentence that compares both, its numbers, and whether the model is better."""
+    own: Any = outcome.report
+    if isinstance(own, RegressionReport):
+        errors = {"model": own.mae, "other": other.mae}
+        return "number_difference", errors, own.mae < other.mae
+    f1, other_f1 = own.macro_f1, other.macro_f1
+    if outcome.recipe.get("compared_by") == "macro_f1":
+        return "macro_difference", {"model": f1, "other": other_f1}, f1 > other_f1
+    rows = {"model": found.only_first, "other": found.only_second}
+    rows |= {"model_f1": f1, "other_f1": other_f1}
+    return "difference", rows, found.only_first > found.only_second
 
 
 def _show_classes(_: RunOutcome, report: ClassificationReport) -> None:
