@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +86,8 @@ def picture_of(
         return _words(step, values, ask(vocabulary)(model), token)
     if step.axes in (("C",), ("2",)):
         return _named_answers(step, values, _answers(model, step))
-    if step.axes[-1] == "K":
-        return _heads_by_token(step, values, tokenized, token)
     if values.ndim == 2:
-        return _heads(step, values, token)
+        return _heads(step, values, tokenized, token)
     return _vector(steps, step, values, numbers, token)
 
 
@@ -142,32 +140,19 @@ def _vector(
     )
 
 
-def _heads(step: LayerStep, values: np.ndarray, token: str) -> StepPicture:
-    drawing = NumberStrips(
-        values,
-        [str(index + 1) for index in range(len(values))],
-        title=plain("layers.value"),
-        row_title=plain("layers.head"),
-        column_title=column_name(step),
-    )
-    numbered = {column_name(step): range(1, values.shape[1] + 1)}
-    said = [_describe(step, values, token), _beyond(values, color_limit(values))]
-    return StepPicture(
-        drawing, in_a_row(said), lambda: numbered | _columns_of_heads(values)
-    )
-
-
-def _heads_by_token(
+def _heads(
     step: LayerStep, values: np.ndarray, tokenized: TokenizedText, token: str
 ) -> StepPicture:
+    """A row for each head: over the tokens that it looks at, or over a vector."""
     is_share = step.operation == "attention_probs"
-    seen = numbered(tokenized.tokens)
+    seen = numbered(tokenized.tokens) if step.axes[-1] == "K" else []
     drawing = NumberStrips(
         values,
         [str(index + 1) for index in range(len(values))],
-        seen,
+        seen or None,
         title=plain("layers.value"),
         row_title=plain("layers.head"),
+        column_title="" if seen else column_name(step),
         is_signed=not is_share,
     )
     if is_share:
@@ -183,8 +168,14 @@ def _heads_by_token(
     else:
         said = [_describe(step, values, token), _beyond(values, color_limit(values))]
         description = in_a_row(said)
-    named = {"layers.one_token": seen}
-    return StepPicture(drawing, description, lambda: named | _columns_of_heads(values))
+    named: dict[str, Sequence[object]] = {"layers.one_token": seen}
+    if not seen:
+        named = {column_name(step): range(1, values.shape[1] + 1)}
+    heads = {
+        plain("layers.head_number", number=index + 1): row.tolist()
+        for index, row in enumerate(values)
+    }
+    return StepPicture(drawing, description, lambda: named | heads)
 
 
 def _words(
@@ -251,13 +242,6 @@ def _beyond(values: np.ndarray, limit: float) -> str:
     known = values[~np.isnan(values)]
     count = int((np.abs(known) > limit).sum())
     return t("layers.beyond", count=count, limit=limit) if count else ""
-
-
-def _columns_of_heads(values: np.ndarray) -> dict[str, list[float]]:
-    return {
-        plain("layers.head_number", number=index + 1): row.tolist()
-        for index, row in enumerate(values)
-    }
 
 
 def _word(words: tuple[str, ...], index: int) -> str:
