@@ -227,7 +227,12 @@ def explore_contexts(model: str) -> None:
     language = language_of(model)
     text = " || ".join(filter(None, (texts.text, texts.pair)))
     point = int((~read.is_added[:token]).sum())  # among those of the text alone
-    found = _ask(model, language, text, int(layer), point)
+    searched = searched_sentences(language)
+    question = ask(similar_contexts).about(
+        model, (text,), "token", model, searched, "token", int(layer), point
+    )
+    label = "embeddings.search_contexts"
+    found = ask_soon(_CONTEXTS, question, len(searched), _LENGTH, label)
     if found is None:
         return
     _show(found, read.tokens[token])
@@ -235,18 +240,6 @@ def explore_contexts(model: str) -> None:
     code = program(programs.CONTEXTS, model, language=language, **where)
     told = t("embeddings.panel_contexts")
     show_number_tools(_CONTEXTS, lambda: _columns(found), told, code)
-
-
-def _ask(
-    model: str, language: str, text: str, layer: int, point: int
-) -> SimilarContexts | None:
-    searched = searched_sentences(language)
-    own = ((text,), "token")
-    question = ask(similar_contexts).about(
-        model, *own, model, searched, "token", layer, point
-    )
-    label = "embeddings.search_contexts"
-    return ask_soon(_CONTEXTS, question, len(searched), _LENGTH, label)
 
 
 def _show(found: SimilarContexts, token: str) -> None:

@@ -30,7 +30,7 @@ from pages.fine_tune.state import chosen_state
 from pages.fine_tune.widgets import show_notes
 from pages.shared.answers import ask
 from pages.shared.choices import choose_here, type_linked
-from pages.shared.errors import shown_to_user
+from pages.shared.errors import show_error
 from pages.shared.language import LANGUAGES, plain, t
 from pages.shared.models import language_of, say_if_unread
 from pages.shared.panel import button
@@ -145,8 +145,7 @@ def _show_choices(key: str) -> None:
 def _say_taken(key: str) -> None:
     taken = st.session_state.get(f"{key}_taken")
     if isinstance(taken, BertVizError):
-        with shown_to_user(stop=False):
-            raise taken
+        show_error(taken)
     elif taken is not None and st.session_state.get(key) == taken.text:
         told = t("embeddings.file_taken", count=taken.num_taken, all=taken.num_all)
         if taken.is_full:

@@ -31,7 +31,7 @@ from pages.fine_tune.widgets import share_text, text_columns
 from pages.shared.answers import ask
 from pages.shared.choices import choose_here
 from pages.shared.engine import client
-from pages.shared.errors import shown_to_user
+from pages.shared.errors import show_error, shown_to_user
 from pages.shared.export import show_table
 from pages.shared.file_download import file_link
 from pages.shared.language import plain, t, title_of
@@ -50,7 +50,7 @@ def show_rows_to_correct(
     if not status.is_own:
         show_rows(outcome, report, order, name)
         return
-    _show_problem()
+    show_error(st.session_state.pop(_PROBLEM, None))
     st.markdown(t("fine_tune_results.relabel_intro"))
     rows, said, caption = _rows_of(outcome, report, order)
     changes = edit_rows(
@@ -148,12 +148,6 @@ def _mended(source: TableSource, column: str, changes: Mending) -> TableSource |
         return None
 
 
-def _show_problem() -> None:
-    with shown_to_user(stop=False):
-        if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
-            raise problem
-
-
 # Keys of the session: what could not be mended; whether the panel is open; its rows.
 _PROBLEM, _IS_OPEN = "ft_mend_problem", "ft_mend_is_open"
 _SHOWN, _PAGE = "ft_mend_shown", "ft_mend_page"
@@ -175,7 +169,7 @@ def show_mending(state: FineTuneState) -> None:
     st.session_state[_IS_OPEN] = panel.open
     before = tables_before(state.table)
     hold("fine_tune_mending", [source.table for source in before])
-    _show_problem()
+    show_error(st.session_state.pop(_PROBLEM, None))
     if panel.open:
         with panel, shown_to_user(stop=False):
             _show_rows(state)

@@ -25,7 +25,7 @@ from bertviz_core.visitor_files import reading_name
 from pages.fine_tune.state import FineTuneState, go_to, offer_step, peek_step, remember
 from pages.fine_tune.widgets import duration, lease, say
 from pages.shared.engine import client
-from pages.shared.errors import sentence, shown_to_user
+from pages.shared.errors import sentence, show_error, shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.file_download import file_link
 from pages.shared.language import in_a_row, plain, t, words_of
@@ -41,8 +41,7 @@ _STOPPED = "ft_stopped"
 def show_run(state: FineTuneState) -> None:
     """Draws the run of the state."""
     if state.run_problem is not None:
-        with shown_to_user(stop=False):
-            raise state.run_problem
+        show_error(state.run_problem)
         _offer_another(t("fine_tune.start_anew"))
         return
     status = state.status

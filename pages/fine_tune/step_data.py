@@ -35,7 +35,7 @@ from pages.fine_tune.state import (
 )
 from pages.fine_tune.widgets import draw_field, lease, say, show_notes, show_warnings
 from pages.shared.answers import ask
-from pages.shared.errors import shown_to_user
+from pages.shared.errors import show_error, shown_to_user
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import choose, known_models, language_of
 from pages.shared.panel import button
@@ -253,9 +253,7 @@ def _show_problem(state: FineTuneState) -> None:
     if isinstance(state.problem, ValidationFileError):
         name = _validation_name(state)
         st.markdown(t("fine_tune.problem_of_validation", name=name))
-    with shown_to_user(stop=False):
-        if state.problem is not None:
-            raise state.problem
+    show_error(state.problem)
 
 
 def _offer_other_model(model: str, check: DataCheck) -> None:
@@ -295,22 +293,19 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
         refusal=plain("fine_tune.upload_refused", box=most, limit=_MAX_MEGABYTES),
         megabytes=most,
     )
-    with shown_to_user(stop=False):
-        if file is None:
-            refused = st.session_state.pop(problem, None)
-            if refused is not None:
-                raise refused
-            return None
-        with st.spinner(t("fine_tune.storing")):
-            st.session_state[uploads] = count + 1
-            try:
-                with file.opened() as source:
-                    table = keep_table(source, owner())
-            except BertVizError as error:
-                st.session_state[problem] = error
-                st.rerun()
-            finally:
-                file.let_go()
+    if file is None:
+        show_error(st.session_state.pop(problem, None))
+        return None
+    with shown_to_user(stop=False), st.spinner(t("fine_tune.storing")):
+        st.session_state[uploads] = count + 1
+        try:
+            with file.opened() as source:
+                table = keep_table(source, owner())
+        except BertVizError as error:
+            st.session_state[problem] = error
+            st.rerun()
+        finally:
+            file.let_go()
         return table, file.name
     return None
 

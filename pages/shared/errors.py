@@ -60,6 +60,13 @@ def shown_to_user(
         st.stop()
 
 
+def show_error(error: BertVizError | None) -> None:
+    """Draws an error that came up before, where there is one."""
+    if error is not None:
+        with shown_to_user(stop=False):
+            raise error
+
+
 def sentence(template: str, details: dict[str, object]) -> str:
     """A message of the core in the visitor's language, as Markdown."""
     translated = translations(current_language()).get(template, template)

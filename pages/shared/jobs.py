@@ -23,7 +23,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import GRADIENT_RESOURCE, JOB_RESOURCE
 from pages.shared.answers import answer, ask
 from pages.shared.engine import client
-from pages.shared.errors import shown_to_user
+from pages.shared.errors import show_error, shown_to_user
 from pages.shared.language import t
 from pages.shared.panel import button, panel
 from pages.shared.visitor import hold, owner
@@ -216,6 +216,4 @@ def _status(job_id: str) -> JobStatus:
 def _explain(ended: JobStatus, wording: Wording) -> None:
     if ended.state == "cancelled":
         st.info(wording.stopped(), icon=":material/cancel:")
-    with shown_to_user(stop=False):
-        if ended.error is not None:
-            raise ended.error
+    show_error(ended.error)
