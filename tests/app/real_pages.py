@@ -39,6 +39,20 @@ def open_page(
     return app if may_fail else checked(app)
 
 
+def enter(app: AppTest, **values: Any) -> AppTest:
+    """Enters values into widgets by their keys, one after the other."""
+    for key, value in values.items():
+        app.get_by_key(key).set_value(value).run()
+    return app
+
+
+def has(app: AppTest, key: str) -> bool:
+    """Whether something on a page has this key."""
+    with contextlib.suppress(KeyError):
+        return app.get_by_key(key) is not None
+    return False
+
+
 def dense_word(length: int) -> str:
     """A word that compresses to no less than about 1.3 bytes of a link a letter."""
     letters = [chr(i) for i in range(0x430, 0x530) if chr(i).isalpha()]

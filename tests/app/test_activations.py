@@ -31,6 +31,7 @@ from pages.activations.training import FIRST_SEED, NUM_STEPS, TWINS
 from pages.activations.weaknesses import matrix
 from pages.activations.widgets import LABELS, number
 from pages.shared import player
+from tests.app.real_pages import enter
 from tests.core.sent_figures import numbers
 
 PARTS = ["curves", "vanishing", "centre", "dead", "collapse", "gelu", "approximation"]
@@ -125,8 +126,7 @@ def test_the_gradient_vanishes_as_the_core_says(open_page, shown):
     assert f"| sigmoid | **{number(float(left))}**" in table
     assert str(number((0.8 / 4) ** 33)) in shown(app)
     # How flat ELU is far left is measured; only the leak stays the same.
-    app.slider(key="act_weight").set_value(0.5).run()
-    app.slider(key="act_start").set_value(-6.0).run()
+    enter(app, act_weight=0.5, act_start=-6.0)
     slope = str(number(float(differentiate("elu", np.array(-3.0)))))
     assert slope in shown(app)
     leak = ACTIVATIONS["leaky_relu"].parameter.default
@@ -138,8 +138,7 @@ def test_the_gradient_vanishes_as_the_core_says(open_page, shown):
     assert slope not in shown(app)
     # A wide network has a seed.
     assert "act_deep_seed" not in {box.key for box in app.number_input}
-    app.get_by_key("act_width").set_value("8").run()
-    app.number_input(key="act_deep_seed").set_value(5).run()
+    enter(app, act_width="8", act_deep_seed=5)
     drawn = by_name(figure(app, "activations_gradients"))
     network = {"width": 8, "seed": 5, "start": 1.0}
     expected = gradient_through_layers("tanh", 33, 0.5, **network).gradients
@@ -169,8 +168,7 @@ def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
         values(fit["ReLU"], "y"), relu.outputs[4], rtol=1e-5, atol=1e-6
     )
     # How the error comes back to its weight folds out, for the step that is shown.
-    app.get_by_key("act_neuron").set_value(str(neuron + 1)).run()
-    app.slider(key="act_step").set_value(NUM_STEPS).run()
+    enter(app, act_neuron=str(neuron + 1), act_step=NUM_STEPS)
     app.session_state["act_steps_back"] = True
     app.run()
     assert "The slope is 0 for 41 of 41 examples." in shown(app)
@@ -286,8 +284,7 @@ def test_the_numbers_of_gelu_are_those_of_the_core(open_page, shown):
     np.testing.assert_allclose(
         values(drawn["mean of the draws"], "y"), means[-1], rtol=1e-5
     )
-    app.slider(key="act_normal_mean").set_value(0.5).run()
-    app.slider(key="act_normal_spread").set_value(2.0).run()
+    enter(app, act_normal_mean=0.5, act_normal_spread=2.0)
     shifted = float(x * normal_cumulative((x - 0.5) / 2))
     assert metrics(app)["GELU, x · Φ(x)"] == number(shifted, 4)
     app.get_by_key("act_draws").set_value("10000").run()

@@ -44,7 +44,7 @@ from pages.shared import jobs
 from pages.shared.engine import client
 from pages.shared.export import show_map
 from tests.app import real_pages
-from tests.app.real_pages import answer, checked, finished, link_of, said, specs
+from tests.app.real_pages import answer, checked, enter, finished, link_of, said, specs
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
@@ -808,7 +808,6 @@ def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(tmp_path):
     assert "seed 7" in drawn["notes"][0]
     assert "1,200 steps" in drawn["notes"][0]
     assert drawn["numPoints"] == WORDS
-    app.number_input(key="embeddings_map_seed").set_value(0).run()
-    app.slider(key="embeddings_map_perplexity").set_value(30.0).run()
+    enter(app, embeddings_map_seed=0, embeddings_map_perplexity=30.0)
     assert sent(finished(app))["id"] == before["id"]
     assert "drawn with these settings" in said(app)

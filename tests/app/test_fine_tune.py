@@ -1,6 +1,5 @@
 """The fine-tuning page from the table to the run, in both languages."""
 
-import base64
 import dataclasses
 import errno
 import json
@@ -44,6 +43,8 @@ from pages.fine_tune import running
 from pages.fine_tune.mend_rows import LABEL, LEAVE_OUT, mending_of
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
+from tests.app.real_pages import enter, has
+from tests.core.sent_figures import numbers
 from tests.core.test_finetune_table import MALFORMED
 
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
@@ -107,6 +108,11 @@ def said_in(elements):
     return "\n".join(element.value.replace("\\", "") for element in elements)
 
 
+def values_of(axis):
+    """Numbers of plotly, which writes arrays in base 64; or names."""
+    return numbers(axis) if isinstance(axis, dict) else axis
+
+
 def traces_of(app, key):
     """What a figure draws: x and y of each trace."""
     spec = json.loads(app.get_by_key(f"{key}_figure").proto.spec)
@@ -120,13 +126,6 @@ def test_an_open_page_keeps_its_tables(open_app, open_step, tuner):
     first, second = table_of(tuner, "a,b\n1,2\n"), table_of(tuner, "a,b\n3,4\n")
     open_step("train", ft_table=first, ft_validation=second).run()
     assert ("renew", *sorted([first, second])) in tuner.calls
-
-
-def values_of(axis):
-    """Numbers of plotly, which writes arrays in base 64."""
-    if not isinstance(axis, dict):
-        return axis
-    return np.frombuffer(base64.b64decode(axis["bdata"]), axis["dtype"])
 
 
 def address(app):
@@ -175,8 +174,7 @@ def test_another_label_is_guessed_anew_whatever_the_one_before_was(open_step, tu
     rows = [f"a text {i},{i % 2},{i % 3}" for i in range(30)]
     table = table_of(tuner, "\n".join(["text,label,stars", *rows]))
     app = open_step(ft_table=table)
-    app.get_by_key("ft_field_kind").set_value("number").run()
-    app.get_by_key("ft_field_label").set_value("stars").run()
+    enter(app, ft_field_kind="number", ft_field_label="stars")
     assert app.get_by_key("ft_field_kind").value == "class"
     assert "is a class" in said_in(app.caption)
     assert "ft_kind" not in address(app)
@@ -185,8 +183,7 @@ def test_another_label_is_guessed_anew_whatever_the_one_before_was(open_step, tu
 def test_choices_are_in_the_link_and_a_link_restores_them(open_step, tuner):
     table = table_of(tuner, "a,b,c\n" + "x y,z,1\nu v,w,0\n" * 8)
     app = open_step(ft_table=table)
-    app.selectbox(key="ft_field_text").set_value("b").run()
-    app.selectbox(key="ft_field_pair").set_value("a").run()
+    enter(app, ft_field_text="b", ft_field_pair="a")
     app.get_by_key("ft_field_kind").set_value("number").run()
     app.selectbox(key="ft_field_separator").set_value(",").run()
     found = address(app)
@@ -305,10 +302,10 @@ def test_files_of_no_use_are_one_sentence(open_step, tuner):
         assert len(app.error) == 1, name
         assert HAN.search(app.error[0].value), name
         assert name in UNREADABLE or app.dataframe  # other columns may be chosen
-    app.get_by_key("ft_step").set_value("train").run()
+    enter(app, ft_step="train")
     assert app.info
     assert not app.button(key="ft_go_closed_train").proto.disabled
-    app.get_by_key("ft_step").set_value("data").run()
+    enter(app, ft_step="data")
     app.button(key="ft_sample_library_en").click().run()
     assert not app.error
 
@@ -377,14 +374,13 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     # Row 3 is in both tables, so it is not learnt from.
     assert [metric.value for metric in app.metric[:4]] == ["65", "59", "0", "6"]
     assert re.search(r"54\D+0\D+rare\D+5\D+6", said_in(app.caption))
-    with pytest.raises(KeyError):
-        app.slider(key="ft_field_test_rate")
-    app.get_by_key("ft_step").set_value("data").run()
+    assert not has(app, "ft_field_test_rate")
+    enter(app, ft_step="data")
     app.button(key="ft_validation_remove").click().run()
     assert "ft_validation" not in address(app)
     # It came by a link, so it is somebody else's as well.
     assert table_path(handle)
-    app.get_by_key("ft_step").set_value("check").run()
+    enter(app, ft_step="check")
     assert app.metric[3].value == "12"
 
 
@@ -482,7 +478,7 @@ def test_two_spellings_are_merged_and_the_merging_is_undone(open_step, tuner):
     mend(app, "undo")
     assert address(app)["ft_table"] == handle
     assert "Good" in said_in(app.warning)
-    assert not [b for b in app.button if b.key == "ft_mend_undo"]
+    assert not has(app, "ft_mend_undo")
 
 
 def test_rows_are_chosen_by_finding_and_a_text_is_read_whole(open_step, tuner):
@@ -496,9 +492,7 @@ def test_rows_are_chosen_by_finding_and_a_text_is_read_whole(open_step, tuner):
     asked = [call[1] for call in tuner.calls if call[0] == "rows_to_mend"][-1]
     assert (asked.label, asked.page) == ("Good", 0)
     assert "text number 2" in said_in(app.text)
-    assert not app.number_input or "ft_mend_page" not in {
-        n.key for n in app.number_input
-    }
+    assert not has(app, "ft_mend_page")
     mend(app, shown="all")
     app.number_input(key="ft_mend_page").set_value(2).run()
     mend(app, read=62)
@@ -538,8 +532,7 @@ def test_the_remedy_proposed_for_unequal_classes_is_taken_unless_changed(
     table = table_of(tuner, UNEQUAL)
     app = open_step("check", ft_table=table)
     assert app.get_by_key("ft_field_balance").value == "weights"
-    app.get_by_key("ft_field_balance").set_value("oversample").run()
-    app.get_by_key("ft_step").set_value("train").run()
+    enter(app, ft_field_balance="oversample", ft_step="train")
     app.button(key="ft_start").click().run()
     settings = tuner.requests[0].settings
     assert settings.oversample
@@ -559,9 +552,7 @@ def test_the_share_that_is_cut_follows_the_slider_without_a_question(open_step, 
         app.slider(key="ft_field_max_tokens").set_value(max_tokens).run()
         share = (lengths > max_tokens).mean()
         assert app.metric[5].value == f"{share:.1%}"
-    assert len(tuner.calls[asked:]) == sum(
-        call[0] in ("models", "training", "renew") for call in tuner.calls[asked:]
-    )
+    assert {call[0] for call in tuner.calls[asked:]} <= {"models", "training", "renew"}
     assert address(app)["ft_max_tokens"] == "16"
 
 
@@ -570,8 +561,7 @@ def test_another_share_draws_anew(open_step, tuner):
     assert [metric.value for metric in app.metric[:4]] == ["406", "283", "41", "82"]
     parts = traces_of(app, "fine_tune_balance")
     assert [sum(part["x"]) for part in parts] == [283, 41, 82]
-    app.slider(key="ft_field_test_rate").set_value(0.5).run()
-    app.number_input(key="ft_field_seed").set_value(5).run()
+    enter(app, ft_field_test_rate=0.5, ft_field_seed=5)
     assert app.metric[3].value == "203"
     assert address(app)["ft_test_rate"] == "0.5"
     last = [call for call in tuner.calls if call[0] == "check_data"][-1][2]
@@ -583,8 +573,7 @@ def test_numbers_to_predict_have_a_picture_and_no_remedy(open_step, tuner):
     app = open_step("check", ft_table=table_of(tuner, text))
     train, check = traces_of(app, "fine_tune_numbers")
     assert sum(train["y"]) + sum(check["y"]) == 40
-    with pytest.raises(KeyError):
-        app.get_by_key("ft_field_balance")
+    assert not has(app, "ft_field_balance")
 
 
 def test_visitors_with_the_same_question_share_one_measurement(open_step, tuner):
@@ -616,8 +605,7 @@ def test_who_does_not_wait_for_a_measurement_stops_it_for_nobody_else(
     assert app.button(key="job_ft_estimate_cancel")
     end_measuring()
     app.run()
-    with pytest.raises(KeyError):
-        app.button(key="job_ft_estimate_cancel")
+    assert not has(app, "job_ft_estimate_cancel")
 
 
 def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tuner):
@@ -642,8 +630,7 @@ def test_another_maximum_asks_for_a_measurement_of_its_own(open_step, tuner):
     assert "Standard" in app.success[-1].value
     assert "| 60 seconds |" in said_in(app.markdown)
     assert "| 3.1 hours |" in said_in(app.markdown)
-    with pytest.raises(KeyError):
-        app.button(key="job_ft_estimate_start")
+    assert not has(app, "job_ft_estimate_start")
     app.slider(key="ft_field_max_tokens").set_value(8).run()
     assert app.button(key="job_ft_estimate_start")
     assert tuner.count("start") == 1
@@ -662,13 +649,15 @@ def test_the_recommended_level_is_chosen_until_another_is(open_step, tuner):
 
 def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
     app = open_step("train", ft_level="full")
-    app.number_input(key="ft_option_epochs").set_value(7).run()
-    app.number_input(key="ft_option_learning_rate").set_value(4e-5).run()
-    app.selectbox(key="ft_option_decay").set_value("exponential").run()
-    app.slider(key="ft_option_final_rate").set_value(0.5).run()
+    enter(
+        app,
+        ft_option_epochs=7,
+        ft_option_learning_rate=4e-5,
+        ft_option_decay="exponential",
+        ft_option_final_rate=0.5,
+    )
     again = open_step(**address(app))
-    again.text_input(key="ft_title").set_value("my letters").run()
-    again.toggle(key="ft_tensorboard").set_value(True).run()
+    enter(again, ft_title="my letters", ft_tensorboard=True)
     again.button(key="ft_start").click().run()
     request = tuner.requests[0]
     assert request.settings == FinetuneSettings(
@@ -686,8 +675,7 @@ def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
 
 def test_another_level_keeps_what_was_edited_and_proposes_the_rest(open_step, tuner):
     app = open_step("train", ft_level="full")
-    app.number_input(key="ft_option_epochs").set_value(7).run()
-    app.number_input(key="ft_option_batch_size").set_value(9).run()
+    enter(app, ft_option_epochs=7, ft_option_batch_size=9)
     app.button(key="ft_level_head").click().run()
     assert app.number_input(key="ft_option_epochs").value == 7
     assert app.number_input(key="ft_option_batch_size").value == 9
@@ -716,12 +704,12 @@ def test_a_level_that_is_looked_at_stays_when_the_timing_ends(open_step, end_mea
 def test_the_name_of_the_model_follows_the_table(open_step, tuner):
     app = open_step("train")
     app.text_input(key="ft_title").set_value("my letters").run()
-    app.get_by_key("ft_step").set_value("data").run()
-    app.get_by_key("ft_step").set_value("train").run()
+    enter(app, ft_step="data")
+    enter(app, ft_step="train")
     assert app.text_input(key="ft_title").value == "my letters"
-    app.get_by_key("ft_step").set_value("data").run()
+    enter(app, ft_step="data")
     app.file_uploader[0].set_value(("mine.csv", UNEQUAL.encode(), "text/csv")).run()
-    app.get_by_key("ft_step").set_value("train").run()
+    enter(app, ft_step="train")
     assert app.text_input(key="ft_title").value == "mine.csv"
     app.button(key="ft_start").click().run()
     assert tuner.requests[0].title == "mine.csv"
@@ -939,19 +927,19 @@ def test_a_link_for_others_has_no_id_and_leaves_out_what_changes_a_run(open_run,
 def test_a_run_that_was_stopped_here_leads_on_to_its_scores(open_run, tuner, step):
     app = open_run("running")
     app.button(key="ft_stop").click().run()
-    app.get_by_key("ft_step").set_value(step).run()
+    enter(app, ft_step=step)
     tuner.statuses[RUN] = status_of(
         finished_request(), "stopped", ending="asked", model=MODEL
     )
     app.run()
     assert app.get_by_key("ft_step").value == {"train": "evaluate"}.get(step, step)
-    app.get_by_key("ft_step").set_value("train").run()
+    enter(app, ft_step="train")
     assert app.get_by_key("ft_step").value == "train"
 
 
 def test_a_step_that_waits_for_a_running_training_says_so(open_run, tuner):
     app = open_run("running")
-    app.get_by_key("ft_step").set_value("evaluate").run()
+    enter(app, ft_step="evaluate")
     assert "still running" in said_in(app.info)
     tuner.statuses[RUN] = status_of(finished_request(), "failed")
     app.run()
@@ -1034,8 +1022,7 @@ def test_a_run_of_ones_own_file_is_not_taken_for_one_of_another(
     if state == "done":
         assert app.button(key="ft_again").label == "Train again with other settings"
     else:
-        with pytest.raises(KeyError):
-            app.button(key="ft_again")
+        assert not has(app, "ft_again")
 
 
 def test_a_model_that_cannot_read_the_texts_is_exchanged_by_a_click(open_step, tuner):

@@ -37,7 +37,7 @@ from tests.app.finished_runs import (
     class_report,
     number_report,
 )
-from tests.app.real_pages import specs
+from tests.app.real_pages import enter, specs
 from tests.core.sent_figures import numbers
 
 SECOND, THIRD, WAITING = "cd" * 16, "ef" * 16, "12" * 16
@@ -268,8 +268,7 @@ def test_another_row_of_a_run_makes_way_for_another_run_too(open_step, look_at):
 
 def test_another_run_begins_with_its_own_cell_and_threshold(open_step, look_at):
     app = open_step("evaluate", ft_eval_panel="confusion")
-    app.get_by_key("ft_eval_true").set_value("2").run()
-    app.get_by_key("ft_eval_said").set_value("2").run()
+    enter(app, ft_eval_true="2", ft_eval_said="2")
     assert app.query_params["ft_eval_true"] == app.query_params["ft_eval_said"] == "2"
     look_at(app, OTHER)
     assert app.get_by_key("ft_eval_true").value == "0"
@@ -289,8 +288,7 @@ def test_a_click_on_a_cell_is_the_choice_of_both_lists(open_step, shown):
     assert app.get_by_key("ft_eval_true").value == "0"
     assert app.get_by_key("ft_eval_said").value == "1"
     assert tables(app)[0]["row"].tolist() == [4]
-    app.get_by_key("ft_eval_true").set_value("2").run()
-    app.get_by_key("ft_eval_said").set_value("2").run()
+    enter(app, ft_eval_true="2", ft_eval_said="2")
     expected = np.flatnonzero((TARGETS == 2) & (SAID == 2)) + 2
     assert sorted(tables(app)[0]["row"]) == expected.tolist()
     marks = specs(app)[0]["data"][1]
@@ -619,8 +617,7 @@ def test_examples_follow_the_language_of_the_model(open_app, with_classes):
     assert app.text_area(key="ft_try_text").value == EXAMPLES["zh"][0]
     app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
     assert app.text_area(key="ft_try_text").value == EXAMPLES["en"][0]
-    app.text_area(key="ft_try_text").set_value("my own").run()
-    app.selectbox(key="model").set_value("small-zh").run()
+    enter(app, ft_try_text="my own", model="small-zh")
     assert app.text_area(key="ft_try_text").value == "my own"
 
 
@@ -645,8 +642,7 @@ def test_a_model_without_classes_is_not_tried(open_app, client, shown):
 def test_a_file_is_read_as_it_is_said_to_be(open_step, client):
     client.table = "message;other\né;1\nà;2\n".encode("latin-1")
     app = with_file(open_step("try"))
-    app.selectbox(key="ft_try_table_encoding").set_value("latin-1").run()
-    app.selectbox(key="ft_try_table_separator").set_value(";").run()
+    enter(app, ft_try_table_encoding="latin-1", ft_try_table_separator=";")
     source = predict(app, client)[1]["source"]
     assert (source.encoding, source.separator) == ("latin-1", ";")
 

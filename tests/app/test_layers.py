@@ -85,12 +85,17 @@ def step_picture(app: AppTest) -> dict:
     return {**header["pictures"][name], "values": pictures_sent(app)[name]}
 
 
+def go_to(app: AppTest, step: str) -> AppTest:
+    """Goes to a step, as a click into the strip does."""
+    app.session_state["layers_step"] = step
+    return app.run()
+
+
 def walk(app: AppTest, by: int) -> AppTest:
-    """Goes so many steps on, as a click into the strip does."""
+    """Goes so many steps on."""
     data = strip_data(app)
     names = [step["name"] for part in data["parts"] for step in part["steps"]]
-    app.session_state["layers_step"] = names[names.index(data["current"]) + by]
-    return app.run()
+    return go_to(app, names[names.index(data["current"]) + by])
 
 
 def strip(app: AppTest) -> np.ndarray:
@@ -128,8 +133,7 @@ def test_every_step_has_its_formula_sentence_code_and_numbers():
     part = [s for s in steps if s.layer in (None, 2)]
     assert len(part) > 20
     for step in part:
-        app.session_state["layers_step"] = step.name
-        checked(app.run())
+        checked(go_to(app, step.name))
         assert step.formula in [piece.value.strip("$\n ") for piece in app.latex]
         assert app.code[0].value == step.place.code
         picture = step_picture(app)
@@ -155,17 +159,14 @@ def test_the_numbers_shown_are_the_models_own_of_one_token_and_of_all():
     np.testing.assert_allclose(strip(app), probs[:, 2], rtol=0, atol=1e-6)
     shown = numbers(specs(app)[0]["data"][0]["z"])
     np.testing.assert_allclose(shown, probs[2], rtol=0, atol=1e-6)
-    app.session_state["layers_step"] = "layer_3/output_norm"
-    app.run()
+    go_to(app, "layer_3/output_norm")
     np.testing.assert_allclose(strip(app)[-1], states[2], rtol=0, atol=1e-5)
     shown = numbers(specs(app)[0]["data"][0]["z"])
     np.testing.assert_allclose(shown, states, rtol=0, atol=1e-5)
-    app.session_state["layers_step"] = "mlm_probs"
-    app.run()
+    go_to(app, "mlm_probs")
     assert not [toggle for toggle in app.toggle if toggle.key == "layers_all_tokens"]
     # The pooler is shown at the token that it reads.
-    app.session_state["layers_step"] = "pooler_dense"
-    read, _ = strip(app.run())
+    read, _ = strip(go_to(app, "pooler_dense"))
     np.testing.assert_allclose(read, trace.hidden_states[-1, 0], atol=1e-5)
     assert np.abs(read - trace.hidden_states[-1, 2]).max() > 0.1
     assert app.get_by_key("token").value == "3"
@@ -191,8 +192,7 @@ def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(monkeypatc
     found = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT), "heads", MASK)
     words = client().ask(vocabulary)(DEFAULT_MODEL)
     for step in ("mlm_logits", "mlm_probs"):
-        app.session_state["layers_step"] = step
-        checked(app.run())
+        checked(go_to(app, step))
         names, values = tables[-1].values()
         assert sorted(names) == sorted(words)
         for name, value in (names[0], values[0]), (names[-1], values[-1]):
@@ -224,11 +224,10 @@ def test_a_part_brings_its_ways_out_and_asks_nothing_while_one_is_in_it(monkeypa
     # The page looks at the list of models again after some seconds.
     assert set(asked) <= {"models", "earlier_uploads"}
     for end in ("word_embeddings", "mlm_probs"):
-        app.session_state["layers_step"] = end
-        assert end in pictures_sent(app.run())
+        assert end in pictures_sent(go_to(app, end))
     # An input is a way to the step that made it.
-    app.session_state["layers_step"] = "layer_2/attention_residual"
-    app.run().button(key="layers_input_layer_1/output_norm").click().run()
+    go_to(app, "layer_2/attention_residual")
+    app.button(key="layers_input_layer_1/output_norm").click().run()
     assert step_now(app) == "layer_1/output_norm"
 
 
@@ -242,8 +241,7 @@ def test_walking_runs_a_part_of_the_network_once_and_never_the_whole():
     assert client().ask(forward_count)() - before == 1
     for _ in range(12):
         walk(app, -1)
-    app.session_state["layers_step"] = "layer_0/neurons"
-    app.run()
+    go_to(app, "layer_0/neurons")
     assert client().ask(forward_count)() - before == 1
     app.get_by_key("token").set_value("3").run()
     assert client().ask(forward_count)() - before == 4
@@ -266,8 +264,7 @@ def test_token_and_step_come_from_a_link_and_another_text_starts_anew():
         ("nonsense", "word_embeddings"),
         ("layer_1/", "word_embeddings"),
     ):
-        app.session_state["layers_step"] = name
-        checked(app.run())
+        checked(go_to(app, name))
         assert step_now(app) == expected
 
 
@@ -441,8 +438,7 @@ def test_a_second_text_changes_segments_and_next_sentence():
             last_alone = app.get_by_key("token").options[-1].split()[0]
             app.get_by_key("token").set_value(last_alone).run()
         segment = strip(app).ravel()
-        app.session_state["layers_step"] = "nsp_probs"
-        seen.append((segment, np.sort(strip(checked(app.run())).ravel())))
+        seen.append((segment, np.sort(strip(checked(go_to(app, "nsp_probs"))).ravel())))
         app.session_state["layers_step"] = step
     (first, probs), (alone, others) = seen
     assert np.nanmax(np.abs(first - alone)) > 1e-3
@@ -501,8 +497,6 @@ def test_the_neighbours_that_are_least_alike_are_named():
 
 # Models of other kinds.
 
-TINY_TEXT = "ab cab [MASK]"
-
 
 @pytest.fixture(scope="module")
 def pre_norm(tmp_path_factory):
@@ -510,7 +504,7 @@ def pre_norm(tmp_path_factory):
 
 
 def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm):
-    link = {"model": pre_norm, "text": TINY_TEXT}
+    link = {"model": pre_norm, "text": TINY["text"]}
     app = open_page(**link, layers_panel="residual")
     assert said_in("layers.residual_pre", "en") in said(app, escaped=True)
     app.get_by_key("layers_panel").set_value("orders").run()
@@ -519,8 +513,7 @@ def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm):
         "Pre-norm": "The chosen model is built like this.",
     }
     for operation in ("attention_norm", "attention_residual", "output_norm"):
-        app.session_state["layers_step"] = f"layer_1/{operation}"
-        told = said(checked(app.run()), escaped=True)
+        told = said(checked(go_to(app, f"layer_1/{operation}")), escaped=True)
         assert said_in(f"layer_steps.about_{operation}_first", "en") in told
         assert said_in(f"layer_steps.about_{operation}", "en") not in told
 
@@ -535,9 +528,9 @@ def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm):
 )
 def test_a_model_with_fewer_heads_is_walked_to_its_end(hf_without, lost, last):
     model = hf_without(*lost)
-    steps = client().ask(steps_for_one_token)(model, Texts(TINY_TEXT))
+    steps = client().ask(steps_for_one_token)(model, Texts(TINY["text"]))
     assert steps[-1].name == last
-    link = {"model": model, "text": TINY_TEXT, "layers_panel": "orders"}
+    link = {"model": model, "text": TINY["text"], "layers_panel": "orders"}
     app = open_page(**link, layers_step=steps[-3].name)
     for step in steps[-2:]:
         checked(walk(app, 1))
@@ -655,8 +648,7 @@ def test_every_panel_stays_usable_at_512_tokens(long_model, monkeypatch):
     app.get_by_key("token").set_value("300").run()
     app.session_state["layers_all_tokens"] = True
     for step in ("query", "attention_scores", "attention_probs", "context", "neurons"):
-        app.session_state["layers_step"] = f"layer_1/{step}"
-        checked(app.run())
+        checked(go_to(app, f"layer_1/{step}"))
         assert app.toggle(key="layers_all_tokens").value
         assert sent_bytes(app) < MOST_BYTES
         captions = " ".join(caption.value for caption in app.caption)
