@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -259,7 +258,11 @@ def _show_points(found: LayerComparison, run: str) -> None:
             labels=tuple(map(excerpt, texts)),
             coordinates=every.reshape(len(states), len(texts), 2),
             colours=(colour,),
-            state_names=tuple(starmap(_name_of_state, states)),
+            state_names=tuple(
+                f"{_state_name(layer)} · {plain(f'fine_tune_results.figure_{turn}')}"
+                for layer in range(len(every))
+                for turn in _TURNS
+            ),
             notes=tuple(_worth(found, *state) for state in states),
             first=FirstChoice(state=len(states) - 1),
             title=plain("fine_tune_results.panel_points"),
@@ -274,11 +277,6 @@ def _show_points(found: LayerComparison, run: str) -> None:
     told = t("point_map.as_table")
     save = functools.partial(save_drawn, _POINTS)
     show_number_tools(_POINTS, lambda: columns, told, files=save)
-
-
-def _name_of_state(layer: int, turn: int) -> str:
-    when = plain(f"fine_tune_results.figure_{_TURNS[turn]}")
-    return f"{_state_name(layer)} · {when}"
 
 
 def _worth(found: LayerComparison, layer: int, turn: int) -> str:

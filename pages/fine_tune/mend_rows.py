@@ -209,7 +209,14 @@ def _show_rows(state: FineTuneState) -> None:
     if not found.rows:
         st.info(t("fine_tune.mend_nothing"), icon=":material/check:")
     else:
-        _edit_rows(state, found, wanted)
+        changes = edit_rows(
+            found.rows,
+            None if columns.is_regression else found.labels,
+            key=f"ft_mend_{state.table}_{hash(wanted)}",
+            alt=plain("fine_tune.mend_alt"),
+        )
+        button_of = ("fine_tune.mend_take", "ft_mend_take", "check")
+        offer_changes(*button_of, _mend, state, changes)
         _read_whole(found)
     _rename_label(state, labels)
 
@@ -235,25 +242,11 @@ def _choose_rows(findings: tuple[Finding, ...], labels: tuple[str, ...]) -> Want
         list(shown),
         key=_SHOWN,
         format_func=lambda key: shown[key][0],
-        on_change=_first_page,
+        on_change=st.session_state.pop,
+        args=(_PAGE, None),
     )
     page = int(st.session_state.get(_PAGE, 1)) - 1
     return dataclasses.replace(shown[chosen][1], page=page)
-
-
-def _first_page() -> None:
-    st.session_state.pop(_PAGE, None)
-
-
-def _edit_rows(state: FineTuneState, found: RowPage, wanted: Wanted) -> None:
-    is_number = bool(state.columns and state.columns.is_regression)
-    changes = edit_rows(
-        found.rows,
-        None if is_number else found.labels,
-        key=f"ft_mend_{state.table}_{hash(wanted)}",
-        alt=plain("fine_tune.mend_alt"),
-    )
-    offer_changes("fine_tune.mend_take", "ft_mend_take", "check", _mend, state, changes)
 
 
 def offer_changes(

@@ -112,8 +112,12 @@ def _choose_level(
                 st.markdown(t("fine_tune.recommended"))
             st.markdown(t(f"fine_tune.level_{level}_explained"))
             if estimate is not None:
-                time = _time_of(estimate, state, check, level)
-                st.caption(_needs(estimate, level, time))
+                one = estimate.level(level)
+                needs = {"memory": _memory(one.memory_bytes)}
+                needs["time"] = _time_of(estimate, state, check, level)
+                said = t("fine_tune.level_needs", **needs)
+                more = "" if one.fits else t("fine_tune.does_not_fit")
+                st.caption(in_a_row([said, more]))
             is_chosen = level == state.level
             button(
                 t("fine_tune.level_chosen" if is_chosen else "fine_tune.choose"),
@@ -125,12 +129,6 @@ def _choose_level(
                 width="stretch",
             )
     return state
-
-
-def _needs(estimate: TrainingEstimate, level: str, time: str) -> str:
-    one = estimate.level(level)
-    said = t("fine_tune.level_needs", time=time, memory=_memory(one.memory_bytes))
-    return said if one.fits else in_a_row([said, t("fine_tune.does_not_fit")])
 
 
 def _choose_options(

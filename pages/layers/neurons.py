@@ -96,7 +96,8 @@ def _take(places: dict[str, list[int]], open_neuron: Opener) -> None:
 
 
 def _show_effects(found: NeuronEffects, watched: Watched, code: Program) -> None:
-    unit = _unit(found)
+    # Percentage points for probabilities; a number stays in its own unit.
+    unit = 1.0 if found.before.is_number else 100.0
     measured, estimated = unit * found.deltas, unit * found.estimated_deltas
     names = neuron_names(found.neurons)
     before = found.before.value
@@ -137,11 +138,6 @@ def _columns(found: NeuronEffects) -> dict[str, list[float]]:
     if not found.before.is_number:  # else it is the first of them
         columns["layers.off_logit"] = found.delta_logits
     return {name: column.tolist() for name, column in columns.items()}
-
-
-def _unit(found: NeuronEffects) -> float:
-    """Percentage points for probabilities; a number stays in its own unit."""
-    return 1.0 if found.before.is_number else 100.0
 
 
 def _key(name: str, found: NeuronEffects) -> str:

@@ -335,16 +335,14 @@ def offer_all_tokens(
     if not set(step.axes) & set("TQK"):
         return
     if switch_linked("layers.all_tokens", key="layers_all_tokens"):
-        head = _choose_head(step.shape[0]) if "N" in step.axes else 0
+        head = 1
+        if "N" in step.axes:
+            heads = [str(index + 1) for index in range(step.shape[0])]
+            label, key = t("layers.head_shown"), "layers_head"
+            head = int(choose_linked(st.selectbox, label, heads, key=key, width=160))
         texts = Texts(tokenized.text, tokenized.pair)
-        table = ask(step_table)(model, texts, step.name, token, head)
+        table = ask(step_table)(model, texts, step.name, token, head - 1)
         _show(step, table, token, tokenized)
-
-
-def _choose_head(num_heads: int) -> int:
-    numbers = [str(index + 1) for index in range(num_heads)]
-    label, key = t("layers.head_shown"), "layers_head"
-    return int(choose_linked(st.selectbox, label, numbers, key=key, width=160)) - 1
 
 
 def _show(

@@ -37,7 +37,7 @@ from tests.app.finished_runs import (
     class_report,
     number_report,
 )
-from tests.app.real_pages import enter, specs
+from tests.app.real_pages import enter, has, specs
 from tests.core.sent_figures import numbers
 
 SECOND, THIRD, WAITING = "cd" * 16, "ef" * 16, "12" * 16
@@ -189,20 +189,17 @@ def test_the_words_beside_the_chart_of_certainty_agree_with_it(
     assert said in shown(open_step("evaluate", ft_eval_panel="calibration"))
 
 
-OTHER = "cd" * 16
-
-
 @pytest.fixture
 def two_runs(client, monkeypatch):
     """Another run beside the usual one; its rows have two texts."""
     status, outcome = client.training(RUN), client.training_outcome(RUN)
 
     def rows(run, indices):
-        pair = "second" if run == OTHER else None
+        pair = "second" if run == SECOND else None
         return tuple(DataRow(i + 2, f"row {i} of {run}", pair, "x") for i in indices)
 
     def outcome_of(run):
-        return dataclasses.replace(outcome, run_id=run, has_pairs=run == OTHER)
+        return dataclasses.replace(outcome, run_id=run, has_pairs=run == SECOND)
 
     def status_of(run):
         return dataclasses.replace(status, run_id=run)
@@ -240,14 +237,14 @@ def test_another_run_brings_its_own_text(open_step, look_at, shown, place, kind)
         return getattr(app, kind)(key=f"ft_{place}_{name}")
 
     assert box().value == f"row 0 of {RUN}"
-    look_at(app, OTHER)
-    assert box().value == f"row 0 of {OTHER}"
+    look_at(app, SECOND)
+    assert box().value == f"row 0 of {SECOND}"
     assert box("pair").value == "second"
     assert "There is no text yet" not in shown(app)
     look_at(app, RUN)
     assert box().value == f"row 0 of {RUN}"
     box().set_value("my own").run()
-    look_at(app, OTHER)
+    look_at(app, SECOND)
     assert box().value == "my own"
 
 
@@ -259,18 +256,18 @@ def test_another_row_of_a_run_makes_way_for_another_run_too(open_step, look_at):
     assert app.query_params["ft_try_row"] == "1"
     again = open_step("try", ft_try_row="1")
     assert again.text_area(key="ft_try_text").value == f"row 1 of {RUN}"
-    look_at(app, OTHER)
-    assert app.text_area(key="ft_try_text").value == f"row 0 of {OTHER}"
+    look_at(app, SECOND)
+    assert app.text_area(key="ft_try_text").value == f"row 0 of {SECOND}"
     assert not {"ft_try_row", "ft_try_text"} & {*app.query_params}
     app.button(key="ft_try_another").click().run()
-    assert app.text_area(key="ft_try_text").value == f"row 1 of {OTHER}"
+    assert app.text_area(key="ft_try_text").value == f"row 1 of {SECOND}"
 
 
 def test_another_run_begins_with_its_own_cell_and_threshold(open_step, look_at):
     app = open_step("evaluate", ft_eval_panel="confusion")
     enter(app, ft_eval_true="2", ft_eval_said="2")
     assert app.query_params["ft_eval_true"] == app.query_params["ft_eval_said"] == "2"
-    look_at(app, OTHER)
+    look_at(app, SECOND)
     assert app.get_by_key("ft_eval_true").value == "0"
     assert app.get_by_key("ft_eval_said").value == "1"
     app.get_by_key("ft_eval_panel").set_value("threshold").run()
@@ -361,7 +358,7 @@ def test_a_model_is_tried_by_a_link_for_reading(
     app = open_step("evaluate", ft_eval_panel="mistakes")
     column = mend_rows.LABEL if is_own else "true class"
     assert tables(app)[0][column].tolist() == ["*spam*", "ham"]
-    assert ("ft_relabel_take" in {button.key for button in app.button}) == is_own
+    assert has(app, "ft_relabel_take") == is_own
     # The path of its file holds the id of the run.
     assert ("model\\.zip" in shown(open_step("take"))) == is_own
 
@@ -408,7 +405,7 @@ def test_a_temperature_that_is_kept_is_told_and_offered_no_more(
     app = open_step("evaluate", ft_eval_panel="calibration")
     assert "temperature 2.5" in shown(app)
     assert "40.0% before, 35.0% after" in shown(app)
-    assert "job_ft_eval_temperature_start" not in {button.key for button in app.button}
+    assert not has(app, "job_ft_eval_temperature_start")
 
 
 @pytest.fixture
@@ -538,7 +535,7 @@ def test_rows_that_the_engine_has_let_go_are_not_read_again_unasked(
     app.button(key=start).click().run()
     assert tables(app)
     app.text_area(key="ft_try_text").set_value("another text").run()
-    assert (start in {button.key for button in app.button}) == asks
+    assert has(app, start) == asks
     asked = [call for call in client.calls if call[1:2] == ("nearest_training_rows",)]
     assert len(asked) == (1 if asks else 2)
 
@@ -628,7 +625,7 @@ def test_one_of_two_models_is_tried(open_step, with_classes):
     app.get_by_key("ft_try_which").set_value("chosen").run()
     asked = [call[1:3] for call in with_classes.calls if call[0] == "read_text"]
     assert asked == [(MODEL, TEXTS[0]), (DEFAULT_MODEL, TEXTS[0])]
-    assert "ft_try_another" not in {button.key for button in app.button}
+    assert not has(app, "ft_try_another")
     assert not app.exception
 
 
@@ -645,12 +642,6 @@ def test_a_file_is_read_as_it_is_said_to_be(open_step, client):
     enter(app, ft_try_table_encoding="latin-1", ft_try_table_separator=";")
     source = predict(app, client)[1]["source"]
     assert (source.encoding, source.separator) == ("latin-1", ";")
-
-
-def test_the_column_that_was_learnt_from_is_chosen_first(open_step, client):
-    client.table = b"summary,message\nlong words and more of them,a\nmore words,b\n"
-    app = with_file(open_step("try"))
-    assert app.selectbox(key="ft_try_table_text").value == "message"
 
 
 def test_weights_are_drawn_as_shares(open_step, shown):
