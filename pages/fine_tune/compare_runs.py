@@ -50,7 +50,7 @@ def show_runs(outcome: RunOutcome, report: Report) -> None:
         client().trainings.status(outcome.run_id),
         outcome,
     )
-    others, num_open = _others(outcome.run_id)
+    others, num_open = _others(outcome)
     if num_open:
         st.info(
             t("fine_tune_results.runs_open", count=num_open), icon=":material/pending:"
@@ -64,18 +64,21 @@ def show_runs(outcome: RunOutcome, report: Report) -> None:
         _offer_seeds(own.status)
 
 
-def _others(run_id: str) -> tuple[list[_Run], int]:
-    """Other runs with a model, the first one first, and how many have not ended."""
+def _others(first: RunOutcome) -> tuple[list[_Run], int]:
+    """Other runs that have learned the like, in order; how many have not ended."""
     found, num_open = [], 0
     for number, (run, title) in enumerate(reversed(earlier_runs()), 1):
-        if run == run_id:
+        if run == first.run_id:
             continue
         try:
             status = client().trainings.status(run)
             num_open += not status.is_finished
-            if status.has_model:
+            if not status.has_model:
+                continue
+            outcome = ask(training_outcome)(run)
+            if type(outcome.report) is type(first.report):  # or no score is of both
                 name = plain("fine_tune_results.runs_name", number=number, title=title)
-                found.append(_Run(name, status, ask(training_outcome)(run)))
+                found.append(_Run(name, status, outcome))
         except BertVizError:  # removed meanwhile
             continue
     return found, num_open
@@ -114,20 +117,19 @@ def _compare(runs: list[_Run], report: Report) -> None:
     _say_spread(runs)
 
 
-def _scores(reports: list[Report]) -> dict[str, list[Any]]:
+def _scores(reports: list[Any]) -> dict[str, list[Any]]:
     if isinstance(reports[0], ClassificationReport):
-        known = [one for one in reports if isinstance(one, ClassificationReport)]
         return {
-            "fine_tune_results.accuracy": [share_text(one.accuracy) for one in known],
+            "fine_tune_results.accuracy": [share_text(one.accuracy) for one in reports],
             "fine_tune_results.runs_95": [
-                interval_text(one.accuracy_interval, "interval_short") for one in known
+                interval_text(one.accuracy_interval, "interval_short")
+                for one in reports
             ],
-            "fine_tune_results.macro_f1": [share_text(one.macro_f1) for one in known],
+            "fine_tune_results.macro_f1": [share_text(one.macro_f1) for one in reports],
         }
-    numbers = [one for one in reports if not isinstance(one, ClassificationReport)]
     return {
-        "fine_tune_results.mae": [f"{one.mae:.4g}" for one in numbers],
-        "fine_tune_results.r2": [f"{one.r2:.2f}" for one in numbers],
+        "fine_tune_results.mae": [f"{one.mae:.4g}" for one in reports],
+        "fine_tune_results.r2": [f"{one.r2:.2f}" for one in reports],
     }
 
 
@@ -137,8 +139,7 @@ def _pair(
     """Rows that only one of two got right, and how often chance does that."""
     one, other = first.report, second.report
     is_same = (
-        type(one) is type(other)
-        and first.labels == second.labels
+        first.labels == second.labels
         and np.array_equal(one.rows, other.rows)
         and np.array_equal(one.targets, other.targets)
         and first.recipe.get("data_sha256") == second.recipe.get("data_sha256")

@@ -469,6 +469,11 @@ def test_runs_stand_side_by_side_and_are_compared_pair_by_pair(
     assert [trace["name"] for trace in curves["data"]] == settings["training"].tolist()
     assert numbers(curves["data"][0]["y"]).tolist() == [0.5, 0.75]
     assert len({trace["line"]["dash"] for trace in curves["data"]}) == 3
+    # Of what learned numbers no score can be held against these.
+    three_runs[SECOND] = number_report()
+    answers.forget_models()
+    settings, _ = tables(app.run())
+    assert settings["training"].tolist() == ["this one", "3 · books"]
 
 
 def test_more_seeds_are_trained_in_one_go(open_step, client, three_runs, monkeypatch):
