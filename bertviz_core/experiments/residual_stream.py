@@ -46,6 +46,7 @@ def residual_stream(
                 "feed_forward_norms": _norms(update),
                 "feed_forward_cosines": _cosines(update, middle),
                 "output_norms": _norms(values["output"]),
+                "sum_norms": _norms(np.stack([x + attention, middle + update])),
             }
         )
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}

@@ -163,6 +163,7 @@ class ResidualStream(FrozenArrays):
         feed_forward_norms: float64 `[L, T]`, length of that update.
         feed_forward_cosines: float64 `[L, T]`, see `attention_cosines`.
         output_norms: float64 `[L, T]`, length of what leaves the layer.
+        sum_norms: float64 `[L, 2, T]`, length of each half's sum, before a norm.
     """
 
     tokens: tuple[str, ...]
@@ -174,6 +175,7 @@ class ResidualStream(FrozenArrays):
     feed_forward_norms: np.ndarray
     feed_forward_cosines: np.ndarray
     output_norms: np.ndarray
+    sum_norms: np.ndarray
 
 
 @dataclass(frozen=True)

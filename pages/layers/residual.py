@@ -79,43 +79,15 @@ def follow_residual(model: str, texts: Texts, num_tokens: int, token: int) -> No
         )
     if stream is None:
         return
-    st.caption(
-        t("layers.residual_pre")
-        if stream.pre_norm
-        else t("layers.residual_post", **_lengths_around_norms(stream))
+    sums, normed = (
+        stream.sum_norms,
+        np.stack([stream.middle_norms, stream.output_norms]),
     )
+    lengths = {"low": sums.min(), "high": sums.max()}
+    lengths |= {"normed_low": normed.min(), "normed_high": normed.max()}
+    st.caption(t(f"layers.residual_{'pre' if stream.pre_norm else 'post'}", **lengths))
     _show_token(stream, token)
     _show_all(stream, token, program(layers.RESIDUAL, model, texts, token=token))
-
-
-def _lengths_around_norms(stream: ResidualStream) -> dict[str, float]:
-    """Least and greatest length of what the norms get, and of what they give."""
-    sums = [
-        _length_of_sum(*lengths)
-        for lengths in (
-            (stream.residual_norms, stream.attention_norms, stream.attention_cosines),
-            (
-                stream.middle_norms,
-                stream.feed_forward_norms,
-                stream.feed_forward_cosines,
-            ),
-        )
-    ]
-    normed = [stream.middle_norms, stream.output_norms]
-    return {
-        "low": float(np.min(sums)),
-        "high": float(np.max(sums)),
-        "normed_low": float(np.min(normed)),
-        "normed_high": float(np.max(normed)),
-    }
-
-
-def _length_of_sum(
-    one: np.ndarray, other: np.ndarray, cosine: np.ndarray
-) -> np.ndarray:
-    """Length of the sum of two vectors, by the law of cosines."""
-    product = one * other * np.nan_to_num(cosine)  # of a vector of zeros
-    return np.sqrt(np.maximum(one**2 + other**2 + 2 * product, 0))
 
 
 def _show_token(stream: ResidualStream, token: int) -> None:

@@ -17,7 +17,6 @@ from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.neurons import strongest_neurons
 from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
-from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.explorer import Explorer
@@ -453,7 +452,8 @@ def test_the_sentences_of_the_stream_have_its_numbers():
     line = numbers(specs(app)[0]["data"][1]["y"])
     np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)
     told = said(app).split("the sums have")[1]
-    lengths = residual._lengths_around_norms(stream).values()
+    normed = np.stack([stream.middle_norms, stream.output_norms])
+    lengths = [f(one) for one in (stream.sum_norms, normed) for f in (np.min, np.max)]
     assert re.findall(r"\d+\.\d", told)[:4] == [f"{one:.1f}" for one in lengths]
     ends = stream.residual_norms[0, MASK], stream.output_norms[-1, MASK]
     expected = [f"{length:.2f}" for length in ends]
@@ -461,26 +461,6 @@ def test_the_sentences_of_the_stream_have_its_numbers():
         expected.append(str(added[:, MASK].argmax() + 1))
     at_token = told.split("enters the first layer")[1]
     assert re.findall(r"\d+(?:\.\d+)?", at_token)[:4] == expected
-
-
-def test_what_norms_get_is_as_long_as_the_sum():
-    first, second, middle, out = np.random.default_rng(3).normal(size=(4, 2, 5, 8))
-
-    def lengths(vectors: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(vectors, axis=-1)
-
-    def cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return (one * other).sum(-1) / lengths(one) / lengths(other)
-
-    stream = ResidualStream(
-        tuple("abcde"), False, lengths(first), lengths(second), cosines(first, second),
-        lengths(middle), lengths(out), cosines(middle, out), 3 * lengths(out),
-    )  # fmt: skip
-    sums = np.array([lengths(first + second), lengths(middle + out)])
-    normed = np.array([lengths(middle), 3 * lengths(out)])
-    expected = [sums.min(), sums.max(), normed.min(), normed.max()]
-    found = residual._lengths_around_norms(stream)
-    assert [*found.values()] == pytest.approx(expected)
 
 
 def test_the_neighbours_that_are_least_alike_are_named():

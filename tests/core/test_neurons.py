@@ -233,6 +233,7 @@ def test_every_number_is_that_of_the_oracles_vectors(any_norm_model, any_norm_ex
             "feed_forward_norms": lengths(update),
             "feed_forward_cosines": cosines(update, middle),
             "output_norms": lengths(noted["output"]),
+            "sum_norms": [lengths(x + attention), lengths(middle + update)],
         }.items():
             shown = getattr(found, name)[layer]
             np.testing.assert_allclose(shown, expected, 1e-6, 1e-6, err_msg=name)
