@@ -179,12 +179,11 @@ def show_mending(state: FineTuneState) -> None:
             label = t("fine_tune.mend_undo")
             button(label, "ft_mend_undo", "undo", _take, state, before[0])
             file_link(
-                t("fine_tune.mend_download"),
+                "fine_tune.mend_download",
                 table_path(state.table),
-                name="mended.csv",
-                key="ft_mend_download",
-                icon=":material/download:",
-                help=t("fine_tune.mend_download_help"),
+                "mended.csv",
+                "ft_mend_download",
+                "download",
             )
 
 

@@ -172,16 +172,28 @@ def _show_ending(status: TrainingStatus) -> None:
     if status.error is not None:
         st.markdown(sentence(status.error.template, status.error.details))
     _offer_to_go_on(status)
+    offer_log(status, "ft_run_log")
+
+
+def offer_log(status: TrainingStatus, key: str) -> None:
+    """Draws a link to the curves of a run, where it keeps them."""
     if status.has_log:
-        # The disk that ended the run may have no room for the packed log, either.
+        # The disk that ended a run may have no room for the packed log, either.
         with shown_to_user(stop=False):
             file_link(
-                t("fine_tune.download_log"),
+                "fine_tune_results.download_log",
                 Path(client().trainings.log(status.run_id)),
-                name=plain("fine_tune.log_file"),
-                key="ft_run_log",
-                icon=":material/monitoring:",
+                plain("fine_tune_results.log_file", name=file_stem(status)),
+                key,
+                "monitoring",
             )
+
+
+def file_stem(status: TrainingStatus) -> str:
+    """What files of a run are called."""
+    title = status.request.title or "bert-fine-tuned"
+    stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(title).stem)
+    return stem.strip("-")[:60] or "bert-fine-tuned"
 
 
 def _offer_to_go_on(status: TrainingStatus) -> None:

@@ -253,8 +253,8 @@ def _say_comparisons(outcome: RunOutcome) -> None:
     for one in outcome.baselines:
         if one.chosen:
             how = "tuned" if one.chosen["folds"] else "untuned"
-            said = {"chosen": chosen_text(one.chosen), "folds": one.chosen["folds"]}
-            st.caption(t(f"fine_tune_results.{how}", **said))
+            places = {"chosen": chosen_text(one.chosen), "folds": one.chosen["folds"]}
+            st.caption(t(f"fine_tune_results.{how}", **places))
 
 
 def _against(
@@ -268,7 +268,7 @@ def _against(
     f1, other_f1 = own.macro_f1, other.macro_f1
     if outcome.recipe.get("compared_by") == "macro_f1":
         return "macro_difference", {"model": f1, "other": other_f1}, f1 > other_f1
-    rows = {"model": found.only_first, "other": found.only_second}
+    rows: dict[str, float] = {"model": found.only_first, "other": found.only_second}
     rows |= {"model_f1": f1, "other_f1": other_f1}
     return "difference", rows, found.only_first > found.only_second
 

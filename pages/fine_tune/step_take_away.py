@@ -12,6 +12,7 @@ from bertviz_core.engine.model_tasks import add_upload
 from bertviz_core.errors import TrainingError
 from bertviz_core.trace import ModelEntry
 from bertviz_core.training.finetune.request import TrainingStatus
+from pages.fine_tune.running import file_stem, offer_log
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.widgets import lease
 from pages.shared.answers import forget_lists
@@ -64,14 +65,14 @@ def show(state: FineTuneState) -> None:
 
 
 def _offer_files(status: TrainingStatus, path: Path) -> None:
-    name = _file_stem(status)
+    name = file_stem(status)
     with st.container(horizontal=True):
         file_link(
             t("fine_tune_results.download_zip", size=path.stat().st_size / 1e6),
             path,
-            name=plain("fine_tune_results.zip_file", name=name),
-            key="ft_take_zip",
-            icon=":material/folder_zip:",
+            plain("fine_tune_results.zip_file", name=name),
+            "ft_take_zip",
+            "folder_zip",
         )
         download(
             "fine_tune_results.download_rows",
@@ -81,16 +82,7 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
             "ft_take_rows",
             "table",
         )
-        if status.has_log:
-            with shown_to_user(stop=False):
-                file_link(
-                    t("fine_tune_results.download_log"),
-                    Path(client().trainings.log(status.run_id)),
-                    name=plain("fine_tune_results.log_file", name=name),
-                    key="ft_take_log",
-                    icon=":material/monitoring:",
-                    help=t("fine_tune_results.download_log_help"),
-                )
+        offer_log(status, "ft_take_log")
     # A stranger has no way to the disk of a server, and no business with its names, one
     # of which is the id of the run.
     if status.is_own and may_bring_any_model():
@@ -143,7 +135,7 @@ def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
     label, is_kept = t("fine_tune_results.keep"), status.run_id in kept
     if button(label, "ft_take_keep", "bookmark_add", disabled=is_kept):
         with shown_to_user(stop=False), model_at_work():
-            entry = client().ask(add_upload)(str(path), _file_stem(status), owner())
+            entry = client().ask(add_upload)(str(path), file_stem(status), owner())
             add_uploaded(entry)
             forget_lists()
             kept[status.run_id] = entry
@@ -163,9 +155,3 @@ def _inside(path: Path, name: str) -> bytes:
             if Path(entry.filename).name == name:
                 return packed.read(entry)
     raise TrainingError("The zip file has no {name}. Train again.", name=name)
-
-
-def _file_stem(status: TrainingStatus) -> str:
-    title = status.request.title or "bert-fine-tuned"
-    stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(title).stem)
-    return stem.strip("-")[:60] or "bert-fine-tuned"

@@ -238,20 +238,18 @@ def _show_predictions(found: TablePredictions, name: str) -> None:
     st.success(said, icon=":material/check_circle:")
     stem = Path(name).stem[:60] or "table"
     file_link(
-        t("fine_tune_results.download_predictions"),
+        "fine_tune_results.download_predictions",
         Path(found.path),
-        name=plain("fine_tune_results.predictions_file", name=stem),
-        key=f"{TRY_TABLE}_download",
-        icon=":material/download:",
-        help=t("fine_tune_results.safe_cells"),
+        plain("fine_tune_results.predictions_file", name=stem),
+        f"{TRY_TABLE}_download",
+        "download",
     )
     file_link(
-        t("fine_tune_results.download_exact"),
+        "fine_tune_results.download_exact",
         Path(found.path).with_suffix(".jsonl"),
-        name=plain("fine_tune_results.exact_file", name=stem),
-        key=f"{TRY_TABLE}_exact",
-        icon=":material/data_object:",
-        help=t("fine_tune_results.exact_help"),
+        plain("fine_tune_results.exact_file", name=stem),
+        f"{TRY_TABLE}_exact",
+        "data_object",
     )
     first = {
         "fine_tune_results.row": [row.row for row in found.first],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -17,7 +18,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.shared.language import LANGUAGES, text
+from pages.shared.language import LANGUAGES, labelled, text
 
 _PLACE = "download"
 # Key of the session: what it offers, by the keys of the links.
@@ -36,10 +37,8 @@ class _Offer:
 _offered: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
 
 
-def file_link(
-    label: str, path: Path, *, name: str, key: str, icon: str, help: str | None = None
-) -> None:
-    """Draws a link that looks like a button and saves a file.
+def file_link(label: str, path: Path, name: str, key: str, icon: str) -> None:
+    """Draws a link that looks like a button and saves a file; for `label` see `button`.
 
     Its address cannot be guessed, and is valid while the page is open.
 
@@ -53,7 +52,9 @@ def file_link(
         offer = _Offer(secrets.token_urlsafe(), session, path, name)
         offers[key] = _offered[offer.token] = offer
     # Relative to the page, as a proxy may serve it below an address of its own.
-    st.link_button(label, f"{_PLACE}/{offer.token}", key=key, icon=icon, help=help)
+    options: dict[str, Any] = {"key": key, "icon": f":material/{icon}:"}
+    label = labelled(label, options)
+    st.link_button(label, f"{_PLACE}/{offer.token}", **options)
 
 
 async def _send(request: Request) -> Response:

@@ -20,7 +20,7 @@ def page(path, name):
 
     from pages.shared.file_download import file_link
 
-    file_link("Save", Path(path), name=name, key="save", icon=":material/download:")
+    file_link("Save", Path(path), name, "save", "download")
 
 
 @pytest.fixture
