@@ -134,7 +134,7 @@ def _offer_times() -> None:
     st.caption(t("activations.times_read"))
 
 
-def _choose_parameters(names: list[str]) -> dict[str, float]:
+def _choose_parameters(names: tuple[str, ...]) -> dict[str, float]:
     """A slider for each chosen function that has a parameter."""
     shaped = {
         name: parameter

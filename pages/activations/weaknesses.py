@@ -63,13 +63,9 @@ def explore_collapse() -> None:
             )
         ]
     )
-    functions = list(ACTIVATIONS)
     name = choose_function(
-        function_box,
-        "in_between",
-        functions,
+        *(function_box, "in_between", list(ACTIVATIONS), "relu"),
         key="act_linear_function",
-        first=functions.index("relu"),
     )
     with seed_box:
         seed = choose_seed("act_linear_seed", 26)
@@ -204,7 +200,7 @@ def explore_vanishing() -> None:
         | {LABELS[name]: sizes.tolist() for name, sizes in gradients.items()},
         code=program(
             snippets.VANISHING,
-            functions=tuple(names),
+            functions=names,
             depth=depth,
             weight=weight,
             width=width,

@@ -45,9 +45,11 @@ N = TypeVar("N", int, float)
 _BIGGEST_SEED = 2**31 - 1
 
 
-def choose_functions(key: str, default: list[str], explanation: str) -> list[str]:
+def choose_functions(
+    key: str, default: Sequence[str], explanation: str
+) -> tuple[str, ...]:
     """Draws which of `ACTIVATIONS` are wanted, in their order, however clicked."""
-    names = choose_several(
+    return choose_several(
         "activations.functions",
         list(ACTIVATIONS),
         default,
@@ -55,7 +57,6 @@ def choose_functions(key: str, default: list[str], explanation: str) -> list[str
         format_func=LABELS.__getitem__,
         help=explanation,
     )
-    return list(names)
 
 
 def slide(
@@ -87,12 +88,11 @@ def slide(
 
 
 def choose_function(
-    box: Any, name: str, options: Sequence[str], *, key: str, first: int = 0, **how: Any
+    box: Any, name: str, options: Sequence[str], first: str | None = None, **how: Any
 ) -> str:
     """Draws the choice of one of `ACTIVATIONS`; `name` is that of its texts."""
     return choose_linked(
-        *(box.selectbox, f"activations.{name}", options, options[first]),
-        key=key,
+        *(box.selectbox, f"activations.{name}", options, first),
         format_func=LABELS.__getitem__,
         **how,
     )

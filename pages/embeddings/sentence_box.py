@@ -176,7 +176,7 @@ def _open(key: str, read: Callable[[], _Read]) -> None:
         return
     state[f"{key}_rows"] = found
     if isinstance(found, Table):
-        state[f"{key}_text_column"], state[f"{key}_group_column"] = guess_roles(found)
+        state[f"{key}_text_column"], state[f"{key}_group_column"] = _guess_roles(found)
     state[f"{key}_way"] = "drawn"
     _take(key)
 
@@ -191,8 +191,10 @@ def _take(key: str) -> None:
     state = st.session_state
     found: FileRows = state[f"{key}_rows"]
     if isinstance(found, Table):
-        text, group = state[f"{key}_text_column"], state[f"{key}_group_column"]
-        found = lines_of(found, text, group)
+        texts = map(without_pair, found.column(state[f"{key}_text_column"]).tolist())
+        group = state[f"{key}_group_column"]
+        groups = found.column(group).tolist() if group else [""] * found.num_rows
+        found = LabelledLines(tuple(texts), tuple(groups))
     seed = int(state.get(f"{key}_file_seed") or 0)
     is_drawn = state[f"{key}_way"] == "drawn"
     taken = take_lines(
@@ -222,7 +224,7 @@ def read_file(name: str, data: bytes) -> _Read:
     return read_lines(data.decode(codec)), notes
 
 
-def guess_roles(table: Table) -> tuple[str, str]:
+def _guess_roles(table: Table) -> tuple[str, str]:
     """The columns of the text and of the group; "" for no group."""
     try:
         choice = guess_columns(table)
@@ -231,13 +233,6 @@ def guess_roles(table: Table) -> tuple[str, str]:
     num_groups = len(set(table.column(choice.label).tolist()))
     is_group = num_groups <= min(_MOST_GUESSED_GROUPS, max(2, table.num_rows // 2))
     return choice.text, choice.label if is_group else _NO_GROUP
-
-
-def lines_of(table: Table, text: str, group: str) -> LabelledLines:
-    """Sentences of a column, and their groups of another; "" for none."""
-    texts = [without_pair(cell) for cell in table.column(text).tolist()]
-    labels = table.column(group).tolist() if group else [""] * len(texts)
-    return LabelledLines(tuple(texts), tuple(labels))
 
 
 def edit_sentences(model: str, name: str) -> LabelledLines | None:

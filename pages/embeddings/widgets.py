@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -97,13 +97,7 @@ def choose_neighbourhood(key: str, method: str) -> tuple[int, float]:
         return choose_seed(key), size
 
 
-def choose_seed(
-    key: str, on_change: Callable[..., None] | None = None, args: tuple[Any, ...] = ()
-) -> int:
+def choose_seed(key: str, **arguments: Any) -> int:
     """Draws the seed, from which all that is drawn at random follows."""
-    return choose_number(
-        *(st.number_input, "embeddings.seed", 0, 9999, 0),
-        key=f"{key}_seed",
-        on_change=on_change,
-        args=args,
-    )
+    box = (st.number_input, "embeddings.seed", 0, 9999, 0)
+    return choose_number(*box, key=f"{key}_seed", **arguments)

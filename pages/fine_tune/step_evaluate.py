@@ -46,7 +46,6 @@ from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.markdown import Markdown
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import button, panel, show_numbers
-from pages.shared.tools import Columns
 
 # The usual limit for "hardly by chance".
 _RARE = 0.05
@@ -349,7 +348,11 @@ def _show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
         ),
         name=_CLICKED,
         description=described,
-        columns=_matrix_columns(report),
+        columns={"fine_tune_results.true_class": labels}
+        | {
+            plain("fine_tune_results.said_as", label=name): counts.tolist()
+            for name, counts in zip(labels, report.confusion.T, strict=True)
+        },
         on_select=_take_cell,
     )
     true, said = _choose_cell(report, worst or (0, 0))
@@ -396,14 +399,6 @@ def _commonest_mistake(report: ClassificationReport) -> tuple[int, int] | None:
         return None
     row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
     return int(row), int(column)
-
-
-def _matrix_columns(report: ClassificationReport) -> Columns:
-    table: dict[str, Any] = {"fine_tune_results.true_class": report.labels}
-    for name, counts in zip(report.labels, report.confusion.T, strict=True):
-        column = plain("fine_tune_results.said_as", label=name)
-        table[column] = counts.tolist()
-    return table
 
 
 def _show_calibration(outcome: RunOutcome, report: ClassificationReport) -> None:
@@ -496,7 +491,10 @@ def _calibration_verdict(gap: float, error: float) -> str:
 def _show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws a slider for the least certainty, and what it leaves."""
     sure = report.probabilities.max(axis=1)
-    least = _choose_threshold(sure)
+    # At first one that leaves a fifth of the rows to a person.
+    bounds = 0, 100, int(100 * np.quantile(sure, _LEFT_OVER))
+    label, key = "fine_tune_results.threshold", THRESHOLD
+    least = choose_number(st.slider, label, *bounds, key=key, format="%d%%") / 100
     is_right = report.targets == report.predicted
     chosen = coverage_at(sure, is_right, np.array([least]), report.texts)
     answered, right = float(chosen.coverage[0]), float(chosen.accuracy[0])
@@ -526,21 +524,6 @@ def _show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
             "fine_tune_results.figure_right_of_answered": curve.accuracy,
         },
     )
-
-
-def _choose_threshold(sure: np.ndarray) -> float:
-    """At first a threshold that leaves a fifth of the rows to a person."""
-    usual = int(100 * np.quantile(sure, _LEFT_OVER))
-    percent = choose_number(
-        st.slider,
-        "fine_tune_results.threshold",
-        0,
-        100,
-        usual,
-        format="%d%%",
-        key=THRESHOLD,
-    )
-    return percent / 100
 
 
 def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:

@@ -21,7 +21,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     table_path,
 )
 from pages.embeddings import figures as files
-from pages.embeddings.sentence_box import guess_roles, lines_of, read_file
+from pages.embeddings.sentence_box import read_file
 from pages.fine_tune.state import STATE, FineTuneState
 from pages.shared import export
 from pages.shared.export import titled
@@ -176,17 +176,6 @@ def test_lines_of_a_text_file_are_read_as_typed():
     assert lines.labels == ("天气", "")
     with pytest.raises(DatasetError):
         read_file("a.txt", b"%PDF-1.7")
-
-
-def test_a_table_gives_texts_with_their_labels():
-    data = b'text,topic\nOne lamp here,x\n"Two, in all",y\nThree lamps,x\n'
-    table, _ = read_file("a.csv", data)
-    assert guess_roles(table) == ("text", "topic")
-    assert lines_of(table, "text", "topic").labels == ("x", "y", "x")
-    alone, _ = read_file("a.csv", b"text\nfirst one\nsecond one\n")
-    assert guess_roles(alone) == ("text", "")
-    numbers, _ = read_file("a.csv", b"a,b\n1,2\n3,4\n")
-    assert guess_roles(numbers) == ("a", "")
 
 
 @pytest.mark.parametrize(
