@@ -190,8 +190,8 @@ def test_the_words_beside_the_chart_of_certainty_agree_with_it(
 
 
 @pytest.fixture
-def two_runs(client, monkeypatch):
-    """Another run beside the usual one; its rows have two texts."""
+def look_at(client, monkeypatch):
+    """Chooses the usual run or another beside it, whose rows have two texts."""
     status, outcome = client.training(RUN), client.training_outcome(RUN)
 
     def rows(run, indices):
@@ -201,25 +201,18 @@ def two_runs(client, monkeypatch):
     def outcome_of(run):
         return dataclasses.replace(outcome, run_id=run, has_pairs=run == SECOND)
 
-    def status_of(run):
-        return dataclasses.replace(status, run_id=run)
-
-    monkeypatch.setattr(client, "training", status_of)
+    monkeypatch.setattr(
+        client, "training", lambda run: dataclasses.replace(status, run_id=run)
+    )
     monkeypatch.setattr(client, "training_outcome", outcome_of)
     monkeypatch.setattr(client, "report_rows", rows)
 
-
-@pytest.fixture
-def look_at(two_runs, monkeypatch):
-    """Chooses a run of the two."""
-
     def choose(app, run):
+        def read(model):
+            return state.remember(model=model, run_id=run)
+
         with monkeypatch.context() as patch:
-            patch.setattr(
-                state,
-                "read_state",
-                lambda model: state.remember(model=model, run_id=run),
-            )
+            patch.setattr(state, "read_state", read)
             app.run()
         app.run()
         assert not app.exception
@@ -437,8 +430,8 @@ def three_runs(client, monkeypatch):
     return reports
 
 
-def look_at_runs(open_step, language="en"):
-    app = open_step("evaluate", language, ft_eval_panel="runs")
+def look_at_runs(open_step):
+    app = open_step("evaluate", ft_eval_panel="runs")
     app.session_state["ft_earlier"] = tuple(
         (run, "books") for run in (WAITING, THIRD, SECOND, RUN)
     )
