@@ -26,7 +26,7 @@ from pages.fine_tune.state import STATE, FineTuneState
 from pages.shared import export
 from pages.shared.export import titled
 from tests.app import real_pages
-from tests.app.real_pages import finished, said
+from tests.app.real_pages import finished, has, said
 from tests.core.checkpoint_copies import HF
 
 KEY = "embeddings_topics"
@@ -62,10 +62,6 @@ def offered(monkeypatch):
 
     monkeypatch.setattr(files, "download", keep)
     return seen
-
-
-def opened(app: AppTest, key: str) -> AppTest:
-    return finished(app.pills(key=f"{key}_tools").set_value("download").run())
 
 
 def box(app: AppTest) -> str:
@@ -125,7 +121,7 @@ def test_the_sample_tables_need_no_file():
 
 def test_the_table_of_the_fine_tuning_page_is_offered():
     app = open_page()
-    assert f"{KEY}_trained_on" not in {button.key for button in app.button}
+    assert not has(app, f"{KEY}_trained_on")
     own = keep_table("text;topic\nthé noir;a\ncafé;b\nun thé;a\n".encode("cp1252"))
     app.session_state[STATE] = FineTuneState(
         table=own, name="mine.csv", encoding="cp1252"
@@ -190,7 +186,7 @@ def test_the_table_of_sentences_is_chinese_but_the_projectors_is_not(
 ):
     link = {"model": DEFAULT_MODEL, "embeddings_panel": panel}
     app = finished(real_pages.open_page("embeddings", "zh", **link))
-    opened(app, key)
+    finished(app.pills(key=f"{key}_tools").set_value("download").run())
     assert english in offered["tsv"]
     headers = list(offered["csv"])
     assert len(headers) == len(set(headers)) > len(offered["tsv"])

@@ -23,6 +23,7 @@ from tests.app import real_pages
 from tests.app.real_pages import (
     checked,
     finished,
+    has,
     link_of,
     run_program,
     said,
@@ -36,10 +37,6 @@ START = "job_pretrain_tiny_start"
 
 def open_page(language: str = "en", **params: str) -> AppTest:
     return real_pages.open_page("pretraining", language, **params)
-
-
-def keys(app: AppTest) -> list[str]:
-    return [button.key for button in app.button]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -78,7 +75,7 @@ def test_a_sentence_without_a_gap_is_refused_in_the_readers_language():
     app = open_page("zh", pretraining_sentence_zh="没有空。")
     app = finished(app.button(key=START).click().run(), may_fail=True)
     assert "恰好一个 [MASK]" in app.error[0].value.replace("\\", "")
-    assert START in keys(app)
+    assert has(app, START)
 
 
 def test_both_losses_are_shown_piece_by_piece_and_drawn_again():
