@@ -32,9 +32,9 @@ from pages.fine_tune.state import (
 )
 from pages.fine_tune.step_data import choose_field, show_left_out
 from pages.fine_tune.step_train import (
+    ESTIMATE,
     SHORTEST,
     balance_of,
-    is_asked,
     max_tokens_of,
     show_estimate,
 )
@@ -42,6 +42,7 @@ from pages.fine_tune.widgets import say, show_notes, text_columns
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
+from pages.shared.jobs import has_job
 from pages.shared.language import plain, t, words_of
 from pages.shared.panel import panel, show_numbers
 
@@ -83,7 +84,7 @@ def show(state: FineTuneState) -> None:
         if finding.kind in ("balance", "rare") and finding.severity != "good":
             _show_finding(finding, data)
     st.subheader(t("fine_tune.lengths_title"), anchor=False)
-    choose_length(check, max_tokens_of(state, check) if is_asked() else None)
+    choose_length(check, max_tokens_of(state, check) if has_job(ESTIMATE) else None)
     too_long = check.finding("lengths")
     if too_long is not None and too_long.severity == "warning":
         _show_finding(too_long, data)

@@ -56,7 +56,7 @@ _FIRST_LEVEL = "head"
 SHORTEST = 8  # tokens, where the model reads that many
 # Settings that the time of a step depends on.
 _TIMED = ("batch_size", "num_top_layers", "precision")
-_PLACE = "ft_estimate"
+ESTIMATE = "ft_estimate"
 _BOUNDS: dict[str, dict[str, float]] = {
     "epochs": {"min_value": 1, "max_value": 500, "step": 1},
     "learning_rate": {"min_value": 1e-7, "max_value": 1.0},
@@ -362,8 +362,8 @@ def _ask_estimate(
     settings = _timed_settings(state, state.check)
     again = t("fine_tune.estimate_again")
     return ask_job(
-        _PLACE,
-        again if has_job(_PLACE) else t("fine_tune.estimate_start"),
+        ESTIMATE,
+        again if has_job(ESTIMATE) else t("fine_tune.estimate_start"),
         ask(estimate_training).about(state.model, state.data, settings),
         at_once=at_once,
         wording=Wording(
@@ -371,11 +371,6 @@ def _ask_estimate(
         ),
         start=_shared,
     )
-
-
-def is_asked() -> bool:
-    """Whether this visitor waits for an estimate, or sees one."""
-    return has_job(_PLACE)
 
 
 def _shared(question: Question[Any]) -> str:
