@@ -792,6 +792,10 @@ KINDS = {
         as_json(CELLS, lines=True).decode().encode("utf-16-le"),
         [1, 2, 3, 4],
     ),
+    "json in utf-16, one line": (
+        as_json(CELLS, lines=False).decode("utf-8-sig").encode("utf-16-be"),
+        [1, 2, 3, 4],
+    ),
 }
 
 
@@ -805,6 +809,18 @@ def test_a_table_of_another_kind_has_the_cells_of_the_same_csv(data, numbers):
     assert table.cells.tolist() == expected.cells.tolist()
     assert table.row_numbers.tolist() == numbers
     assert (table.encoding, table.separator, table.has_header) == ("", "", True)
+
+
+@pytest.mark.parametrize("chosen", [None, "gb18030"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_json_is_read_in_the_encoding_of_its_text(chosen, end):
+    rows = [{"句子": text, "类别": label} for text, label in CHINESE[1:]]
+    document = json.dumps(rows, ensure_ascii=False) + end
+    table = read_table(document.encode("gb18030"), encoding=chosen)
+    assert table.columns == ("句子", "类别")
+    assert table.cells.tolist() == [list(row) for row in CHINESE[1:]]
+    assert (table.encoding, table.separator) == ("gb18030", "")
+    assert ("gb18030" in said(table.warnings)) == (chosen is None)
 
 
 RECORDS = [dict(zip(HEADER, row, strict=True)) for row in CELLS]

@@ -31,7 +31,12 @@ from bertviz_core.training.finetune.notes import (
     note,
     row_note,
 )
-from bertviz_core.training.finetune.other_tables import SPREADSHEET, OtherTable, kind_of
+from bertviz_core.training.finetune.other_tables import (
+    JSON,
+    SPREADSHEET,
+    OtherTable,
+    kind_of,
+)
 from bertviz_core.training.finetune.table_encoding import (
     find_encoding,
     not_text,
@@ -90,7 +95,8 @@ class Table(FrozenArrays):
         columns: names, no two alike, none empty.
         cells: str objects `[num_rows, num_columns]`, as written, unstripped.
         row_numbers: int `[num_rows]`, of the file, from 1.
-        encoding: one that `read_table` takes; "" for `other_tables`.
+        encoding: one that `read_table` takes; "" for `other_tables`, unless it was
+            guessed or chosen for JSON.
         separator: between cells; "" for `other_tables`.
         has_header: whether the first row gave the names.
         notes: what was guessed and what was left out.
@@ -164,24 +170,23 @@ def read_table(
             f"`separator` must be in {SEPARATORS}. Received: {separator!r}."
         )
     data = whole = _bytes_of(source, limits)
-    guessed: tuple[Note, ...] = ()
-    if not (kind := kind_of(data[:1000])):
+    codec, notes = "utf-8", tuple[Note, ...]()
+    if (kind := kind_of(data[:1000])) in ("", JSON):
         codec, notes = find_encoding(data, encoding)
-        # JSON that is not in UTF-8
-        if kind := kind_of(data[:1000].decode(codec, "ignore").encode()):
-            data = data.decode(codec).encode()
+        if not codec.startswith("utf-8"):
+            kind = kind_of(data[:1000].decode(codec, "ignore").encode())
+            data = data.decode(codec).encode() if kind else data
+    is_guess = encoding is None and not codec.startswith("utf")
     if kind:
         # The others name their columns; those of a spreadsheet may be data.
-        found, layout = _read_other(data, kind, limits), ("", "")
+        found = _read_other(data, kind, limits)
+        layout = ((encoding or (codec if is_guess else "")) if kind == JSON else "", "")
         has_header = has_header if kind == SPREADSHEET else True
     else:
         found, used = _read_text(data, codec, separator, limits)
-        found.notes, layout = (
-            notes + found.notes,
-            (encoding or codec.removesuffix("-sig"), used),
-        )
-        if encoding is None and not codec.startswith("utf"):
-            guessed = notes
+        layout = (encoding or codec.removesuffix("-sig"), used)
+    found.notes = notes + found.notes
+    guessed = notes if is_guess else ()
     return _table(found, has_header, guessed, layout, whole)
 
 

@@ -8,6 +8,7 @@ import unicodedata
 
 from bertviz_core.errors import DatasetError
 from bertviz_core.training.finetune.notes import Note, note
+from bertviz_core.training.finetune.other_tables import kind_of
 
 # What a user may choose, by Python's names; a guess is one of them.
 ENCODINGS = (
@@ -207,7 +208,9 @@ def _utf16_without_mark(data: bytes) -> str:
         except UnicodeDecodeError:
             continue
         num_ends = text.count("\n") + text.count("\r")
-        if 0 < num_bytes <= 8 * num_ends and not _CONTROL.search(text):
+        # A JSON document may be a single line.
+        fits = 0 < num_bytes <= 8 * num_ends or kind_of(text[:1000].encode())
+        if fits and not _CONTROL.search(text):
             kinds = {unicodedata.category(letter) for letter in text}
             if not kinds & {"Cn", "Co", "Cs"}:
                 _require_decodable(data, name)
