@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import BertVizError, ValidationFileError
+from bertviz_core.explorer import Explorer
 from bertviz_core.training.finetune.checks import DataCheck
 from bertviz_core.training.finetune.columns import (
     ColumnChoice,
@@ -37,7 +38,8 @@ from pages.fine_tune.widgets import draw_field, lease, say, show_notes, show_war
 from pages.shared.answers import ask
 from pages.shared.errors import show_error, shown_to_user
 from pages.shared.language import in_a_row, plain, t
-from pages.shared.models import choose, known_models, language_of
+from pages.shared.models import choose, is_read, known_models, language_of
+from pages.shared.page_head import model_at_work
 from pages.shared.panel import button
 from pages.shared.upload_box import upload_box
 from pages.shared.uploads import largest_megabytes
@@ -82,7 +84,7 @@ def show(state: FineTuneState) -> None:
         said = t("fine_tune.data_ready", **counts)
         st.success(said, icon=":material/check_circle:")
         show_left_out(state, check)
-        _offer_other_model(state.model, check)
+        _offer_other_model(state, check)
         offer_step("check", "data")
 
 
@@ -256,22 +258,34 @@ def _show_problem(state: FineTuneState) -> None:
     show_error(state.problem)
 
 
-def _offer_other_model(model: str, check: DataCheck) -> None:
-    """Says that the model cannot read the texts, and which models might."""
+def _offer_other_model(state: FineTuneState, check: DataCheck) -> None:
+    """Says that the model cannot read the texts, and which models can."""
     finding = check.finding("unknown")
     if finding is None or finding.severity != "warning":
         return
     st.warning(say(finding.message), icon=":material/translate:")
-    language = language_of(model)
+    language = language_of(state.model)
     entries = known_models().items()
     others = [key for key, entry in entries if entry.language != language]
-    if not others:
+    able = [key for key in others[:_MOST_OFFERED] if _can_read(key, state)]
+    if not able:
         st.caption(t("fine_tune.no_other_model"))
         return
     with st.container(horizontal=True):
-        for number, other in enumerate(others[:_MOST_OFFERED]):
+        for number, other in enumerate(able):
             label = t("app.use_default", model=other)
             button(label, f"ft_model_{number}", "swap_horiz", choose, other)
+
+
+def _can_read(model: str, state: FineTuneState) -> bool:
+    """Whether a model reads the first rows; not if it cannot be opened."""
+    if (view := state.view) is None or state.columns is None:
+        return False
+    place = view.columns.index(state.columns.text)
+    text = " ".join(row[place] for row in view.preview)
+    with contextlib.suppress(BertVizError), model_at_work():
+        return is_read(model, ask(Explorer.tokenize)(model, text, cut=True))
+    return False
 
 
 def upload_table(place: str, label: str) -> tuple[str, str] | None:

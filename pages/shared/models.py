@@ -245,17 +245,22 @@ def languages_read(model: str) -> tuple[str, ...]:
 
 
 def say_if_unread(model: str, tokenized: TokenizedText) -> None:
-    """Says so where a model can hardly read a text, above what it makes of it.
+    """Says so where a model can hardly read a text, above what it makes of it."""
+    if not is_read(model, tokenized):
+        st.warning(t("app.unread", model=title_of(model)), icon=":material/translate:")
 
-    Such a text is of another language than the model's, or most of it falls into
+
+def is_read(model: str, tokenized: TokenizedText) -> bool:
+    """Whether a model can read a text, which it has split.
+
+    Not if the text is of another language than the model's, or if most of it falls into
     [UNK] or into single letters of a script of which the vocabulary knows no words.
     """
     written = language_written(f"{tokenized.text} {tokenized.pair or ''}")
     unread = tokenized.is_unknown | [*map(_is_foreign_letter, tokenized.tokens)]
     own = ~tokenized.is_added & (tokenized.input_ids != tokenized.mask_token_id)
-    is_read = written is None or written in languages_read(model)
-    if not is_read or 2 * unread[own].sum() > own.sum():
-        st.warning(t("app.unread", model=title_of(model)), icon=":material/translate:")
+    is_known = written is None or written in languages_read(model)
+    return bool(is_known and 2 * unread[own].sum() <= own.sum())
 
 
 def _is_foreign_letter(token: str) -> bool:

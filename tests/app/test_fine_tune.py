@@ -1002,10 +1002,22 @@ def test_a_run_of_ones_own_file_is_not_taken_for_one_of_another(
 
 
 def test_a_model_that_cannot_read_the_texts_is_exchanged_by_a_click(open_step, tuner):
-    text = "text,label\n" + "".join(f"qq {row},{row % 2}\n" for row in range(30))
+    text = "text,label\n" + "".join(f"好q书 {row},{row % 2}\n" for row in range(30))
     app = open_step(ft_table=table_of(text))
     assert "UNK" in app.warning[0].value
     app.button(key="ft_model_0").click().run()
     assert app.session_state["model"] == "small-zh"
     last = [call for call in tuner.calls if call[0] == "check_data"][-1]
     assert last[1] == "small-zh"
+
+
+@pytest.mark.parametrize("word", ["영화q", "フ ィ ル ム q 映"])
+def test_a_model_that_cannot_read_the_texts_either_is_not_offered(
+    open_step, tuner, word
+):
+    text = "text,label\n" + "".join(f"{word} {row},{row % 2}\n" for row in range(30))
+    app = open_step(ft_table=table_of(text))
+    assert "UNK" in app.warning[0].value
+    assert "No model that reads these texts" in said_in(app.caption)
+    with pytest.raises(KeyError):
+        app.button(key="ft_model_0")
