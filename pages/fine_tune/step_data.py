@@ -325,10 +325,12 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
 
 
 def show_preview(view: TableView) -> None:
-    """Draws the first rows, with the numbers that a spreadsheet program gives them."""
+    """Draws the first rows, with their numbers: see `row_numbers` of `Table`."""
     counts = {"shown": len(view.preview), "count": view.num_rows}
     columns = len(view.columns)
-    st.caption(t("fine_tune.preview_explained", **counts, columns=columns))
+    shown = t("fine_tune.preview_explained", **counts, columns=columns)
+    numbered = t(f"fine_tune.numbered_{'csv' if view.separator else 'file'}")
+    st.caption(in_a_row([shown, numbered]))
     show_warnings(view.warnings)
     numbers = plain("fine_tune.row_number")
     while numbers in view.columns:
@@ -355,7 +357,7 @@ def show_layout(
         has_header = "yes" if view.has_header else "no"
         header = plain(f"fine_tune.header_found_{has_header}")
         label = t("fine_tune.layout_found_other", header=header)
-        if view.encoding:
+        if view.separator:
             label = t(
                 "fine_tune.layout_found",
                 encoding=view.encoding,
@@ -367,8 +369,10 @@ def show_layout(
         "separator": (("", *SEPARATORS), _separator_name),
         "header": (headers, lambda word: plain(f"fine_tune.header_{word or 'auto'}")),
     }
-    if view is not None and not view.encoding:  # it is no text
-        choices = {"header": choices["header"]}
+    if view is not None and not view.separator:  # no CSV; JSON may have an encoding
+        del choices["separator"]
+        if not view.encoding:
+            del choices["encoding"]
     keys = {name: f"ft_{place}_{name}" for name in choices}
     now = layout_of(source)
 

@@ -1021,3 +1021,19 @@ def test_a_model_that_cannot_read_the_texts_either_is_not_offered(
     assert "No model that reads these texts" in said_in(app.caption)
     with pytest.raises(KeyError):
         app.button(key="ft_model_0")
+
+
+def test_row_numbers_are_said_to_be_what_they_are(open_step, tuner):
+    csv = "text,label\n" + "".join(f"a text {row},{row % 2}\n" for row in range(9))
+    lines = "".join(f'{{"句子": "好{row}", "a": {row % 2}}}\n' for row in range(9))
+    app = open_step(ft_table=table_of(tuner, csv))
+    assert "spreadsheet" in said_in(app.caption)
+    for encoding in ("utf-8", "gb18030"):
+        app = open_step(ft_table=keep_table(lines.encode(encoding)))
+        assert "JSON Lines" in said_in(app.caption)
+        assert "spreadsheet" not in said_in(app.caption)
+        with pytest.raises(KeyError):
+            app.selectbox(key="ft_field_separator")
+    app.selectbox(key="ft_field_encoding").set_value("gb18030").run()
+    assert address(app)["ft_encoding"] == "gb18030"
+    assert app.dataframe[0].value["句子"][0] == "好0"
