@@ -43,7 +43,7 @@ from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import has_job
-from pages.shared.language import plain, t, words_of
+from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.panel import panel, show_numbers
 
 # Those that have a picture and a place of their own.
@@ -73,7 +73,7 @@ def show(state: FineTuneState) -> None:
     _show_findings(check, data)
     show_mending(state)
     st.subheader(t("fine_tune.split_title"), anchor=False)
-    _choose_split(state)
+    _choose_split(state, check)
     st.subheader(t("fine_tune.balance_title"), anchor=False)
     if check.is_regression:
         _show_target_numbers(check)
@@ -138,8 +138,9 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
         show_table(columns, plain("fine_tune.look_at_rows"), f"fine_tune_{name}")
 
 
-def _choose_split(state: FineTuneState) -> None:
-    st.markdown(t("fine_tune.split_explained"))
+def _choose_split(state: FineTuneState, check: DataCheck) -> None:
+    chosen = t(f"fine_tune.split_{'tenth' if check.num_validation else 'none'}")
+    st.markdown(in_a_row([t("fine_tune.split_explained"), chosen]))
     if state.validation:
         st.caption(t("fine_tune.split_by_file"))
         return
@@ -175,13 +176,14 @@ def _show_classes(check: DataCheck) -> None:
         st.caption(t("fine_tune.largest_classes", shown=MAX_BARS, count=len(names)))
     most, least = int(by_size[0]), int(by_size[-1])
     words = words_of("fine_tune")
+    are_equal = all(np.ptp(part) == 0 for part in (train, test))
     show_figure(
         balance_figure(
             [names[i] for i in shown], [part[shown] for part in counts], words
         ),
         name="fine_tune_balance",
         description=t(
-            "fine_tune.balance_described",
+            f"fine_tune.balance_described{'_equal' if are_equal else ''}",
             count=len(names),
             largest=names[most],
             most=int(train[most]),

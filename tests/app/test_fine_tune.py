@@ -557,6 +557,28 @@ def test_another_share_draws_anew(open_step, tuner):
     assert (last.test_rate, last.seed) == (0.5, 5)
 
 
+def test_what_is_said_of_the_parts_holds_for_this_table(open_step):
+    app = open_step("check")
+    assert "A tenth of the rows is for validation." in said_in(app.markdown)
+    assert "Smallest: " in said_in(app.caption)
+    rows = [f"text number {row},{'abc'[row % 3]}\n" for row in range(150)]
+    app = open_step("check", ft_table=table_of("text,label\n" + "".join(rows)))
+    assert "too few rows for validation" in said_in(app.markdown)
+    assert "A tenth" not in said_in(app.markdown)
+    assert "40 and 10 in every class" in said_in(app.caption)
+    assert "Smallest: " not in said_in(app.caption)
+
+
+def test_a_box_says_what_it_takes(open_step):
+    app = open_step("train")
+    epochs, rate = (
+        app.number_input(key=f"ft_option_{name}").help
+        for name in ("epochs", "learning_rate")
+    )
+    assert epochs.endswith("From 1 to 500.")
+    assert rate.endswith("From 1e-07 to 1.0.")
+
+
 def test_numbers_to_predict_have_a_picture_and_no_remedy(open_step):
     text = "text,price\n" + "".join(f"thing {row},{row}.5\n" for row in range(40))
     app = open_step("check", ft_table=table_of(text))
@@ -1026,7 +1048,7 @@ def test_a_model_that_cannot_read_the_texts_either_is_not_offered(
 def test_row_numbers_are_said_to_be_what_they_are(open_step, tuner):
     csv = "text,label\n" + "".join(f"a text {row},{row % 2}\n" for row in range(9))
     lines = "".join(f'{{"句子": "好{row}", "a": {row % 2}}}\n' for row in range(9))
-    app = open_step(ft_table=table_of(tuner, csv))
+    app = open_step(ft_table=table_of(csv))
     assert "spreadsheet" in said_in(app.caption)
     for encoding in ("utf-8", "gb18030"):
         app = open_step(ft_table=keep_table(lines.encode(encoding)))
