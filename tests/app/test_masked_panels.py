@@ -13,9 +13,13 @@ from bertviz_core.analysis.sampling import softmax
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
+from bertviz_core.engine.questions import Question
+from bertviz_core.experiments.attribution import METHODS, attribute
+from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.chain_results import GibbsRun, GibbsState
 from bertviz_core.experiments.gibbs import follow_chain
 from bertviz_core.experiments.joint_filling import fill_masks
+from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.experiments.next_sentence import predict_next_sentence
 from bertviz_core.experiments.scoring import score_known_words
 from bertviz_core.experiments.whole_word import find_whole_words
@@ -23,11 +27,10 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import split_words
 from bertviz_core.trace import TokenizedText
-from pages.masked_word import chains
+from pages.masked_word import attribution, chains
 from pages.masked_word.fill_masks import filled_sentence
 from pages.masked_word.panels import PANELS
 from pages.shared import player
-from pages.shared.attribution import METHODS
 from pages.shared.engine import client
 from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
@@ -263,31 +266,63 @@ def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing()
         assert app.selectbox(key=key).value in name
 
 
-def test_reasons_add_up_and_a_contrast_asks_another_question():
-    app = finished(open_page(masked_panel="why"))
-    value = float(app.metric[0].value)
-    probs = softmax(logits(DEFAULT)[0])
-    assert value == pytest.approx(np.log(probs.max()), abs=0.01)
-    bars = [bar for bar in specs(app)[0]["data"][0]["x"] if bar is not None]
-    change = value - float(app.metric[1].value)
-    assert sum(bars) == pytest.approx(change, abs=0.06 * abs(change) + 0.02)
+@pytest.fixture
+def reasons(monkeypatch):
+    """What is asked about a word, oldest first; random numbers answer at once."""
+    asked: list[Question[Attribution]] = []
+
+    def answer_at_once(place, label, question, **rest):
+        if question.name != attribute.__name__:
+            return None
+        asked.append(question)
+        return random_reasons(question)
+
+    monkeypatch.setattr(attribution, "ask_job", answer_at_once)
+    return asked
+
+
+def random_reasons(question: Question[Attribution]) -> Attribution:
+    model, text, target, contrast = question.args
+    tokenized = client().ask(Explorer.tokenize)(model, text)
+    rng = np.random.default_rng(target.index)
+    scores = rng.normal(size=(len(METHODS), tokenized.num_tokens))
+    scores[METHODS.index("occlusion_mask"), 0] = np.nan  # that of [CLS]
+    words = np.flatnonzero(~tokenized.is_special)
+    value, baseline_value = -rng.random(2)
+    agreement = np.eye(len(METHODS))
+    return Attribution(
+        tokenized, contrast, value, METHODS, scores, baseline_value, 16, words,
+        agreement,
+    )  # fmt: skip
+
+
+def test_reasons_are_those_of_the_word_or_of_one_against_another(reasons):
+    app = open_page(masked_panel="why", masked_why_baseline="pad")
+    first, second = map(int, np.argsort(-logits(DEFAULT)[0])[:2])
+    position = client().ask(Explorer.predict_masks)(DEFAULT_MODEL, DEFAULT).positions[0]
+    about = client().ask(attribute).about
+    asked = DEFAULT_MODEL, DEFAULT, Target("mlm", first, int(position))
+    assert reasons.pop() == about(*asked, None, baseline="pad")
     app.toggle(key="masked_why_contrast").set_value(True).run()
-    finished(app)
-    first, second = np.sort(probs)[::-1][:2]
-    assert float(app.metric[0].value) == pytest.approx(np.log(first / second), abs=0.01)
+    assert reasons[-1] == about(*asked, second, baseline="pad")
+    found = random_reasons(reasons[-1])
+    shown = [float(metric.value) for metric in app.metric[:2]]
+    expected = [found.value, found.baseline_value]
+    assert shown == pytest.approx(expected, abs=0.006)
     # What speaks for a word and what against it are told apart.
-    for method in METHODS:
+    for method, scores in zip(METHODS, found.scores, strict=True):
         app.get_by_key("masked_why_method").set_value(method).run()
-        bars = [bar or 0.0 for bar in specs(finished(app))[0]["data"][0]["x"]]
+        bars = np.array(specs(checked(app))[0]["data"][0]["x"], float)
+        np.testing.assert_allclose(bars, scores, atol=1e-5)
         most = re.search(r"Most for it: “.+?”, ([+-]\d+\.\d\d)", said(app))
         least = re.search(r"Most against it.*?: “.+?”, ([+-]\d+\.\d\d)", said(app))
         if method == "gradient_norm":  # it has no direction
             assert (most, least) == (None, None)
             assert "reacts most" in said(app)
             continue
-        assert max(bars) > 0 > min(bars), method
-        assert float(most[1]) == pytest.approx(max(bars), abs=0.005)
-        assert float(least[1]) == pytest.approx(min(bars), abs=0.005)
+        told = float(most[1]), float(least[1])
+        assert told == pytest.approx((np.nanmax(bars), np.nanmin(bars)), abs=0.006)
+    assert len({*reasons}) == 1, "no method is asked for alone"
     link = app.main.get("page_link")[-1]
     word = app.selectbox(key="masked_why_word").value
     wanted = {"attention_panel": "maps", "attention_target": "0"}
@@ -329,6 +364,7 @@ LINKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("reasons")
 @pytest.mark.parametrize(("panel", "choices"), LINKS)
 def test_a_link_brings_every_choice_of_a_panel_back(panel, choices):
     text = "He [went](x) to [MASK] and came back from [MASK]."
@@ -354,16 +390,14 @@ def test_nonsense_in_a_link_is_passed_over():
 
 def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
     other = "Nobody but [MASK] has asked this about [MASK] before."
-    app = finished(open_page(masked_panel="why", text=TWO_MASKS, masked_other=other))
+    app = finished(open_page(masked_panel="score", text=TWO_MASKS, masked_other=other))
     before = client().ask(forward_count)()
-    for method in ("occlusion_mask", "gradient_norm", "integrated_gradients"):
-        app.get_by_key("masked_why_method").set_value(method).run()
     app.get_by_key("masked_panel").set_value("compare").run()
     asked = client().ask(forward_count)()  # about the other sentence and one to offer
     assert asked > before
     app.text_input(key="masked_compare_search").set_value("oslo").run()
     app.toggle(key="masked_compare_rest").set_value(True).run()
-    app.get_by_key("masked_panel").set_value("why").run()
+    app.get_by_key("masked_panel").set_value("score").run()
     finished(checked(app))
     assert client().ask(forward_count)() == asked
 
