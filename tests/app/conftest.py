@@ -12,10 +12,13 @@ from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.experiments.gradients import estimate_heads
+from pages.attention import causes
 from pages.layers import neurons
 from pages.shared import answers, engine, models
 from tests.app.chinese_model import write_chinese_model
 from tests.app.fake_client import FakeClient
+from tests.app.real_pages import random_estimate
 from tests.core.checkpoint_copies import (
     first_layers,
     hf_copy,
@@ -59,6 +62,25 @@ def neurons_are_ranked_where_they_can_be(monkeypatch):
     """Below a neuron all are ranked: no other process starts for it beside a test."""
     if os.environ["KERAS_BACKEND"] != "tensorflow":
         monkeypatch.setattr(neurons, "rank_all_neurons", lambda *_: None)
+
+
+@pytest.fixture
+def estimates(monkeypatch):
+    """What is asked of an estimate of heads, oldest first; random numbers answer it.
+
+    They come at once, and no process with TensorFlow starts for them.
+    """
+    asked = []
+    ask_job = causes.ask_job
+
+    def answer_at_once(place, label, question, **rest):
+        if question.name != estimate_heads.__name__:
+            return ask_job(place, label, question, **rest)
+        asked.append(question)
+        return random_estimate(question)
+
+    monkeypatch.setattr(causes, "ask_job", answer_at_once)
+    return asked
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.engine.questions import Question
+from bertviz_core.explorer import Explorer
 from pages.shared.engine import client
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +109,13 @@ def answer(question: Question) -> Any:
         assert time.monotonic() < end
         time.sleep(0.02)
     return status.result
+
+
+def random_estimate(question: Question) -> np.ndarray:
+    """What could be said to one of `estimate_heads`, float64 `[L, N]`."""
+    config = client().ask(Explorer.info)(question.subject).config
+    shape = config.num_hidden_layers, config.num_attention_heads
+    return np.random.default_rng(4).normal(0, 0.1, shape)
 
 
 def said(app: AppTest, *, escaped: bool = False) -> str:

@@ -468,10 +468,10 @@ def test_filters_reach_the_grid_the_lines_and_the_saved_heads(
         np.testing.assert_array_equal(heads, expected.astype("float32"))
 
 
-def test_a_map_is_saved_with_what_it_says(saved):
+def test_a_map_is_saved_with_what_it_says(saved, estimates):
     kinds = ("exact", "mass")
     boxes = {f"attention_map_{kind}_tools": "download" for kind in kinds}
-    app = finished(started("maps", boxes))
+    app = ask("maps", boxes, model=str(HF), text="ab [MASK] cab")
     name = "attention_map_exact"
     title, told = "What each head causes: exact", "one head switched off"
     (told,) = [one.value for one in app.caption if told in one.value]
