@@ -40,7 +40,7 @@ from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import Wording, ask_job, has_job
-from pages.shared.language import in_a_row, listed, plain, t
+from pages.shared.language import help_of, in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape, table
 from pages.shared.panel import button
 from pages.shared.visitor import owner
@@ -69,6 +69,8 @@ _BOUNDS: dict[str, dict[str, float]] = {
     "weight_decay": {"min_value": 0.0, "max_value": 1.0, "step": 0.01},
     "clip_norm": {"min_value": 0.0, "max_value": 100.0, "step": 0.5},
 }
+
+_SLIDERS = ("warmup_rate", "final_rate")
 
 
 def show(state: FineTuneState) -> None:
@@ -197,6 +199,7 @@ class _Boxes:
             # A link may ask for more than the box offers, and a run would take it.
             arguments["min_value"] = min(arguments["min_value"], value)
             arguments["max_value"] = max(arguments["max_value"], value)
+            arguments["help"] = _help_with_range(name, **arguments)
         draw_field(
             widget,
             f"fine_tune.option_{name}",
@@ -223,6 +226,18 @@ class _Boxes:
         if said:
             edited = Markdown(listed(map(escape, said)))
             st.caption(t("fine_tune.edited_settings", settings=edited))
+
+
+def _help_with_range(name: str, min_value: float, max_value: float, **_: Any) -> str:
+    """What a box does and takes: Streamlit refuses what is beyond that without a word.
+
+    Sliders show their ends.
+    """
+    told = help_of(f"fine_tune.option_{name}") or ""
+    if name in _SLIDERS:
+        return told
+    ends = {"least": min_value, "most": max_value}
+    return in_a_row([told, t("fine_tune.option_range", **ends)])
 
 
 def _take_option(name: str, usual: Any) -> None:
