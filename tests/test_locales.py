@@ -52,6 +52,7 @@ CAN_BE_ONE = [
         for name in (
             "preview_explained", "in_order", "schedule_described_linear",
             "schedule_described_exponential", "about_to_train",
+            "about_to_train_oversampled",
         )
     ),
     *(

@@ -254,11 +254,14 @@ def _expect(
     estimate: TrainingEstimate | None,
     settings: FinetuneSettings,
 ) -> None:
+    count = _num_rows_seen(check, settings.oversample)
+    is_more = "_oversampled" if count > check.num_train else ""
     said = [
         t(
-            "fine_tune.about_to_train",
+            f"fine_tune.about_to_train{is_more}",
             level=choice_name("level", settings.level),
-            count=_num_rows_seen(check, settings.oversample),
+            train=check.num_train,
+            count=count,
             epochs=settings.epochs,
             max_tokens=settings.max_tokens,
         )

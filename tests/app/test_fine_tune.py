@@ -522,6 +522,7 @@ def test_the_remedy_proposed_for_unequal_classes_is_taken_unless_changed(
     app = open_step("check", ft_table=table_of(UNEQUAL))
     assert app.get_by_key("ft_field_balance").value == "weights"
     enter(app, ft_field_balance="oversample", ft_step="train")
+    assert "rows: 48, oversampled to 86;" in said_in(app.markdown)
     app.button(key="ft_start").click().run()
     settings = tuner.requests[0].settings
     assert settings.oversample
