@@ -52,6 +52,7 @@ def value_map_figure(
     words: Sequence[Sequence[str]] | None = None,
     top: float | None = None,
     unit: str = "",
+    has_scale: bool = True,
 ) -> go.Figure:
     """Draws a map.
 
@@ -75,6 +76,7 @@ def value_map_figure(
             square root of the number, or a mean of many heads would be as pale as
             nothing. `None`: the scale ends at the largest number.
         unit: what a number is; stands on the scale of such maps, behind the title.
+        has_scale: draws the scale, which a map of yes and no has no use for.
     """
     row_labels = [label(name) for name in rows]
     column_labels = [label(name) for name in columns]
@@ -89,6 +91,7 @@ def value_map_figure(
         "xgap": 1,
         "ygap": 1,
         "colorbar": {"thickness": 12},
+        "showscale": has_scale,
         "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
         **_colours(values, is_signed, top),

@@ -197,6 +197,8 @@ def show_map(
 ) -> None:
     """Draws a map of numbers, float or bool `[R, C]`, with a table of its cells.
 
+    Bools are drawn in two colours, without a scale.
+
     `titles` are what a number, a row and a column is called, texts or keys. At most
     `most` rows and columns are drawn, the table has all; `table` is another one. What
     is `drawn` goes to `value_map_figure`, the rest to `show_figure`.
@@ -210,7 +212,7 @@ def show_map(
             title=title,
             row_title=row_title,
             column_title=column_title,
-            **{"is_signed": False, **drawn},
+            **{"is_signed": False, "has_scale": values.dtype != bool, **drawn},
         ),
         name=name,
         description=description,

@@ -274,6 +274,7 @@ def test_a_sparse_pattern_shows_its_edges_and_both_answers():
     expected = np.abs(np.subtract.outer(range(size), range(size))) <= 1
     np.testing.assert_array_equal(np.array(edges["z"], bool), expected)
     np.testing.assert_array_equal(np.array(edges["text"]) == "•", expected)
+    assert not edges["showscale"]  # there is nothing between yes and no
 
 
 def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypatch):
