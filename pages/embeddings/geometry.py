@@ -107,8 +107,6 @@ def _show_outliers(found: LayerFacts, code: Program) -> None:
         ],
         "embeddings.mean_cosine": found.mean_cosines,
         "embeddings.mean_cosine_without": found.mean_cosines_without,
-        "embeddings.mean_length": found.mean_norms,
-        "embeddings.mean_length_without": found.mean_norms_without,
         "embeddings.same_neighbours": found.neighbours_kept,
     }
     told = t("embeddings.outliers_title")

@@ -531,6 +531,7 @@ def test_geometry_names_the_dimensions_that_stand_out_also_of_one_layer():
     )
     table = app.dataframe[0].value
     assert len(table) == num_states()
+    assert len(table.columns) == 5  # as many as a laptop has room for
     named = [text for text in table["outlier dimensions"] if text != "–"]
     assert named
     assert "2.5 standard deviations" in said(app)
@@ -544,10 +545,12 @@ def test_geometry_names_the_dimensions_that_stand_out_also_of_one_layer():
         "mean cosine of all pairs": found.mean_cosines,
         "neighbours that stay": found.neighbours_kept,
         "the same without the outliers": found.mean_cosines_without,
-        "mean length without the outliers": found.mean_norms_without,
     }
     for name, values in shown.items():
         np.testing.assert_allclose(table[name], values, rtol=1e-6)
+    lengths = {line["name"]: line["y"] for line in specs(app)[1]["data"]}
+    without = numbers(lengths["mean length without the outliers"])
+    np.testing.assert_allclose(without, found.mean_norms_without, rtol=1e-6)
     assert 0 < min(found.neighbours_kept) < 1
     out = ", ".join(str(dimension + 1) for dimension in found.outliers[1])
     assert table["outlier dimensions"][1] == out != ""
