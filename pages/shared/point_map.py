@@ -32,7 +32,7 @@ _marks = teller("bert-explorer-marks")
 
 _WORDS = (
     *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
-    *("reset", "alt", "legend", "nothing"),
+    *("reset", "alt", "legend", "nothing", "nothing_touch"),
     *("matches", "shown", "axes_flat", "axes_space", "near", "far"),
 )
 _NAMES = ("state", "color", "search", "only", "near", "selected")

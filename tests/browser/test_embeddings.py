@@ -184,6 +184,9 @@ LAST_OF = {
 def test_every_part_is_there_on_a_phone(visit):
     words = words_of("embeddings")
     page = visit("/embeddings", width=390, color_scheme="dark")
+    fingers = page.context.new_cdp_session(page)
+    fingers.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    hint = words_of("point_map")["nothing_touch"].rsplit("}", 1)[1].strip()
     for panel, last in LAST_OF.items():
         open_panel(page, words[f"panel_{panel}"])
         settle(page)
@@ -194,6 +197,8 @@ def test_every_part_is_there_on_a_phone(visit):
         if panel in ("map", "sentences", "senses"):
             drawn = ("data-draw-ms", SETTLED)
             expect(points).to_have_attribute(*drawn)
+        if panel == "map":
+            expect(points.get_by_role("status")).to_contain_text(hint)
         if panel == "senses":
             # The last layer, where the meanings lie apart.
             expect(points).to_have_attribute("data-state", re.compile("[2-9]"))

@@ -99,7 +99,8 @@ function describe(app) {
   const point = state.hover ?? state.selected
   if (point === null) {
     const count = seen.reduce((sum, one) => sum + one, 0)
-    const told = say(data, 'nothing', { count, all: data.numPoints })
+    const key = matchMedia('(pointer: coarse)').matches ? 'nothing_touch' : 'nothing'
+    const told = say(data, key, { count, all: data.numPoints })
     return farInWords(app) + told
   }
   const value = valueInWords(data, state.color, point)
