@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ from bertviz_core.experiments.similar_contexts import (
 from bertviz_core.experiments.stored_maps import digest_of, store_map
 from bertviz_core.experiments.vocabulary_maps import (
     exported_vectors,
-    map_by_neighbours,
+    map_by_pca,
     vocabulary_map,
 )
 from bertviz_core.experiments.word_axis import project_words, remove_axis
@@ -45,16 +44,18 @@ from pages.shared.engine import client
 from pages.shared.export import show_map
 from tests.app import real_pages
 from tests.app.real_pages import answer, checked, enter, finished, link_of, said, specs
-from tests.core.checkpoint_copies import hf_copy, weights_of_hf
+from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
 
 TEXT = "She sat down on the bank of the river."
+TINY = str(HF)  # where the numbers mean nothing
+WORDS = 500
 
 
-def num_states() -> int:
+def num_states(model: str = DEFAULT_MODEL) -> int:
     """The layers of the model, and what enters the first."""
-    return 1 + client().ask(Explorer.info)(DEFAULT_MODEL).config.num_hidden_layers
+    return 1 + client().ask(Explorer.info)(model).config.num_hidden_layers
 
 
 def open_page(language: str = "en", **params: str) -> AppTest:
@@ -94,6 +95,32 @@ def test_the_strips_are_the_parts_of_the_chosen_token():
     assert f"= {found.normed[6, 17]:.5f}" in norm_formula
     assert app.subheader[1].value.startswith("Dimension 18")
     assert "Checked" in said(app)
+
+
+@pytest.fixture(scope="module")
+def many_words(tmp_path_factory) -> str:
+    """A tiny model of so many words that drawing a map takes longer than a click.
+
+    A map of it has been drawn before, with the usual settings.
+    """
+    weights, rng = weights_of_hf(), np.random.default_rng(4)
+    for name in ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias"):
+        old = weights[name]
+        more = rng.normal(size=(WORDS - len(old), *old.shape[1:])).astype("f4")
+        weights[name] = np.concatenate([old, more])
+    target = hf_copy(tmp_path_factory.mktemp("many"), weights, {"vocab_size": WORDS})
+    path = target / "vocab.txt"
+    words = path.read_text("utf-8").split()
+    words += [f"word{i}" for i in range(WORDS - len(words))]
+    path.write_text("\n".join(words) + "\n", "utf-8")
+    model = str(target)
+    table = client().ask(exported_vectors)(model, tuple(range(WORDS)))
+    drawn = map_by_pca(table)
+    drawn = dataclasses.replace(
+        drawn, method="tsne", explained=None, neighbourhood=30.0, num_steps=300
+    )
+    store_map(drawn, model, digest_of(table))
+    return model
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.9e-6, "success"), (1.1e-6, "warning")])
@@ -256,24 +283,28 @@ def test_words_are_laid_out_between_two_words():
     assert "Type a word" in said(app)
 
 
-VOCABULARY_MAP = {"embeddings_panel": "map", "embeddings_map_method": "pca"}
+VOCABULARY_MAP = {
+    "model": TINY,
+    "embeddings_panel": "map",
+    "embeddings_map_method": "pca",
+}
 
 
-def test_the_map_has_every_entry_with_what_it_is_worth():
+def test_the_map_has_every_entry_with_what_it_is_worth(many_words):
     # Nonsense in a link is a map all the same.
     nonsense = {
         "embeddings_map_selected": "99999999999999",
         "embeddings_map_state": "-1",
         "embeddings_map_color": "x",
     }
-    app = open_page(**VOCABULARY_MAP, **nonsense)
+    app = open_page(**VOCABULARY_MAP | {"model": many_words}, **nonsense)
     first = sent(app)["first"]
     assert (first["selected"], first["color"]) == (None, 0)
     for num_axes in (2, 3):
         app.get_by_key("embeddings_map_axes").set_value(str(num_axes)).run()
         header = sent(finished(app))
-        found = client().ask(vocabulary_map)(DEFAULT_MODEL, num_axes, "pca")
-        assert header["numPoints"] == len(client().ask(word_norms)(DEFAULT_MODEL))
+        found = client().ask(vocabulary_map)(many_words, num_axes, "pca")
+        assert header["numPoints"] == len(client().ask(word_norms)(many_words))
         assert header["numAxes"] == num_axes
         assert f"{found.explained:.1%}" in header["notes"][0]
         assert f"{found.quality.trustworthiness:.3f}" in header["notes"][0]
@@ -283,22 +314,21 @@ def test_the_map_has_every_entry_with_what_it_is_worth():
     assert header["title"].startswith("Vocabulary map · PCA · ")
     # The seed chooses the points that are checked.
     app.number_input(key="embeddings_map_seed").set_value(7).run()
-    found = client().ask(vocabulary_map)(DEFAULT_MODEL, 3, "pca", 7)
+    found = client().ask(vocabulary_map)(many_words, 3, "pca", 7)
     assert f"{found.quality.trustworthiness:.3f}" in sent(finished(app))["notes"][0]
     assert "seed 7" in sent(app)["notes"][0]
 
 
 def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
-    row = client().ask(vocabulary)(DEFAULT_MODEL).index("river")
+    row = client().ask(vocabulary)(TINY).index("be")
     app = open_page(
-        embeddings_panel="map",
-        embeddings_map_method="pca",
-        embeddings_map_search="riv",
+        **VOCABULARY_MAP,
+        embeddings_map_search="b",
         embeddings_map_selected=str(row),
     )
     assert sent(app)["first"]["selected"] == row
-    assert sent(app)["first"]["search"] == "riv"
-    found = client().ask(nearest_words)(DEFAULT_MODEL, "river", 10)
+    assert sent(app)["first"]["search"] == "b"
+    found = client().ask(nearest_words)(TINY, "be", 10)
     assert bars(app)[0] == list(found.neighbours.words)
     assert marks(app) == {
         "map": "embeddings_map",
@@ -310,6 +340,7 @@ def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
 
 def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
     app = open_page(
+        model=TINY,
         embeddings_panel="sentences",
         embeddings_points_selected="4",
         embeddings_points_state="2",
@@ -318,7 +349,7 @@ def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
         embeddings_points_search="THE ",
     )
     lines = read_lines(bundled_text("topics", "en"))
-    vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 2)
+    vectors = client().ask(vectors_at)(TINY, lines.sentences, "mean", 2)
     all_cosines = cosine_matrix(vectors)
     cosines = all_cosines[4].copy()
     cosines[4] = -np.inf
@@ -376,12 +407,14 @@ def test_a_chosen_occurrence_names_and_marks_its_nearest():
 
 
 def test_sentences_are_points_of_every_layer():
-    app = open_page(embeddings_panel="sentences", embeddings_points_seed="3")
+    app = open_page(
+        model=TINY, embeddings_panel="sentences", embeddings_points_seed="3"
+    )
     header = sent(app)
     lines = read_lines(bundled_text("topics", "en"))
-    assert header["numStates"] == num_states()
+    assert header["numStates"] == num_states(TINY)
     assert tuple(header["labels"]) == lines.sentences
-    assert len(header["notes"]) == num_states()
+    assert len(header["notes"]) == num_states(TINY)
     assert all("Trustworthiness" in note for note in header["notes"])
     assert set(header["colors"][0]["names"]) == set(lines.labels)
     # What a move means depends on how layers are aligned.
@@ -390,7 +423,8 @@ def test_sentences_are_points_of_every_layer():
     assert "its own widest axes" in said(finished(app))
     assert "share the same axes" not in said(app)
     box = app.text_area(key="embeddings_topics")
-    assert not app.warning
+    box.set_value("ab | b\na | ab\nb | a b").run()
+    assert not finished(app).warning
     box.set_value("我们都喜欢茶。\n他们也是。\n这个手机很好。").run()
     assert "mean little" in finished(app).warning[0].value
     box.set_value("<b>x</b> | <i>one</i> two\n*y* | [three](z)\n*y* | five").run()
@@ -400,6 +434,7 @@ def test_sentences_are_points_of_every_layer():
 def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
     app = open_page(
         "zh",
+        model=TINY,
         embeddings_panel="sentences",
         embeddings_topics="a | one small lamp\nb | two large lamps",
         embeddings_points_reading="token",
@@ -432,6 +467,7 @@ def test_pieces_beyond_the_colours_have_no_other_pieces_name():
 
 def test_tokens_of_pairs_are_coloured_by_segment():
     pairs = {
+        "model": TINY,
         "embeddings_panel": "sentences",
         "embeddings_topics": "one lamp || two lamps\na house || the bank\nalone",
     }
@@ -443,7 +479,7 @@ def test_tokens_of_pairs_are_coloured_by_segment():
 
 
 def test_too_many_sentences_are_refused_not_sampled():
-    app = open_page(embeddings_panel="sentences")
+    app = open_page(model=TINY, embeddings_panel="sentences")
     app.text_area(key="embeddings_topics").set_value("one line\n" * 201).run()
     finished(app)
     assert "201 sentences" in said(app)
@@ -451,7 +487,7 @@ def test_too_many_sentences_are_refused_not_sampled():
     app.text_area(key="embeddings_topics").set_value("").run()
     assert "no sentences yet" in said(app)
     app.button(key="embeddings_topics_reset").click().run()
-    assert sent(finished(app))["numStates"] == num_states()
+    assert sent(finished(app))["numStates"] == num_states(TINY)
 
 
 def test_senses_are_scored_and_mapped_at_the_last_layer():
@@ -475,7 +511,8 @@ def test_the_file_of_cosines_between_senses_has_more_than_the_picture(monkeypatc
 
     monkeypatch.setattr(figures, "show_map", keep)
     lines = "\n".join(f"{'ab'[i % 2]} | bank number {i}" for i in range(50))
-    app = open_page(embeddings_panel="senses", embeddings_senses=lines)
+    link = {"embeddings_panel": "senses", "embeddings_senses": lines}
+    app = open_page(model=TINY, **link)
     assert heat(app).shape == (40, 40)
     assert "between 40 of 50 occurrences" in said(app)
     assert "Occurrences in the table to download: 50" in said(app)
@@ -488,16 +525,18 @@ def test_the_file_of_cosines_between_senses_has_more_than_the_picture(monkeypatc
     np.testing.assert_allclose(cosines[:40, :40], heat(app), atol=1e-6)
 
 
-@pytest.mark.parametrize("panel", ["sentences", "senses"])
-def test_sentences_that_are_cut_are_counted_and_told(panel):
-    long = "the bank is " + "very " * 520 + "old"
-    app = open_page(embeddings_panel=panel)
-    assert "limit is 512" not in said(app)
-    lines = f"a | {long}\nb | a bank\na | the bank\nb | {long} !"
-    name = "senses" if panel == "senses" else "topics"
-    app.text_area(key=f"embeddings_{name}").set_value(lines).run()
-    assert "2 of 4" in said(finished(app))
-    assert "limit is 512" in said(app)
+@pytest.mark.parametrize(
+    ("panel", "box"), [("sentences", "topics"), ("senses", "senses")]
+)
+def test_sentences_that_are_cut_are_counted_and_told(panel, box):
+    short = "a | a bank\nb | bank\nb | b bank"
+    link = {"embeddings_panel": panel, f"embeddings_{box}": short}
+    app = open_page(model=TINY, **link)
+    assert "limit is 19" not in said(app)
+    lines = f"a | bank{' a' * 20}\n{short}\nb | bank{' b' * 20}"
+    app.text_area(key=f"embeddings_{box}").set_value(lines).run()
+    assert "2 of 5" in said(finished(app))
+    assert "limit is 19" in said(app)
 
 
 def test_a_sentence_without_the_word_is_named():
@@ -564,11 +603,11 @@ def test_geometry_names_the_dimensions_that_stand_out_also_of_one_layer():
 
 
 def test_a_sample_of_word_pieces_is_told():
-    words = "the lamp is by the door of the house"
-    lines = "\n".join(f"{words} {i}" for i in range(50))
+    lines = "\n".join(f"{'ba be bi bo ' * 4}{letter}" for letter in "abcdefghi" * 3)
     app = open_page(
+        model=TINY,
         embeddings_panel="geometry",
-        embeddings_topics=lines[:1400],
+        embeddings_topics=lines[:1000],
         embeddings_geometry_seed="3",
     )
     assert "tokens, drawn with seed 3" not in said(app)
@@ -591,12 +630,12 @@ def choose(app: AppTest, key: str, **choice) -> AppTest:
     return finished(app.run())
 
 
-def with_river_chosen() -> tuple[AppTest, int]:
-    row = client().ask(vocabulary)(DEFAULT_MODEL).index("river")
-    app = open_page(embeddings_panel="map", embeddings_map_method="pca")
+def with_a_word_chosen(model: str) -> tuple[AppTest, int]:
+    row = client().ask(vocabulary)(model).index("be")
+    app = open_page(**VOCABULARY_MAP | {"model": model})
     points = app.get("bidi_component")[0].proto.bytes
-    choose(app, MAP, search="riv", selected=row)
-    assert "Nearest to river" in app.subheader[0].value
+    choose(app, MAP, search="b", selected=row)
+    assert "Nearest to be" in app.subheader[0].value
     assert app.get("bidi_component")[0].proto.bytes == points, "they travel once"
     return app, row
 
@@ -605,16 +644,18 @@ def with_river_chosen() -> tuple[AppTest, int]:
     ("widget", "value", "num_axes"),
     [("embeddings_map_axes", "3", 3), ("embeddings_map_method", "tsne", 2)],
 )
-def test_a_chosen_word_stays_chosen_where_the_points_move(widget, value, num_axes):
-    app, row = with_river_chosen()
+def test_a_chosen_word_stays_chosen_where_the_points_move(
+    many_words, widget, value, num_axes
+):
+    app, row = with_a_word_chosen(many_words)
     before = sent(app)
     assert before["first"]["selected"] is None, "chosen on the map, not sent to it"
     app.get_by_key(widget).set_value(value).run()
     after = sent(finished(app))
     assert after["id"] != before["id"]
     assert after["numAxes"] == num_axes
-    assert (after["first"]["selected"], after["first"]["search"]) == (row, "riv")
-    assert "Nearest to river" in app.subheader[0].value
+    assert (after["first"]["selected"], after["first"]["search"]) == (row, "b")
+    assert "Nearest to be" in app.subheader[0].value
     assert marks(app)["of"] == row
     assert link_of(app, f"{MAP}_selected") == str(row)
 
@@ -624,20 +665,19 @@ def test_another_vocabulary_has_no_word_chosen(chinese, from_link):
     model = chinese
     if from_link:
         app = open_page(
-            embeddings_panel="map",
-            embeddings_map_method="pca",
-            embeddings_map_search="riv",
+            **VOCABULARY_MAP,
+            embeddings_map_search="b",
             embeddings_map_selected="9",
         )
         assert marks(app)["of"] == 9
     else:
-        app, _ = with_river_chosen()
-        choose(app, MAP, search="riv", selected=9)
+        app, _ = with_a_word_chosen(TINY)
+        choose(app, MAP, search="b", selected=9)
     app.session_state["next_model"] = model
     header = sent(finished(app.run()))
     assert header["numPoints"] == len(client().ask(vocabulary)(model))
     assert header["first"]["selected"] is None
-    assert header["first"]["search"] == "riv"
+    assert header["first"]["search"] == "b"
     assert not app.subheader
     assert link_of(app, f"{MAP}_selected") == ""
     app.run()
@@ -647,7 +687,7 @@ def test_another_vocabulary_has_no_word_chosen(chinese, from_link):
 
 
 def test_a_chosen_sentence_is_kept_when_turned_and_given_up_when_edited():
-    app = open_page(embeddings_panel="sentences")
+    app = open_page(model=TINY, embeddings_panel="sentences")
     text = bundled_text("topics", "en")
     choose(app, POINTS, state=2, selected=5, near=True)
     assert marks(app)["of"] == 5
@@ -675,6 +715,7 @@ FIVE = "\n".join(
 def test_a_t_sne_map_says_what_its_seed_moves():
     pytest.importorskip("sklearn")
     app = open_page(
+        model=TINY,
         embeddings_panel="sentences",
         embeddings_topics=FIVE,
         embeddings_points_method="tsne",
@@ -688,6 +729,7 @@ def test_a_t_sne_map_says_what_its_seed_moves():
 def test_points_that_are_one_have_no_quality():
     """Before the first layer all sentences have the same [CLS]."""
     app = open_page(
+        model=TINY,
         embeddings_panel="sentences",
         embeddings_topics=FIVE,
         embeddings_points_reading="cls",
@@ -741,8 +783,9 @@ def test_the_list_is_that_of_the_chosen_token_and_layer(monkeypatch, is_job):
     assert listed(finished(app)) != rows
 
 
-def test_a_chinese_model_searches_chinese_sentences_and_no_text_none():
-    app = open_page("zh", embeddings_panel="contexts", text="锅里的水开了。", token="6")
+def test_a_chinese_model_searches_chinese_sentences_and_no_text_none(chinese):
+    link = {"embeddings_panel": "contexts", "text": "他喝水。", "token": "4"}
+    app = open_page("zh", model=chinese, **link)
     nearest = re.sub(r"[][]", "", listed(app)[0])
     assert nearest in "\n".join(searched_sentences("zh"))
     app.get_by_key("token").set_value("1").run()  # [CLS]
@@ -752,8 +795,6 @@ def test_a_chinese_model_searches_chinese_sentences_and_no_text_none():
 
 
 # Models of other kinds.
-
-WORDS = 700  # enough that drawing them takes longer than a click
 
 
 def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path):
@@ -773,27 +814,9 @@ def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path):
     assert found.largest_difference < 1e-5
 
 
-def model_of_many_words(folder: Path) -> str:
-    weights, rng = weights_of_hf(), np.random.default_rng(4)
-    for name in ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias"):
-        old = weights[name]
-        more = rng.normal(size=(WORDS - len(old), *old.shape[1:])).astype("f4")
-        weights[name] = np.concatenate([old, more])
-    target = hf_copy(folder, weights, {"vocab_size": WORDS}, name="many")
-    path = target / "vocab.txt"
-    words = path.read_text("utf-8").split()
-    words += [f"word{i}" for i in range(WORDS - len(words))]
-    path.write_text("\n".join(words) + "\n", "utf-8")
-    return str(target)
-
-
-def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(tmp_path):
-    pytest.importorskip("sklearn")
-    model = model_of_many_words(tmp_path)
-    table = client().ask(exported_vectors)(model, tuple(range(WORDS)))
-    kept = map_by_neighbours(table, seed=0, num_stages=1)
-    store_map(kept, model, digest_of(table))
-    app = open_page(model=model, embeddings_panel="map", embeddings_map_perplexity="10")
+def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(many_words):
+    link = {"embeddings_panel": "map", "embeddings_map_perplexity": "10"}
+    app = open_page(model=many_words, **link)
     before = sent(app)
     assert "steps, seed 0: " in before["notes"][0]
     assert "Seed 0 begins at the PCA map" in before["notes"][0]
