@@ -319,6 +319,16 @@ def test_the_map_has_every_entry_with_what_it_is_worth(many_words):
     assert "seed 7" in sent(app)["notes"][0]
 
 
+def test_maps_of_the_bundled_model_are_drawn_ahead():
+    app = open_page(embeddings_panel="map")
+    for num_axes in (2, 3):
+        app.get_by_key("embeddings_map_axes").set_value(str(num_axes)).run()
+        header = sent(finished(app))
+        size = header["numPoints"], header["numAxes"]
+        assert size == (len(client().ask(vocabulary)(DEFAULT_MODEL)), num_axes)
+        assert "perplexity 30" in header["notes"][0]
+
+
 def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
     row = client().ask(vocabulary)(TINY).index("be")
     app = open_page(
