@@ -11,8 +11,11 @@ from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.worker_specs import ON_TENSORFLOW
 from bertviz_core.experiments.gradients import estimate_heads
+from bertviz_core.tasks import JOB_RESOURCE
 from pages.attention import causes
 from pages.layers import neurons
 from pages.shared import answers, engine, models
@@ -62,6 +65,20 @@ def neurons_are_ranked_where_they_can_be(monkeypatch):
     """Below a neuron all are ranked: no other process starts for it beside a test."""
     if os.environ["KERAS_BACKEND"] != "tensorflow":
         monkeypatch.setattr(neurons, "rank_all_neurons", lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def no_process_with_tensorflow(monkeypatch):
+    """Refuses what would start one, for seconds: tests of that are marked for it."""
+    if os.environ["KERAS_BACKEND"] == "tensorflow":
+        return
+    start = Engine.start
+
+    def start_here(self, question, owner=""):
+        assert question.resource(JOB_RESOURCE) not in ON_TENSORFLOW, question.name
+        return start(self, question, owner)
+
+    monkeypatch.setattr(Engine, "start", start_here)
 
 
 @pytest.fixture

@@ -71,6 +71,7 @@ def test_a_run_is_told_and_each_look_at_it_can_be_seen_again(monkeypatch):
         assert [bar.value for bar in app.progress] == [10 * step, 5]
 
 
+@pytest.mark.tensorflow
 def test_a_sentence_without_a_gap_is_refused_in_the_readers_language():
     app = open_page("zh", pretraining_sentence_zh="没有空。")
     app = finished(app.button(key=START).click().run(), may_fail=True)
