@@ -70,13 +70,17 @@ XLA_FLAGS = (
 )
 
 
-def run_script(backend, script, *arguments):
+def run_script(backend, script, *arguments, cache):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed; `make peers` brings it")
     environment = os.environ | {
         "KERAS_BACKEND": backend,
         "XLA_FLAGS": XLA_FLAGS,
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        # What JAX has compiled for one trainer does for the next one.
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     done = subprocess.run(
         [sys.executable, "-c", script, *map(str, arguments)],
@@ -92,8 +96,8 @@ def run_script(backend, script, *arguments):
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_two_workers_have_the_losses_of_one(backend, losses_on_one):
-    two = json.loads(run_script(backend, SCRIPT).splitlines()[-1])
+def test_two_workers_have_the_losses_of_one(backend, losses_on_one, tmp_path):
+    two = json.loads(run_script(backend, SCRIPT, cache=tmp_path).splitlines()[-1])
     for first, second in zip(losses_on_one, two, strict=True):
         assert set(first) == set(second)
         for name, value in first.items():
@@ -140,7 +144,9 @@ def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path):
         command(parts / "settings.json", text, whole),
         command(config, text, parts),
     )
-    said = run_script("jax", WITHOUT_TENSORFLOW + COMMANDS, *in_turn).splitlines()
+    said = run_script(
+        "jax", WITHOUT_TENSORFLOW + COMMANDS, *in_turn, cache=tmp_path / "compiled"
+    ).splitlines()
     assert "Stopped after step 4 of 8; saved" in said
     finished = said.index(f"Finished: {whole / 'model'}")
     assert said[finished + 1] == "Going on after step 4"
