@@ -308,8 +308,9 @@ def test_a_hostile_text_runs_nothing_but_the_program():
 @pytest.mark.tensorflow
 def test_reasons():
     app = opened_page(
-        "masked_word", "masked_why", masked_panel="why", masked_why_word="rome",
-        masked_why_contrast="true", masked_why_baseline="pad",
+        "masked_word", "masked_why", masked_panel="why", masked_why_word="bo",
+        masked_why_contrast="true", masked_why_baseline="pad", model=HF,
+        text="ab cab [MASK]",
     )  # fmt: skip
     found = run_program(app)[0]["found"]
     assert float(app.metric[0].value) == pytest.approx(found.value, abs=0.006)
@@ -412,7 +413,8 @@ def test_a_norm_by_hand(source):
 
 @pytest.mark.tensorflow
 def test_effects():
-    app, output = layers_printed("layers_effects", layers_panel="neurons")
+    link = {"layers_panel": "neurons", "model": HF, "text": "ab cab [MASK]"}
+    app, output = printed("layers", "layers_effects", **link)
     places = re.findall(r"\[ *(\d+) +(\d+)\]", output)
     labels = [f"{int(a) + 1}·{int(b) + 1}" for a, b in places]
     assert app.get_by_key("layers_effect_open").options == labels
@@ -538,7 +540,9 @@ def test_a_map_of_causes(monkeypatch):
 def test_a_map_of_heads(monkeypatch):
     monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1e20)
     link = {"attention_panel": "maps", "attention_map_kind": "heads"}
+    link |= {"model": HF, "text": "ab cab [MASK]"}
     app = opened_page("attention", "attention_map_mass", **link)
+    assert len(app.metric) == 2, "how the estimate agrees is told"
     deltas = run_program(app)[0]["found"].deltas
     (text,) = [c.value for c in app.caption if "helps it most" in c.value]
     (told,) = re.findall(r"helps it most: ([-+][\d.]+) points", text)
