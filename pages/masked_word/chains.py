@@ -250,8 +250,7 @@ def explore_chains(question: Question) -> None:
     chain: Chain | None = st.session_state.get(_CHAIN)
     version = version_of(question.model)
     if chain is not None and (chain.version != version or not chain.is_of(*asked)):
-        _pause()
-        del st.session_state[_CHAIN]
+        _reset()
         chain = None
     if chain is None:
         if num_masks:
@@ -301,9 +300,7 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
             boxes, ("steps", "burn_in", "seed"), (1, 0, 0), (200, 20, 1), strict=True
         )
     ]  # fmt: skip
-    settings = GibbsSettings(
-        **dataclasses.asdict(sampling), order=order, seed=seed, burn_in=burn_in
-    )
+    settings = GibbsSettings(**sampling, order=order, seed=seed, burn_in=burn_in)
     return settings, num_steps
 
 

@@ -6,7 +6,6 @@ and what is drawn by chance.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +24,7 @@ from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MaskedText
 from bertviz_core.snippets import masked_words
 from pages.masked_word.editor import offer_insertion, take_insertion
-from pages.masked_word.question import Mask, Sampling, choose_sampling
+from pages.masked_word.question import Mask, choose_sampling
 from pages.shared.choices import choose_number, switch_linked
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, listed, plain, t, words_of
@@ -60,19 +59,17 @@ def explore_choices(
         button(
             "masked_word.reset", "masked_reset", "", st.session_state.update, _NEUTRAL
         )
-    after = sampling_distribution(
-        mask.logits, settings.temperature, settings.top_k, settings.top_p
-    )
+    after = sampling_distribution(mask.logits, **settings)
     draws = draw_tokens(after, num_draws, seed)
-    ids = mask.words_alone(num_shown) if words_alone else mask.top(num_shown)[0]
+    ids = mask.words_alone(num_shown) if words_alone else mask.order[:num_shown]
     template = masked_words.CHOICES_ALONE if words_alone else masked_words.CHOICES
-    values = {"num_words": num_shown, **dataclasses.asdict(settings)}
+    values = {"num_words": num_shown, **settings}
     if num_draws:
         template = masked_words.with_draws(template)
         values |= {"num_draws": num_draws, "seed": seed}
     code = program(template, mask_index=mask.index, **reading, **values)
     with picture:
-        _show_words(mask, settings, after, draws, ids, code)
+        _show_words(mask, settings["temperature"], after, draws, ids, code)
         _offer_insertion(masked, mask, ids)
     _show_uncertainty(mask, after)
     if take_insertion():
@@ -94,7 +91,7 @@ def _choose_draws() -> tuple[int, int]:
 
 def _show_words(
     mask: Mask,
-    settings: Sampling,
+    temperature: float,
     after: np.ndarray,
     draws: np.ndarray,
     ids: np.ndarray,
@@ -119,27 +116,17 @@ def _show_words(
             "masked_word.column_rank": ranks,
             "masked_word.column_token": tokens,
             "masked_word.column_id": ids,
-            **_numbers(mask, settings, after, ids),
+            # At temperature 0 the quotient has no value; its limit stands last.
+            "masked_word.column_logit": mask.logits[ids],
+            "masked_word.column_scaled": mask.logits[ids].astype(float) / temperature
+            if temperature
+            else [None] * len(ids),
+            "masked_word.column_probability": mask.probs[ids],
+            "masked_word.column_after": after[ids],
             **(_drawn(after, counts, ids) if len(draws) else {}),
         },
         code=code,
     )
-
-
-def _numbers(
-    mask: Mask, settings: Sampling, after: np.ndarray, ids: np.ndarray
-) -> dict[str, list[Any]]:
-    """Each word from its logit to the probability it is drawn with."""
-    # At temperature 0 the quotient has no value; its limit is in the last column.
-    scaled = [float(x) / settings.temperature for x in mask.logits[ids]] if (
-        settings.temperature
-    ) else [None] * len(ids)  # fmt: skip
-    return {
-        "masked_word.column_logit": mask.logits[ids],
-        "masked_word.column_scaled": scaled,
-        "masked_word.column_probability": mask.probs[ids],
-        "masked_word.column_after": after[ids],
-    }
 
 
 def _drawn(

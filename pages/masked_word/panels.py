@@ -17,7 +17,7 @@ from pages.masked_word.predictions import (
     explore_positions,
     explore_scores,
 )
-from pages.masked_word.question import Mask, Question, ask_about
+from pages.masked_word.question import Mask, Question
 from pages.masked_word.two_sentences import explore_comparison
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked_or_none
@@ -54,7 +54,7 @@ def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None
     if mask is None and panel in _NEED_A_MASK:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
     else:
-        PANELS[panel](ask_about(model, tokenized, mask))
+        PANELS[panel](Question(model, tokenized, mask))
 
 
 def ask_without_text(model: str) -> None:

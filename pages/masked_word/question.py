@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,26 +41,14 @@ class Mask:
     order: np.ndarray
     probs: np.ndarray
 
-    def top(self, num_words: int) -> tuple[np.ndarray, list[str]]:
-        """Ids and tokens of the most likely words."""
-        ids = self.order[:num_words]
-        return ids, [self.vocabulary[token_id] for token_id in ids]
-
     def words_alone(self, num_words: int) -> np.ndarray:
         """Ids of the most likely entries of letters, characters and digits alone."""
-        found: list[int] = []
-        for token_id in self.order.tolist():
-            if self.vocabulary[token_id].isalnum():
-                found.append(token_id)
-            if len(found) == num_words:
-                break
-        return np.array(found, np.int64)
+        alone = (i for i in self.order.tolist() if self.vocabulary[i].isalnum())
+        return np.array(list(itertools.islice(alone, num_words)), np.int64)
 
     def ranks(self, ids: np.ndarray) -> np.ndarray:
         """Places among the whole vocabulary, from 1."""
-        places = np.empty(len(self.order), np.int64)
-        places[self.order] = np.arange(1, len(self.order) + 1)
-        return places[ids]
+        return 1 + np.argsort(self.order)[ids]
 
 
 def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
@@ -100,12 +89,11 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
         pieces = " ".join(np.array(tokenized.tokens)[~tokenized.is_added])
         st.markdown(t("masked_word.hidden_in_pieces", word=word, pieces=pieces))
         return
-    rank = 1 + int(np.flatnonzero(mask.order == ids[0])[0])
     st.markdown(
         t(
             "masked_word.hidden_rank",
             word=word,
-            rank=rank,
+            rank=int(mask.ranks(ids)[0]),
             count=len(mask.order),
             share=Markdown(percent(float(mask.probs[ids[0]]))),
         )
@@ -150,9 +138,14 @@ class Question:
     """
 
     model: str
-    text: str
     tokenized: TokenizedText
     mask: Mask | None
+
+    @property
+    def text(self) -> str:
+        """The text; one that was cut stays cut."""
+        text, read = self.tokenized.text, self.tokenized
+        return text[: int(read.offsets[:, 1].max())] if read.was_cut else text
 
     @property
     def program(self) -> dict[str, Any]:
@@ -172,17 +165,8 @@ class Question:
         return int(self.tokenized.mask_positions[self.mask.index])
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How a word is chosen; see `sampling_distribution`."""
-
-    temperature: float
-    top_k: int | None
-    top_p: float
-
-
-def choose_sampling(place: str, most: int) -> Sampling:
-    """Draws three settings; `most` is the largest top-k."""
+def choose_sampling(place: str, most: int) -> dict[str, Any]:
+    """Draws what `sampling_distribution` takes; `most` is the largest top-k."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         temperature = choose_number(
             st.slider, "masked_word.temperature", 0.0, 3.0, 1.0, step=0.05,
@@ -196,45 +180,23 @@ def choose_sampling(place: str, most: int) -> Sampling:
             st.slider, "masked_word.top_p", 0.01, 1.0, 1.0, step=0.01,
             key=f"{place}_top_p",
         )  # fmt: skip
-    return Sampling(temperature, top_k or None, top_p)
-
-
-def ask_about(model: str, tokenized: TokenizedText, mask: Mask | None) -> Question:
-    """Makes a question of what the page shows; a text that was cut stays cut."""
-    text = tokenized.text
-    if tokenized.was_cut:
-        text = text[: int(tokenized.offsets[:, 1].max())]
-    return Question(model, text, tokenized, mask)
-
-
-def choose_word(question: Question, label: str, key: str, first: int = 0) -> int:
-    """Draws the choice of a word: the likeliest ones, or any that is typed.
-
-    At first the likeliest one but `first`.
-    """
-    return choose_piece(
-        label,
-        ask(vocabulary)(question.model),
-        likely_ids(question),
-        first,
-        key=key,
-        help=t("masked_panels.word_help"),
-        unknown="masked_panels.unknown_word",
-    )
+    return {"temperature": temperature, "top_k": top_k or None, "top_p": top_p}
 
 
 def choose_words(question: Question, panel: str) -> tuple[int, ...]:
     """Draws the choice of a word, and of another one beside it where that is wanted."""
+    offered = ask(vocabulary)(question.model), likely_ids(question)
+    told = {"help": t("masked_panels.word_help")}
+    told["unknown"] = "masked_panels.unknown_word"
+    key, label = f"masked_{panel}", f"masked_panels.{panel}"
     first, second = st.columns(2)
-    label = t(f"masked_panels.{panel}_word")
     with first:
-        word = choose_word(question, label, f"masked_{panel}_word")
+        word = choose_piece(f"{label}_word", *offered, key=f"{key}_word", **told)
     with second:
-        label, key = f"masked_panels.{panel}_contrast", f"masked_{panel}_contrast"
-        if not switch_linked(label, key=key):
+        if not switch_linked(f"{label}_contrast", key=f"{key}_contrast"):
             return (word,)
-        label = t("masked_panels.why_other_word")
-        return word, choose_word(question, label, f"masked_{panel}_other", first=1)
+        label = "masked_panels.why_other_word"
+        return word, choose_piece(label, *offered, 1, key=f"{key}_other", **told)
 
 
 def likely_ids(question: Question) -> tuple[int, ...]:
