@@ -106,9 +106,7 @@ def attention_canvas(
     )
 
 
-def head_map(
-    head_map: HeadMap, key: str, on_change: Callable[[], None] = lambda: None
-) -> None:
+def head_map(head_map: HeadMap, key: str, on_change: Callable[[], None]) -> None:
     """Draws one number for every head, in the look of the grid, to click on.
 
     `on_change` is called when a head was chosen, before the page runs.

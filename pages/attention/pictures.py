@@ -149,10 +149,6 @@ def _chosen(view: View, tokenized: TokenizedText) -> _Chosen:
     return view, *locked_tokens(CANVAS, tokenized.num_tokens, key_of(tokenized))
 
 
-def _remember() -> None:
-    st.session_state[_IS_SHOWN] = True
-
-
 def _show_pictures(
     model: str, texts: Texts, tokenized: TokenizedText, view: View
 ) -> bool:
@@ -190,7 +186,8 @@ def _show_pictures(
         held=held,
     )
     asked = st.session_state.get(_ASKED, "")
-    attention_canvas(picture, CANVAS, asked=asked, on_shown=_remember)
+    remember = functools.partial(st.session_state.update, {_IS_SHOWN: True})
+    attention_canvas(picture, CANVAS, asked=asked, on_shown=remember)
     code = _program(model, texts, view)
     offer_downloads(picture, model, texts, tokenized, view, code)
     if shown.left_out > 0:
@@ -348,32 +345,18 @@ def offer_downloads(
 
     # Of all of the text, however few words are shown.
     is_small = tokenized.num_tokens <= _MOST_SAVED
-
-    def save() -> None:
-        _offer_pictures(CANVAS)
-        _offer_files(picture, "attention", texts.text, strongest, every_head, is_small)
-
-    show = functools.partial(_show_tables, picture, strongest)
-    show_tools("attention", code, table=show, download=save)
+    files = texts.text, strongest, every_head, is_small
+    _offer("attention", CANVAS, picture, *files, code)
 
 
 def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     """Draws the tools of a difference; `sides` is what is taken away, and from what."""
-
-    def strongest() -> list[StrongestLinks]:
-        return ask(difference_links)(*sides)
-
-    def save() -> None:
-        _offer_pictures(name)
-        _offer_files(
-            *(picture, name, picture.measured.difference),
-            strongest,
-            lambda: client().ask(difference_heads)(*sides),
-            len(picture.tokens) <= _MOST_SAVED,
-        )
-
-    show = functools.partial(_show_tables, picture, strongest)
-    show_tools(name, table=show, download=save)
+    _offer(
+        *(name, name, picture, picture.measured.difference),
+        lambda: ask(difference_links)(*sides),
+        lambda: client().ask(difference_heads)(*sides),
+        len(picture.tokens) <= _MOST_SAVED,
+    )
 
 
 def _show_tables(
@@ -390,23 +373,17 @@ def _show_tables(
         show_first_rows(named, told, total)
 
 
-def _offer_pictures(key: str) -> None:
-    """A button for each picture of a component, whose key it is."""
-    save_kind(key, "png", plain("app.picture_png"))
-    for kind in _PICTURES:
-        label, file = plain(f"attention.save_{kind}"), plain(f"attention.file_{kind}")
-        save_kind(key, kind, label, file)
-
-
-def _offer_files(
-    picture: AttentionView,
+def _offer(
     name: str,
+    key: str,
+    picture: AttentionView,
     title: str,
     links: Callable[[], Sequence[StrongestLinks]],
     every_head: Callable[[], np.ndarray],
     is_small: bool,
+    code: Program | None = None,
 ) -> None:
-    """A button for each file, which is made when it is clicked."""
+    """Draws the tools of a view; `key` is that of the component that draws it."""
     language, has_all = current_language(), is_small and picture.measured.has_head
 
     def csv(columns: Columns) -> bytes:
@@ -426,13 +403,17 @@ def _offer_files(
         "grid_csv": (lambda: csv(grid_columns(picture, links())), "text/csv"),
         "html": (all_views, "text/html"),
     }
-    for kind, (make, mime) in files.items():
-        download(
-            t(f"attention.save_{kind}"),
-            make,
-            plain(f"attention.file_{kind}"),
-            mime,
-            f"{name}_save_{kind}",
-        )
-    if not has_all:  # said beside the button and not only in the file
-        st.caption(t("attention.html_holds_one"))
+
+    def save() -> None:
+        save_kind(key, "png", plain("app.picture_png"))
+        for kind in _PICTURES:
+            file = plain(f"attention.file_{kind}")
+            save_kind(key, kind, plain(f"attention.save_{kind}"), file)
+        for kind, (make, mime) in files.items():
+            label, file = (f"attention.{part}_{kind}" for part in ("save", "file"))
+            download(label, make, plain(file), mime, f"{name}_save_{kind}")
+        if not has_all:  # said beside the button and not only in the file
+            st.caption(t("attention.html_holds_one"))
+
+    show = functools.partial(_show_tables, picture, links)
+    show_tools(name, code, table=show, download=save)
