@@ -13,11 +13,8 @@ from pages.shared.panel import show_numbers
 
 # In the order of the choice; the first one is the default.
 METHODS = (
-    "integrated_gradients",
-    "occlusion_mask",
-    "occlusion_delete",
-    "gradient_x_input",
-    "gradient_norm",
+    *("integrated_gradients", "occlusion_mask", "occlusion_delete"),
+    *("gradient_x_input", "gradient_norm"),
 )
 BASELINES = ("mask", "pad")
 

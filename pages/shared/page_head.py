@@ -14,69 +14,30 @@ from pages.shared.language import t
 TERMS = {
     "home": ("token", "mask", "vocabulary"),
     "masked_word": (
-        "token",
-        "logit",
-        "temperature",
-        "top_k",
-        "top_p",
-        "entropy",
-        "effective_choices",
-        "perplexity",
+        *("token", "logit", "temperature", "top_k", "top_p", "entropy"),
+        *("effective_choices", "perplexity"),
     ),
     "attention": ("attention", "head", "special_tokens", "softmax", "rollout"),
     "embeddings": ("vector", "cosine", "pca", "tsne", "umap", "trustworthiness"),
     "layers": (
-        "vector",
-        "layer",
-        "weights",
-        "signs",
-        "layer_norm",
-        "residual_stream",
-        "neuron",
-        "logit",
+        *("vector", "layer", "weights", "signs", "layer_norm", "residual_stream"),
+        *("neuron", "logit"),
     ),
     "read_model": (
-        "vector",
-        "layer",
-        "weights",
-        "signs",
-        "layer_norm",
-        "softmax",
-        "pooler",
+        *("vector", "layer", "weights", "signs", "layer_norm", "softmax", "pooler"),
         "logit",
     ),
     "activations": (
-        "activation_function",
-        "neuron",
-        "slope",
-        "gradient",
-        "learning_rate",
-        "normal_distribution",
-        "saturated",
+        *("activation_function", "neuron", "slope", "gradient", "learning_rate"),
+        *("normal_distribution", "saturated"),
     ),
     "pretraining": ("pre_training", "mask", "loss", "weights"),
     "fine_tune": (
-        "fine_tuning",
-        "epoch",
-        "validation",
-        "test_rows",
-        "cross_validation",
-        "loss",
-        "overfitting",
-        "confidence",
-        "spearman",
+        *("fine_tuning", "epoch", "validation", "test_rows", "cross_validation"),
+        *("loss", "overfitting", "confidence", "spearman"),
     ),
     "models": ("checkpoint", "weights", "vocabulary", "token"),
 }
-
-
-def terms_of(page: str) -> str:
-    """The terms of a page and their meaning."""
-    # One element: each costs the server as much as ten lines of text.
-    return "\n\n".join(
-        f"**{t(f'glossary.{name}')}** — {t(f'glossary.{name}_meaning')}"
-        for name in TERMS[page]
-    )
 
 
 # Pages that say in a sentence what they are about before all else.
@@ -96,17 +57,19 @@ def page_head(page: str) -> None:
         with st.popover(t("app.how_to_read"), icon=":material/menu_book:"):
             if page in _WITH_INTRO:
                 st.markdown(t(f"{page}.intro"))
-            _say_how_to_read(page)
-            st.markdown(f"**{t('glossary.title')}**\n\n{terms_of(page)}")
-
-
-def _say_how_to_read(page: str) -> None:
-    pieces = (
-        (t("app.what_you_see"), t(f"{page}.what_you_see")),
-        (t("app.what_to_look_for"), t(f"{page}.what_to_look_for")),
-        (t("app.what_it_does_not_prove"), t(f"{page}.what_it_does_not_prove")),
-    )
-    st.markdown("\n\n".join(f"**{name}** {said}" for name, said in pieces))
+            # One element: each costs the server as much as ten lines of text.
+            told = {
+                "app.what_you_see": f"{page}.what_you_see",
+                "app.what_to_look_for": f"{page}.what_to_look_for",
+                "app.what_it_does_not_prove": f"{page}.what_it_does_not_prove",
+            }
+            said = [f"**{t(title)}** {t(key)}" for title, key in told.items()]
+            said.append(f"**{t('glossary.title')}**")
+            said += [
+                f"**{t(f'glossary.{name}')}** — {t(f'glossary.{name}_meaning')}"
+                for name in TERMS[page]
+            ]
+            st.markdown("\n\n".join(said))
 
 
 @contextmanager
