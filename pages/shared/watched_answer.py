@@ -99,44 +99,29 @@ def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | Non
     `None` if none is chosen, or if there is none, as for a number.
     """
     target, names = watched.target, _answer_names(model, watched)
+    how: dict[str, Any]
     is_word = target.head == "mlm"
     offered = _likely(model, texts, target) if is_word else range(len(names))
     others = {index: names[index] for index in offered if index != target.index}
     if not others:
         return None
-    texts_of_box: dict[str, Any] = {
-        "placeholder": t("attention.no_contrast"),
-        "help": t("attention.contrast_help"),
-    }
     if is_word:
-        key = "attention_contrast"
+        key, how = "attention_contrast", {"accept_new_options": True, "index": None}
         typed = follow_default(key, None)  # any word may be
-        chosen = choose_linked_or_none(
-            st.selectbox,
-            t("attention.contrast"),
-            tuple(dict.fromkeys([*others.values(), *filter(None, [typed])])),
-            key=key,
-            accept_new_options=True,
-            index=None,
-            **texts_of_box,
-        )
-        index = None if chosen is None else id_of(names, chosen)
-        if chosen is not None and index in (None, target.index):
-            said = t("attention.unknown_contrast", word=chosen)
-            st.warning(said, icon=":material/question_mark:")
-            return None
+        options = list(dict.fromkeys([*others.values(), *filter(None, [typed])]))
     else:
         # Without a vocabulary the names depend on the language, the numbers do not.
-        option = choose_linked_or_none(
-            st.selectbox,
-            t("attention.contrast"),
-            [str(index) for index in others],
-            key="attention_other_answer",
-            format_func=lambda option: names[int(option)],
-            **texts_of_box,
-        )
-        index = None if option is None else int(option)
-    if index is None:
+        key, options = "attention_other_answer", [str(index) for index in others]
+        how = {"format_func": lambda option: names[int(option)]}
+    how |= {"placeholder": t("attention.no_contrast")}
+    label = "attention.contrast"
+    chosen = choose_linked_or_none(st.selectbox, label, options, key=key, **how)
+    if chosen is None:
+        return None
+    index = id_of(names, chosen) if is_word else int(chosen)
+    if index is None or index == target.index:
+        said = t("attention.unknown_contrast", word=chosen)
+        st.warning(said, icon=":material/question_mark:")
         return None
     return Watched(Target(target.head, index, target.position), names[index])
 
