@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +120,7 @@ def show_chain(chain: Chain) -> None:
     _show_last_steps(run)
     download(
         "masked_panels.gibbs_csv",
-        lambda: table_csv(titled(chain_columns(run))),
+        lambda: table_csv(titled(chain_columns(run, range(run.num_steps)))),
         plain("app.csv_file", name="gibbs_chain"),
         "text/csv",
         "masked_gibbs_csv",
@@ -128,21 +129,20 @@ def show_chain(chain: Chain) -> None:
     st.caption(t("masked_panels.gibbs_lesson"))
 
 
-def chain_columns(run: GibbsRun) -> dict[str, list[Any]]:
-    """A row for every step, with the sentence after it, for a CSV file."""
-    words = run.words
+def chain_columns(run: GibbsRun, steps: Sequence[int]) -> dict[str, Any]:
+    """A row for each of these steps, with the sentence after it."""
+    rows = np.array(steps)
     return {
-        "masked_panels.step": _step_numbers(run),
-        "masked_panels.position": run.positions[:, 0],
-        "masked_panels.before": [words[int(i)] for i in run.old_ids[:, 0]],
-        "masked_panels.after": [words[int(i)] for i in run.new_ids[:, 0]],
-        "masked_panels.changed": run.has_changed[:, 0].astype(int),
-        "masked_panels.burn_in": run.is_burn_in.astype(int),
-        "masked_panels.probability": np.exp(run.log_probs[:, 0]),
-        "masked_panels.entropy": run.entropy_bits[:, 0],
+        "masked_panels.step": _step_numbers(run)[rows],
+        "masked_panels.position": run.positions[rows, 0],
+        "masked_panels.before": [run.words[int(i)] for i in run.old_ids[rows, 0]],
+        "masked_panels.after": [run.words[int(i)] for i in run.new_ids[rows, 0]],
+        "masked_panels.changed": run.has_changed[rows, 0].astype(int),
+        "masked_panels.burn_in": run.is_burn_in[rows].astype(int),
+        "masked_panels.probability": np.exp(run.log_probs[rows, 0]),
+        "masked_panels.entropy": run.entropy_bits[rows, 0],
         "masked_panels.sentence": [
-            join_pieces([words[int(i)] for i in ids], _ADDED)
-            for ids in run.sequences()[1:, 0]
+            join_pieces(run.tokens_after(step + 1), _ADDED) for step in steps
         ],
     }
 
@@ -205,21 +205,13 @@ def _show_picture(chain: Chain, run: GibbsRun) -> None:
 
 
 def _show_last_steps(run: GibbsRun) -> None:
-    rows = range(run.num_steps - 1, max(run.num_steps - 1 - _LAST_STEPS, -1), -1)
-    numbers, words = _step_numbers(run), run.words
-    shown = {
-        "masked_panels.step": [int(numbers[row]) for row in rows],
-        "masked_panels.before": [words[int(run.old_ids[r, 0])] for r in rows],
-        "masked_panels.after": [words[int(run.new_ids[r, 0])] for r in rows],
-        "masked_panels.probability": [
-            percent(float(np.exp(run.log_probs[row, 0]))) for row in rows
-        ],
-        "masked_panels.burn_in": [bool(run.is_burn_in[row]) for row in rows],
-        "masked_panels.sentence": [
-            join_pieces(run.tokens_after(row + 1), _ADDED) for row in rows
-        ],
-    }
-    show_table(shown, plain("masked_panels.gibbs_table"))
+    columns = chain_columns(run, range(run.num_steps)[: -1 - _LAST_STEPS : -1])
+    probability, burn_in = "masked_panels.probability", "masked_panels.burn_in"
+    columns[probability] = list(map(percent, columns[probability]))
+    columns[burn_in] = columns[burn_in].astype(bool)
+    for name in ("position", "changed", "entropy"):  # the file has them
+        del columns[f"masked_panels.{name}"]
+    show_table(columns, plain("masked_panels.gibbs_table"))
 
 
 def _step_numbers(run: GibbsRun) -> np.ndarray:
@@ -340,13 +332,8 @@ def _draw_buttons(chain: Chain) -> None:
             _pause if running else _go,
             disabled=is_done and not running,
         )
-        button(
-            "masked_panels.gibbs_one_step",
-            "masked_gibbs_one_step",
-            "skip_next",
-            _step_once,
-            disabled=running,
-        )
+        label, key = "masked_panels.gibbs_one_step", "masked_gibbs_one_step"
+        button(label, key, "skip_next", _go, True, disabled=running)
         button(
             "masked_panels.gibbs_reset",
             "masked_gibbs_reset",
@@ -358,26 +345,14 @@ def _draw_buttons(chain: Chain) -> None:
         st.caption(t("masked_panels.gibbs_done", count=step))
 
 
-def _go() -> None:
+def _go(one_step: bool = False) -> None:
+    """Takes the steps to the goal, or one step more, also beyond it."""
     chain = st.session_state[_CHAIN]
-    if chain.job_id is not None:
-        return
     # The page may not have run since another number was typed.
-    goal = st.session_state["masked_gibbs_steps"]
-    if goal <= chain.state.step:
-        return
-    with shown_to_user(stop=False):
-        st.session_state[_CHAIN] = _start(dataclasses.replace(chain, goal=goal))
-
-
-def _step_once() -> None:
-    """One step more, also beyond the goal; it is too short for a job."""
-    chain = st.session_state[_CHAIN]
-    if chain.job_id is not None:
-        return
-    with shown_to_user(stop=False):
-        further = dataclasses.replace(chain, goal=chain.state.step + 1)
-        st.session_state[_CHAIN] = _start(further)
+    goal = chain.state.step + 1 if one_step else st.session_state["masked_gibbs_steps"]
+    if chain.job_id is None and goal > chain.state.step:
+        with shown_to_user(stop=False):
+            st.session_state[_CHAIN] = _start(dataclasses.replace(chain, goal=goal))
 
 
 def _pause() -> None:
