@@ -29,8 +29,8 @@ from pages.shared.models import default_model, language_of
 from pages.shared.panel import button, panel, show_numbers
 from pages.shared.tools import Program, program
 
-# Name, pairs, P(is next) of each, and whether they are true neighbours.
-_Kind = tuple[str, Sequence[tuple[str, str]], np.ndarray, bool]
+# Name, pairs, P(is next) of each, and whether they are true neighbours, if known.
+_Kind = tuple[str, Sequence[tuple[str, str]], np.ndarray, bool | None]
 
 _MOST_PAIRS = 200
 _TOKENS_A_PAIR = 30  # of two everyday sentences, to estimate the work
@@ -121,44 +121,34 @@ def _show_shuffled(
         for pair, partner in zip(pairs, found.partners, strict=True)
     ]
     kinds: tuple[_Kind, ...] = (
-        ("true", pairs, found.probabilities, True),
-        ("mixed", shuffled, found.shuffled, False),
+        ("shuffled_true", pairs, found.probabilities, True),
+        ("shuffled_mixed", shuffled, found.shuffled, False),
     )
     right = (int((found.probabilities > 0.5).sum()), int((found.shuffled <= 0.5).sum()))
     places = {"true": right[0], "mixed": right[1], "count": found.num_pairs}
-    show_figure(
-        next_sentences_figure(
-            [
-                (
-                    plain(f"masked_panels.shuffled_{name}"),
-                    probs,
-                    [" → ".join(text) for text in texts],
-                    is_next,
-                )
-                for name, texts, probs, is_next in kinds
-            ],
-            title=plain("masked_panels.next_probability"),
-        ),
-        name="masked_shuffled",
-        description=t("masked_panels.shuffled_described", **places, cut=found.num_cut),
-        columns=_columns(kinds),
-        code=code,
-    )
+    said = t("masked_panels.shuffled_described", **places, cut=found.num_cut)
+    _show_kinds("masked_shuffled", kinds, said, code)
     st.caption(t("masked_panels.shuffled_lesson"))
 
 
-def _columns(kinds: tuple[_Kind, ...]) -> dict[str, list[Any]]:
-    """A row for each pair of either kind."""
+def _show_kinds(
+    name: str, kinds: tuple[_Kind, ...], description: str, code: Program | None
+) -> None:
+    """Draws a point for each pair of either kind; for the rest see `show_figure`."""
+    rows = [
+        (plain(f"masked_panels.{kind}"), probs, [*map(" → ".join, texts)], is_next)
+        for kind, texts, probs, is_next in kinds
+    ]
+    figure = next_sentences_figure(rows, title=plain("masked_panels.next_probability"))
     columns: dict[str, list[Any]] = {
         f"masked_panels.{name}": []
         for name in ("shuffled_kind", "next_first", "next_second", "next_probability")
     }
-    for name, texts, probs, _ in kinds:
-        said = plain(f"masked_panels.shuffled_{name}")
-        rows = ([said] * len(texts), *zip(*texts, strict=True), probs.tolist())
-        for column, row in zip(columns.values(), rows, strict=True):
+    for (said, *_), (_, texts, probs, _) in zip(rows, kinds, strict=True):
+        cells = ([said] * len(texts), *zip(*texts, strict=True), probs.tolist())
+        for column, row in zip(columns.values(), cells, strict=True):
             column.extend(row)
-    return columns
+    show_figure(figure, name=name, description=description, columns=columns, code=code)
 
 
 _FIRST, _SECOND = "masked_next_first", "masked_next_second"
@@ -211,27 +201,12 @@ def _show(model: str, first: str, second: str) -> None:
             "masked_panels.next_swapped": percent(probs[1]),
         }
     )
-    names = [
-        plain(f"masked_panels.next_{name}_short") for name in ("as_given", "swapped")
-    ]
-    texts = [(first, second), (second, first)]
-    show_figure(
-        next_sentences_figure(
-            [
-                (name, np.array([prob]), [" → ".join(text)], None)
-                for name, prob, text in zip(names, probs, texts, strict=True)
-            ],
-            title=plain("masked_panels.next_probability"),
-        ),
-        name="masked_next",
-        description=t("masked_panels.next_lesson"),
-        columns={
-            "masked_panels.next_first": [one for one, _ in texts],
-            "masked_panels.next_second": [other for _, other in texts],
-            "masked_panels.next_probability": list(probs),
-        },
-        code=program(masked_sentences.NEXT_SENTENCE, model, first=first, second=second),
+    kinds: tuple[_Kind, ...] = (
+        ("next_as_given_short", [(first, second)], np.array(probs[:1]), None),
+        ("next_swapped_short", [(second, first)], np.array(probs[1:]), None),
     )
+    code = program(masked_sentences.NEXT_SENTENCE, model, first=first, second=second)
+    _show_kinds("masked_next", kinds, t("masked_panels.next_lesson"), code)
 
 
 def _swap() -> None:
