@@ -17,7 +17,6 @@ from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
 from pages.shared.export import download_csv, show_map, show_table
 from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
@@ -82,20 +81,14 @@ def _show_formula(found: PairArithmetic) -> None:
     for formula in attention_formulas(found):
         st.latex(formula)
     off, apart = (
-        Markdown(f"{abs(prob - found.exposed_prob):.0e}")
+        f"{abs(prob - found.exposed_prob):.0e}"
         for prob in (found.prob, found.unrounded_prob)
     )
     exposed = found.exposed_prob
     st.caption(t("attention.agrees_with_model", exposed=exposed, difference=off))
     if abs(found.unrounded_prob - exposed) > _MOST_APART:
-        st.caption(
-            t(
-                "attention.sum_rounded",
-                rounding=Markdown(f"{found.rounding:+.0e}"),
-                prob=found.unrounded_prob,
-                difference=apart,
-            )
-        )
+        places = {"rounding": f"{found.rounding:+.0e}", "difference": apart}
+        st.caption(t("attention.sum_rounded", **places, prob=found.unrounded_prob))
 
 
 def _show_softmax(found: PairArithmetic, tokenized: TokenizedText) -> None:

@@ -52,10 +52,10 @@ def show_pairs(question: Question) -> None:
     }
     names = "masked_panels.first_word", "masked_panels.second_word"
     words = dict(zip(names, zip(*pairs.tokens, strict=True), strict=True))
-    shown = {name: [percent(float(v)) for v in row] for name, row in numbers.items()}
+    shown = {name: list(map(percent, row)) for name, row in numbers.items()}
     show_table(words | shown, plain("masked_panels.pairs_table"))
-    bounds = (float(np.exp(b)) for b in (pairs.bound_forward, pairs.bound_backward))
-    forward, backward = (Markdown(percent(bound)) for bound in bounds)
+    bounds = np.exp([pairs.bound_forward, pairs.bound_backward])
+    forward, backward = map(percent, bounds)
     st.caption(t("masked_panels.pairs_bound", forward=forward, backward=backward))
     show_figure(
         two_sentences_figure(
@@ -139,7 +139,7 @@ def _show_step(filling: JointFilling, step: int) -> None:
                 step=step,
                 word=done.token,
                 mask=done.mask_index + 1,
-                share=Markdown(percent(float(np.exp(done.log_prob)))),
+                share=percent(np.exp(done.log_prob)),
             )
         )
 
@@ -185,7 +185,7 @@ def _show_table(filling: JointFilling) -> dict[str, list[Any]]:
     }
     shown = columns | {"masked_panels.probability": list(map(percent, probs))}
     show_table(shown, plain("masked_panels.fill_table"))
-    joint = Markdown(f"{np.exp(filling.log_prob):.3g}")
+    joint = f"{np.exp(filling.log_prob):.3g}"
     said = [t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob)]
     if len(steps) > 1 and filling.mode != "independent":
         said.append(t("masked_panels.fill_other_order"))
@@ -282,8 +282,8 @@ def _show(found: WholeWords, code: Program) -> None:
         description=t(
             "masked_panels.whole_described",
             word=words[0],
-            share=Markdown(percent(float(probs[0]))),
-            bound=Markdown(percent(float(np.exp(found.bound)))),
+            share=percent(probs[0]),
+            bound=percent(np.exp(found.bound)),
         ),
         columns={
             "masked_panels.word": words,
@@ -319,7 +319,7 @@ def _compare_with_hidden(
             return
         (score,) = scores
         written = "".join(token.removeprefix("##") for token in score.tokens)
-        share = Markdown(percent(float(np.exp(score.log_prob))))
+        share = percent(np.exp(score.log_prob))
         if written in found.words:
             rank = 1 + found.words.index(written)
             said = t("masked_panels.whole_hidden", word=word, share=share, rank=rank)

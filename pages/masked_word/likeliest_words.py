@@ -148,11 +148,11 @@ def _described(
         f"{escape(token)} ({percent(p)})"
         for token, p in zip(tokens[:3], probs[:3], strict=True)
     )
-    share = Markdown(percent(min(float(probs.sum()), 1.0)))
+    share = percent(min(float(probs.sum()), 1.0))
     places = {"best": Markdown(best), "count": len(ids), "share": share}
     said = [t("masked_word.candidates_described", **places)]
     if is_changed:
-        now = Markdown(percent(float(after[ids[0]])))
+        now = percent(after[ids[0]])
         said.append(t("masked_word.after_described", word=tokens[0], after=now))
     if len(draws):
         first = _tokens(mask, draws[:_FIRST_DRAWS])

@@ -36,7 +36,6 @@ from pages.shared.choices import choose_named, choose_number, type_linked
 from pages.shared.export import show_figure, show_map
 from pages.shared.jobs import ask_soon
 from pages.shared.language import listed, plain, t
-from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
 from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
@@ -281,7 +280,7 @@ def _show_sentence(score: SentenceScore, code: Program) -> None:
         description=t(
             "masked_panels.sentence_described",
             token=tokens[weakest],
-            share=Markdown(percent(float(np.exp(score.log_probs[weakest])))),
+            share=percent(np.exp(score.log_probs[weakest])),
         ),
         columns={
             "masked_panels.token": tokens,
@@ -416,7 +415,7 @@ def _show_words(order: list[WordScore], code: Program) -> None:
         description=t(
             "masked_panels.words_described",
             word=best.word,
-            share=Markdown(percent(float(np.exp(best.log_prob)))),
+            share=percent(np.exp(best.log_prob)),
             pieces=len(best.tokens),
         ),
         columns=_piece_columns(order),

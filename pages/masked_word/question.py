@@ -95,7 +95,7 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
             word=word,
             rank=int(mask.ranks(ids)[0]),
             count=len(mask.order),
-            share=Markdown(percent(float(mask.probs[ids[0]]))),
+            share=percent(mask.probs[ids[0]]),
         )
     )
 

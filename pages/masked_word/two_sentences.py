@@ -22,7 +22,6 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown
 from pages.shared.own_text import with_a_word_changed
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
@@ -132,8 +131,8 @@ def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
     return np.argsort(best, kind="stable")[: int(limit)], shows_rest
 
 
-def _share(log_probs: np.ndarray) -> Markdown:
-    return Markdown(percent(min(float(np.exp(log_probs).sum()), 1.0)))
+def _share(log_probs: np.ndarray) -> str:
+    return percent(min(float(np.exp(log_probs).sum()), 1.0))
 
 
 def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
@@ -142,7 +141,7 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
         with box:
             st.markdown(t("masked_panels.likelier_in", name=name))
             _show_words(comparison, words, ids)
-    st.caption(t("masked_panels.least_prob", share=Markdown(percent(_LEAST_PROB))))
+    st.caption(t("masked_panels.least_prob", share=percent(_LEAST_PROB)))
     # A table of the whole vocabulary is made when it is asked for.
     box = st.expander(
         t("masked_panels.all_words"),
@@ -181,8 +180,8 @@ def _show_words(
     probs = (np.exp(comparison.log_probs_a[ids]), np.exp(comparison.log_probs_b[ids]))
     shown = {
         "masked_panels.word": [words[index] for index in ids],
-        "masked_panels.in_a": [percent(float(p)) for p in probs[0]],
-        "masked_panels.in_b": [percent(float(p)) for p in probs[1]],
+        "masked_panels.in_a": list(map(percent, probs[0])),
+        "masked_panels.in_b": list(map(percent, probs[1])),
         "masked_panels.factor": [
             f"{side} × {factor:,.1f}"
             for side, factor in zip(sides, factors, strict=True)
