@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from bertviz_core.cached_files import incoming_file
-from bertviz_core.engine.model_tasks import add_upload
+from bertviz_core.engine.model_tasks import add_upload, suggested_models
 from bertviz_core.errors import CheckpointError, reason_of
-from pages.shared.answers import forget_lists, suggested_names
+from pages.shared.answers import ask, forget_lists
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
@@ -85,7 +85,7 @@ def _from_hub() -> None:
     st.markdown(t("models.hub_explained"))
     name = st.selectbox(
         t("models.hub_name"),
-        suggested_names(),
+        [entry.model_id for entry in ask(suggested_models)()],
         index=None,
         placeholder=t("models.hub_placeholder"),
         accept_new_options=True,

@@ -152,7 +152,11 @@ def weight_names(model: str) -> None:
         max_chars=100,
         placeholder=t("weight_names.filter_example"),
     ).lower()
-    shown = [pair for pair in pairs if wanted in _all_names(pair)]
+    shown = [
+        (google, theirs)
+        for google, theirs in pairs
+        if wanted in f"{google.ours} {google.stored} {theirs.stored}".lower()
+    ]
     st.caption(t("weight_names.shown", count=len(shown), total=len(pairs)))
     if not shown:
         st.info(t("weight_names.none"), icon=":material/search_off:")
@@ -168,11 +172,6 @@ def weight_names(model: str) -> None:
         key="weights_name",
     )
     _show_weight(model, name)
-
-
-def _all_names(pair: Pair) -> str:
-    google, huggingface = pair
-    return " ".join((google.ours, google.stored, huggingface.stored)).lower()
 
 
 def _columns(pairs: list[Pair]) -> dict[str, list[str]]:

@@ -74,15 +74,9 @@ def _matrix(values: np.ndarray) -> str:
     return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}"
 
 
-_DEPTHS = ("lines", "code", "numbers")
 _LAYER = "read_layer"
 _CHAPTERS = ("embeddings", "layer", "final_norm", "pooled", "words")
 _ALL = "all"
-
-
-def choose_depth() -> str:
-    """Draws the choice of how far the steps are unfolded."""
-    return choose_named("read_model.depth", _DEPTHS, key="read_depth")
 
 
 def read_chapters(

@@ -3,12 +3,7 @@
 import streamlit as st
 
 from bertviz_core.experiments.token_numbers import steps_for_one_token
-from pages.read_model.chapters import (
-    choose_depth,
-    keras_primer_told,
-    offer_sheet,
-    read_chapters,
-)
+from pages.read_model.chapters import keras_primer_told, offer_sheet, read_chapters
 from pages.read_model.other_formulas import read_both_orders, try_wrong_formulas
 from pages.read_model.padding import see_padding
 from pages.shared.answers import ask
@@ -25,7 +20,8 @@ def show_pass(model: str) -> None:
     texts = type_sentence(model)
     tokenized = read_by(model, texts, ask(steps_for_one_token).about(model, texts))
     token = choose_piece_in_focus(tokenized)
-    depth = choose_depth()
+    depths = ("lines", "code", "numbers")
+    depth = choose_named("read_model.depth", depths, key="read_depth")
     read_chapters(model, texts, tokenized, token, depth)
 
     st.header(t("read_model.further_title"), anchor=False)

@@ -17,12 +17,7 @@ import streamlit as st
 from bertviz_core.analysis.wordlists import entries_of_kind
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.cache import BoundedCache, num_bytes
-from bertviz_core.engine.model_tasks import (
-    earlier_uploads,
-    models,
-    suggested_models,
-    vocabulary,
-)
+from bertviz_core.engine.model_tasks import earlier_uploads, models, vocabulary
 from bertviz_core.engine.questions import Asker, Question, answer_all
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import ModelEntry
@@ -108,11 +103,6 @@ def installed_models() -> tuple[ModelEntry, ...]:
 def uploaded_models() -> tuple[ModelEntry, ...]:
     """Everybody's uploads; at most half a minute old. Not for strangers."""
     return client().ask(earlier_uploads)()
-
-
-def suggested_names() -> tuple[str, ...]:
-    """Names on the hub that are worth a download."""
-    return tuple(entry.model_id for entry in ask(suggested_models)())
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -174,25 +174,23 @@ def default_model() -> str:
 
 def add_uploaded(entry: ModelEntry) -> None:
     """Remembers a model that this visitor uploaded, for this session."""
-    others = [
-        other
-        for other in st.session_state.get(_UPLOADS, ())
-        if other.model_id != entry.model_id
-    ]
-    st.session_state[_UPLOADS] = (*others, entry)
-    hold(_UPLOADS, [kept.model_id for kept in st.session_state[_UPLOADS]])
+    _keep_uploaded(entry.model_id, entry)
 
 
 def remove_uploaded(model: str) -> None:
     """Removes an upload from the disk and from the list. A callback."""
     with shown_to_user(stop=False):
         client().ask(remove_upload)(model, owner())
-        kept = [e for e in st.session_state.get(_UPLOADS, ()) if e.model_id != model]
-        st.session_state[_UPLOADS] = tuple(kept)
-        hold(_UPLOADS, [entry.model_id for entry in kept])
+        _keep_uploaded(model)
         forget_models()
         if st.session_state.get(_KEY) == model:
             choose(default_model())
+
+
+def _keep_uploaded(but: str, *more: ModelEntry) -> None:
+    kept = [e for e in st.session_state.get(_UPLOADS, ()) if e.model_id != but]
+    st.session_state[_UPLOADS] = (*kept, *more)
+    hold(_UPLOADS, [entry.model_id for entry in (*kept, *more)])
 
 
 def choose(model: str) -> None:
@@ -272,15 +270,11 @@ def _is_foreign_letter(token: str) -> bool:
 def language_written(text: str) -> str | None:
     """That of most words; a Chinese character counts as one."""
     text = text.replace(MASK, "")
-    others = text if text.isascii() else re.sub(r"\w", _blank_if_cjk, text)
+    others = "".join(" " if is_cjk(sign) else sign for sign in text)
     num_words = len(_WORD.findall(others))
     if sum(map(is_cjk, text)) > num_words:
         return "zh"
     return "en" if num_words else None
-
-
-def _blank_if_cjk(sign: re.Match[str]) -> str:
-    return " " if is_cjk(sign[0]) else sign[0]
 
 
 def summary(entry: ModelEntry) -> str:

@@ -59,6 +59,7 @@ from pages.shared.models import (
     say_if_unread,
 )
 from pages.shared.navigation import is_arrival
+from pages.shared.panel import download
 from pages.shared.upload_box import upload_box
 from pages.shared.uploads import Upload
 
@@ -86,15 +87,13 @@ def offer_text_file(
     # A new key empties the box.
     key = f"{_NAME}_upload_{st.session_state.get(_COUNT, 0)}"
     with box:
-        st.download_button(
-            t("app.sentence_save"),
+        download(
+            "app.sentence_save",
             lambda: write_sentence(masked, pair),
-            file_name=plain("app.sentence_file_name"),
-            mime="application/json",
-            icon=":material/download:",
-            key=f"{_NAME}_save",
-            help=t("app.sentence_save_help"),
-            on_click="ignore",
+            plain("app.sentence_file_name"),
+            "application/json",
+            f"{_NAME}_save",
+            "download",
         )
         upload_box(
             t("app.sentence_open"),

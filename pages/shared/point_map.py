@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,13 +65,10 @@ def groups_colour(title: str, names: Sequence[str]) -> Colour:
     return category_colour(title, names, plain("point_map.others"))
 
 
-def point_map(
-    points: PointMap, key: str, on_choice: Callable[[], None] = lambda: None
-) -> Choice:
+def point_map(points: PointMap, key: str) -> Choice:
     """Draws a map.
 
-    What the address says is chosen goes before `first` of the points. `on_choice` is
-    called before the page runs after another choice.
+    What the address says is chosen goes before `first` of the points.
     """
     chosen = (st.session_state.get(key) or {}).get("choice")
     memory_key = f"{key}_memory"
@@ -88,7 +85,7 @@ def point_map(
     st.session_state[memory_key] = _Memory(labels, shown, first)
     words = {name: plain(f"point_map.{name}") for name in _WORDS}
     sent = dataclasses.replace(points, first=first, name=key, words=words)
-    _component(data=point_payload(sent), key=key, on_choice_change=on_choice)
+    _component(data=point_payload(sent), key=key, on_choice_change=lambda: None)
     if chosen is not None or (before is not None and before.labels != labels):
         _to_address(key, now)
     num_states, num_points, _ = points.coordinates.shape
