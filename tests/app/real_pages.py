@@ -61,6 +61,21 @@ def dense_word(length: int) -> str:
     return "".join(random.Random(length).choices(letters, k=length))
 
 
+def choose(app: AppTest, **values: Any) -> AppTest:
+    """Gives widgets, by their keys, what a visitor chooses or types; runs the page."""
+    for key, value in values.items():
+        app.get_by_key(key).set_value(value)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def click(app: AppTest, key: str) -> AppTest:
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
 def checked(app: AppTest) -> AppTest:
     assert not app.exception
     assert [error.value for error in app.error] == []
@@ -146,6 +161,11 @@ def link_of(app: AppTest, name: str) -> str:
 def run_program(app: AppTest) -> tuple[dict, str]:
     """Runs the only program on a page: its names, and what it printed."""
     (program,) = [one.value for one in app.code if "import" in one.value]
+    return run_text(program)
+
+
+def run_text(program: str) -> tuple[dict, str]:
+    """The same of a program alone."""
     names: dict = {"__name__": "__main__"}
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

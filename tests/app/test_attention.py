@@ -9,7 +9,6 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +38,7 @@ from pages.attention.canvas import CANVAS, METHODS, Look
 from pages.shared.engine import client
 from pages.shared.markdown import spoken
 from tests.app import real_pages
-from tests.app.real_pages import checked, link_of, open_page, said, specs
+from tests.app.real_pages import checked, choose, click, link_of, open_page, said, specs
 from tests.core.checkpoint_copies import HF
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
@@ -49,6 +48,7 @@ TEXT = "The dog chased the cat because [MASK] was angry."
 SHORT = "We like tea."
 FIRST_HEAD = {"attention_layer": "1", "attention_head": "1"}
 UNTOUCHED = {"attention_layer": "", "attention_head": ""}
+UPLOADED = {"uploaded_models": (ModelEntry(str(HF), "tiny", "upload"),)}
 LIGHT = "patch"  # a question that computes nothing until somebody types
 
 
@@ -72,7 +72,7 @@ def ask(panel: str = LIGHT, *state: dict[str, object], **params: Any) -> AppTest
 def finished(app: AppTest, start: str = "") -> AppTest:
     """Waits until no job is on its way; starts one before."""
     if start:
-        app.button(key=f"job_attention_{start}_start").click().run()
+        click(app, f"job_attention_{start}_start")
     return real_pages.finished(app, may_fail=True)
 
 
@@ -145,8 +145,7 @@ def test_a_head_that_nobody_chose_follows_the_text_and_a_chosen_one_stays(told):
     type_text(app, SHORT)
     assert "How head 1·1 arrives" in said(app)
     assert "where a word occurs again, 60.0% of its attention" in said(app)
-    app.selectbox(key="attention_layer").set_value(4).run()
-    assert head_of(app) == (4, 1)
+    assert head_of(choose(app, attention_layer=4)) == (4, 1)
     address = [app.query_params[key] for key in FIRST_HEAD]
     assert address in (["4", "1"], [["4"], ["1"]])
     type_text(app, TEXT)
@@ -171,10 +170,8 @@ def test_a_head_in_the_address_wins_also_the_first_one_and_half_of_one(
 
 
 def test_a_head_that_a_smaller_model_lacks_gives_way():
-    state = {"uploaded_models": (ModelEntry(str(HF), "tiny", "upload"),)}
-    app = ask(LIGHT, state, attention_layer="5", attention_method="mean")
-    app.selectbox(key="model").set_value(str(HF)).run()
-    assert head_of(app) == (None, None)
+    app = ask(LIGHT, UPLOADED, attention_layer="5", attention_method="mean")
+    assert head_of(choose(app, model=str(HF))) == (None, None)
     assert app.selectbox(key="attention_method").value == "mean"
 
 
@@ -197,10 +194,9 @@ def test_changing_language_and_head_never_runs_the_network_again():
     # A model that was chosen, and not the one that goes with the language, stays.
     app = ask(model="bert-mini-zh", text="以前没有人看过这[MASK]话。")
     before = client().ask(forward_count)()
-    app.selectbox(key="attention_layer").set_value(3).run()
-    app.toggle(key="attention_hide_special").set_value(True).run()
-    app.get_by_key("lang").set_value("中文").run()
-    assert not app.exception
+    choose(app, attention_layer=3)
+    choose(app, attention_hide_special=True)
+    choose(app, lang="中文")
     assert client().ask(forward_count)() == before
 
 
@@ -252,6 +248,15 @@ def saved(monkeypatch):
     return files
 
 
+def lines_of(saved: dict, name: str) -> list[str]:
+    return saved[name]().decode("utf-8-sig").splitlines()
+
+
+def payload(page: bytes) -> tuple[dict, dict]:
+    text = re.search(rb'id="payload">([^<]+)<', page).group(1)
+    return unpacked(base64.b64decode(text))
+
+
 def attention(text: str = TEXT) -> np.ndarray:
     trace = client().ask(Trace.only)(MODEL, Texts(text), ("attention_probs",))
     return np.asarray(trace.attention_probs)
@@ -269,7 +274,7 @@ def filtered(matrices: np.ndarray, **options: bool) -> np.ndarray:
 def test_what_is_shown_is_named_and_what_it_does_not_ask_for_is_switched_off(drawn):
     app = ask(attention_layer="3", attention_head="5")
     for method, asks in METHODS.items():
-        app.selectbox(key="attention_method").set_value(method).run()
+        choose(app, attention_method=method)
         view, columns = drawn.last, attention_columns(drawn.last)
         is_head = method == "head"
         assert ("layer 3, head 5" in view.name) == is_head
@@ -288,8 +293,7 @@ def test_a_number_is_called_what_it_is(drawn):
         ("value_zeroing", False, "share of change"),
         ("head", True, "weight"),
     ):
-        app.selectbox(key="attention_method").set_value(method)
-        app.toggle(key="attention_renormalise").set_value(renormalise).run()
+        choose(app, attention_method=method, attention_renormalise=renormalise)
         view, is_length = drawn.last, unit == "length"
         assert set(attention_columns(view)["unit"]) == {unit}
         assert (view.top == 1) is not is_length
@@ -297,20 +301,18 @@ def test_a_number_is_called_what_it_is(drawn):
         cut = "least_share" if is_length else "least_weight"
         assert slider.key == f"attention_{cut}"
     # Lengths have a scale of their own, and add up.
-    app.selectbox(key="attention_method").set_value("norms")
-    app.toggle(key="attention_renormalise").set_value(False).run()
+    choose(app, attention_method="norms", attention_renormalise=False)
     lengths = client().ask(attention_matrix)(MODEL, Texts(TEXT), "norms", 0, 0)
     assert drawn.last.top == pytest.approx(float(lengths.max()))
-    app.slider(key="attention_least_share").set_value(0.5).run()
+    choose(app, attention_least_share=0.5)
     expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
     np.testing.assert_array_equal(drawn.last.matrix, expected)
     assert "nothing below 50% of the largest" in drawn.last.measured.filters
-    app.get_by_key("attention_cut_off").set_value("nothing")
-    app.toggle(key="attention_merge_words").set_value(True).run()
+    choose(app, attention_cut_off="nothing", attention_merge_words=True)
     (told,) = drawn.last.measured.filters
     assert "lengths added" in told
     # The maximum of words is a weight that a head gives to a word.
-    app.selectbox(key="attention_method").set_value("max").run()
+    choose(app, attention_method="max")
     heads = attention()
     words = filtered(heads, merge_words=True)
     assert words.shape[-1] < heads.shape[-1]
@@ -349,11 +351,11 @@ def test_a_locked_token_stays_itself_until_the_text_is_another(drawn):
     app = ask()
     assert drawn.last.tokens[CAT] == "cat"
     assert drawn.choose(app, **{"from": CAT, "to": 0}).from_token == CAT
-    app.toggle(key="attention_hide_special").set_value(True).run()
+    choose(app, attention_hide_special=True)
     # [CLS] is not there to be locked.
     assert (drawn.last.from_token, drawn.last.to_token) == (CAT - 1, None)
-    app.toggle(key="attention_hide_special").set_value(False).run()
-    app.selectbox(key="attention_layer").set_value(3).run()
+    choose(app, attention_hide_special=False)
+    choose(app, attention_layer=3)
     found = drawn.last.layer, drawn.last.from_token, drawn.last.to_token
     assert found == (2, CAT, 0)
     type_text(app, "Look: " + TEXT)
@@ -422,7 +424,7 @@ def test_what_is_chosen_to_be_left_out_is_left_out_and_named(drawn):
 def test_added_heads_stay_with_the_head_that_they_were_added_to(drawn):
     app = ask()
     drawn.choose(app, scale="log", heads=[0, 3])
-    app.toggle(key="attention_hide_special").set_value(True).run()
+    choose(app, attention_hide_special=True)
     assert drawn.last.heads == (0, 3)
     for key in ("attention_head", "attention_layer"):
         app.selectbox(key=key).set_value(6).run()
@@ -460,8 +462,7 @@ def test_filters_reach_the_grid_the_lines_and_the_saved_heads(
     np.testing.assert_array_equal(view.thumbnails, grid_thumbnails(expected))
     strongest = expected[0].max(axis=-1)
     np.testing.assert_allclose(view.links.weights[..., 0], strongest, rtol=1e-5)
-    text = re.search(rb'id="payload">([^<]+)<', saved["attention.html"]()).group(1)
-    _, arrays = unpacked(base64.b64decode(text))
+    _, arrays = payload(saved["attention.html"]())
     assert ("everyHead" in arrays) is not is_long
     if not is_long:
         heads = arrays["everyHead"].reshape(expected.shape)
@@ -480,7 +481,7 @@ def test_a_map_is_saved_with_what_it_says(saved, estimates):
         assert text in page
     assert "rank correlation" in page
     assert all(metric.value in page for metric in app.metric[:2])
-    table = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
+    table = lines_of(saved, f"{name}.csv")
     assert table[0] == "layer,head,change of the probability"
     assert [row[:4] for row in table[1:4]] == ["1,1,", "1,2,", "1,3,"]
 
@@ -495,9 +496,8 @@ def test_what_a_question_answers_has_a_file(saved):
     }
     app = ask(LIGHT, {f"{name}_tools": "download" for name, *_ in files.values()})
     for panel, (name, header, rows) in files.items():
-        app.get_by_key("attention_panel").set_value(panel).run()
-        finished(app)
-        first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
+        finished(choose(app, attention_panel=panel))
+        first, *lines = lines_of(saved, f"{name}.csv")
         assert first.lower().startswith(header)
         if rows is None:
             assert {line.split(",")[0] for line in lines} == {"before", "after"}
@@ -516,7 +516,6 @@ def test_words_of_several_pieces_have_a_bar(drawn):
 # Comparisons.
 
 OTHER = TEXT.replace("dog", "horse")
-UPLOADED = {"uploaded_models": (ModelEntry(str(HF), "tiny", "upload"),)}
 
 
 @pytest.fixture
@@ -614,7 +613,7 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
     monkeypatch.setattr(causes, "clickable_map", lambda one, *_: drawn.append(one))
     link = {"attention_method": "mean", "attention_layer": "4", "attention_head": "2"}
     app = ask("compare", UPLOADED, text="ab cab", attention_compare="model", **link)
-    app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
+    choose(app, attention_compared_model=str(HF))
     texts = [client().ask(Explorer.tokenize)(one, "ab cab") for one in (MODEL, str(HF))]
     matrices = [
         client().ask(attention_matrix)(one, Texts("ab cab"), "mean", 0, 0)
@@ -628,9 +627,9 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
     for method, layer, framed in (
         ("mean", 4, (None, None)), ("layer", 4, (None, None)), ("head", 1, (0, 1))
     ):  # fmt: skip
-        app.selectbox(key="attention_method").set_value(method).run()
+        choose(app, attention_method=method)
         if method == "head":
-            app.selectbox(key="attention_layer").set_value(layer).run()
+            choose(app, attention_layer=layer)
         differences.clear()
         app.run()
         assert (drawn[-1].layer, drawn[-1].head) == framed
@@ -651,8 +650,7 @@ def test_chinese_words_are_those_that_the_reader_types(chinese, differences):
         attention_hide_special="true",
     )
     assert list(differences[-1].tokens) == words
-    app.text_input(key="attention_compared_text").set_value("我 喜 欢 吃 苹 果")
-    app.text_input(key="attention_words").set_value("我 喜欢").run()
+    choose(app, attention_compared_text="我 喜 欢 吃 苹 果", attention_words="我 喜欢")
     assert list(differences[-1].tokens) == [*"我喜欢吃苹果"]
     (error,) = app.error
     assert "where the text has “吃苹果”" in error.value
@@ -673,47 +671,21 @@ def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
     np.testing.assert_allclose(differences[-1].matrix, expected, rtol=1e-5)
 
 
-# Files of a comparison.
-
-
-@pytest.fixture
-def difference_files(monkeypatch, differences):
-    """What a comparison offers, each file made as a click makes it."""
-    made: dict[str, Callable[[], Any]] = {}
-
-    def keep(label: str, make: Callable[[], Any], *, key: str, **rest: Any) -> None:
-        made[key.removeprefix("attention_difference_save_")] = make
-
-    monkeypatch.setattr("streamlit.download_button", keep)
-    return made
-
-
-def compare_with_files(other: str, text: str = TEXT):
+def test_every_view_of_a_difference_can_be_taken_away(saved, differences):
     box = {"attention_difference_tools": "download"}
-    return ask("compare", box, text=text, attention_compared_text=other)
-
-
-def payload(page: bytes) -> tuple[dict, dict]:
-    text = re.search(rb'id="payload">([^<]+)<', page).group(1)
-    return unpacked(base64.b64decode(text))
-
-
-def test_every_view_of_a_difference_can_be_taken_away(difference_files):
-    app = compare_with_files(OTHER)
+    app = ask("compare", box, attention_compared_text=OTHER)
     sent = [one.proto.json for one in app.get("bidi_component") if one.proto.json]
     told = [one["told"] for one in map(json.loads, sent) if "told" in one]
     kinds = {one["kind"] for one in told if one["key"] == "attention_difference"}
     assert {"png", "heatmap_svg", "lines_svg", "grid_svg"} <= kinds
     values = attention(OTHER) - attention()
     layers, heads, rows, _ = values.shape
-    (_, *table) = csv.reader(
-        difference_files["grid_csv"]().decode("utf-8-sig").splitlines()
-    )
+    (_, *table) = csv.reader(lines_of(saved, "attention_heads.csv"))
     assert len(table) == layers * heads * rows
     largest = np.abs(values).max(axis=-1).ravel()
     found = np.abs([float(row[-1]) for row in table])
     np.testing.assert_allclose(found, largest, atol=1e-6)
-    header, arrays = payload(difference_files["html"]())
+    header, arrays = payload(saved["attention.html"]())
     assert header["isDifference"]
     every = arrays["everyHead"].reshape(values.shape)
     np.testing.assert_allclose(every, values, atol=1e-6)
@@ -736,7 +708,7 @@ def test_all_ways_stand_beside_each_other_with_their_agreement():
     assert agreements == [
         pytest.approx(spearman(wanted[a], wanted[b]), abs=0.006) for a, b in pairs
     ]
-    app.toggle(key="attention_hide_special").set_value(True).run()
+    choose(app, attention_hide_special=True)
     assert [len(one) for one in drawn_maps(app)] == [5] * 4
 
 

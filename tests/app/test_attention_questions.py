@@ -45,7 +45,14 @@ from pages.attention.pictures import key_of
 from pages.shared import export
 from pages.shared.engine import client
 from pages.shared.export import cell_columns
-from tests.app.real_pages import answer, checked, link_of, random_estimate
+from tests.app.real_pages import (
+    answer,
+    checked,
+    choose,
+    link_of,
+    random_estimate,
+    table,
+)
 from tests.app.test_attention import (
     MODEL,
     TEXT,
@@ -144,12 +151,10 @@ def test_a_locked_cell_is_the_pair_that_is_asked_about():
     assert pair_of(app) == ("4", "1")
     address = [link_of(app, name) for name in ("token", "attention_to")]
     assert address == ["4", "1"]
-    app.get_by_key("attention_panel").set_value("switch").run()
-    assert pair_of(app) == ("4", "1")
-    app.selectbox(key="attention_to").set_value("6").run()
+    assert pair_of(choose(app, attention_panel="switch")) == ("4", "1")
+    choose(app, attention_to="6")
     for is_hidden in (True, False):  # hiding a sign and showing it again
-        app.toggle(key="attention_hide_special").set_value(is_hidden).run()
-        assert pair_of(app) == ("4", "6")
+        assert pair_of(choose(app, attention_hide_special=is_hidden)) == ("4", "6")
 
 
 def test_a_lock_of_another_text_moves_no_box():
@@ -171,8 +176,7 @@ def test_a_locked_cell_stays_the_pair_in_another_head():
     app.session_state["attention_canvas"] = locked(3, most)["attention_canvas"]
     app.run()
     for other in "45":
-        app.selectbox(key="attention_head").set_value(other).run()
-        assert pair_of(app) == ("4", str(most + 1))
+        assert pair_of(choose(app, attention_head=other)) == ("4", str(most + 1))
 
 
 def test_a_link_brings_the_pair_back_where_the_text_has_it():
@@ -201,20 +205,19 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch):
 def test_parts_are_switched_off_as_the_page_says():
     app = ask("switch", attention_layer="3", attention_head="4")
     target = likeliest()
-    app.get_by_key("attention_off_heads").set_value([]).run()
+    choose(app, attention_off_heads=[])
     before, after, change, logit = app.metric
     assert before.value == after.value
     assert float(change.value.split()[0]) == float(logit.value) == 0
     assert "Everything is switched on" in said(app)
-    app.get_by_key("attention_cut_edge").set_value(True).run()
-    app.get_by_key("token").set_value("9")
-    app.get_by_key("attention_to").set_value("6")
+    choose(app, attention_cut_edge=True)
+    choose(app, token="9", attention_to="6")
     for place, edge in (
         ("everywhere", Edge(8, 5)),
         ("layer", Edge(8, 5, layer=2)),
         ("head", Edge(8, 5, layer=2, head=3)),
     ):
-        app.get_by_key("attention_cut_edge_where").set_value(place).run()
+        choose(app, attention_cut_edge_where=place)
         switches = Switches(edges=(edge,))
         expected = client().ask(switch_off)(MODEL, TEXT, target, switches)
         assert expected.delta_probability != 0
@@ -241,7 +244,7 @@ def test_the_sentence_says_what_the_parts_did_to_the_answer():
         app.get_by_key("attention_word").set_value(words[index])
         for layer in range(LAYERS):
             names = [f"{layer + 1}·{head + 1}" for head in range(HEADS)]
-            app.get_by_key("attention_off_heads").set_value(names).run()
+            choose(app, attention_off_heads=names)
             heads = Switches(tuple((layer, head) for head in range(HEADS)))
             target = Target("mlm", index, int(trace.mlm_positions[0]))
             change = client().ask(switch_off)(MODEL, TEXT, target, heads)
@@ -289,7 +292,7 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened_and_is_whole(monkeypat
     text = "[MASK] ab cab ab ba"
     app = ask("sparse", model=str(HF), text=text)
     assert not read
-    app.pills(key="attention_sparse_edges_tools").set_value("table").run()
+    choose(app, attention_sparse_edges_tools="table")
     tokens = client().ask(Explorer.tokenize)(str(HF), text).tokens
     shown = app.dataframe[0].value
     assert drawn_maps(app)[0].shape == (4, 4)
@@ -345,7 +348,7 @@ def test_an_estimate_comes_first_where_the_exact_map_takes_long(monkeypatch, est
     assert "with one head switched off" in text
     agreement = [metric.label for metric in app.metric]
     assert "Do heads that look more also cause more?" in agreement
-    app.get_by_key("attention_map_kind").set_value("parts").run()
+    choose(app, attention_map_kind="parts")
     (start,) = [one for one in app.button if one.key.endswith("_start")]
     assert start.label.startswith("Switch off the halves of all 3 layers")
 
@@ -386,13 +389,12 @@ def test_a_number_changes_in_its_own_unit(number_model):
     assert shown == pytest.approx(expected, rel=1e-3)
     assert "The number moved by" in said(app)
     assert "the number price" in app.selectbox(key="attention_target").options[0]
-    app.get_by_key("attention_panel").set_value("maps").run()
-    (values,) = drawn_maps(finished(app))
+    (values,) = drawn_maps(finished(choose(app, attention_panel="maps")))
     assert np.abs(values).max() > 1e-3
     parts = result_of(ablate_parts, number_model, NUMBER_TEXT, NUMBER)
     np.testing.assert_allclose(values, parts.deltas, atol=1e-5)
     assert "Change of the number price" in said(app)
-    app.get_by_key("attention_panel").set_value("patch").run()
+    choose(app, attention_panel="patch")
     assert "attention_contrast" not in [box.key for box in app.selectbox]
     recovered = drawn_maps(finished(app, "patch"))[0]
     assert recovered[-1, 0] == pytest.approx(1)
@@ -462,7 +464,7 @@ def test_what_cannot_be_patched_or_compared_with_is_named():
     )
     assert "qqqqqqq" in said(app)
     assert "italy stands where your text has" in said(app)
-    app.text_input(key="attention_other").set_value(CORRUPTED).run()
+    choose(app, attention_other=CORRUPTED)
     assert "stands where your text has" not in said(app)
 
 
@@ -481,8 +483,7 @@ def shown_as_measured(app: AppTest, model: str, text: str, target: Target, *pair
 
 
 def likeliest_word(text: str) -> str:
-    predictions = client().ask(Explorer.predict_masks)(MODEL, text)
-    return client().ask(vocabulary)(MODEL)[int(predictions.logits[0].argmax())]
+    return client().ask(vocabulary)(MODEL)[likeliest(text).index]
 
 
 def test_the_watched_word_is_the_likeliest_of_the_text():
@@ -520,8 +521,7 @@ def test_a_class_is_watched_and_not_held_against_itself(classifier):
     app = ask("switch", model=classifier, text="ab cab", **link)
     shown_as_measured(app, classifier, "ab cab", Target("classifier", 2))
     assert "the class z" in said(app) + app.metric[0].label
-    app.get_by_key("attention_target").set_value("1")
-    app.get_by_key("attention_panel").set_value("patch").run()
+    choose(app, attention_target="1", attention_panel="patch")
     box = app.selectbox(key="attention_other_answer")
     assert (box.value, box.options) == (None, ["x", "z"])
 
@@ -556,10 +556,6 @@ def test_a_model_of_one_head_has_its_answers(tmp_path):
 ADDRESS = {"attention_profile_where": "grammar"}
 
 
-def table_of(app):
-    return app.dataframe[-1].value
-
-
 def give(app, conllu):
     file = ("mine.conllu", conllu.encode(), "text/plain")
     app.file_uploader[0].set_value(file).run()
@@ -576,7 +572,7 @@ def test_heads_are_held_against_the_bundled_grammar():
     )
     (told,) = [c.value for c in app.caption if c.value.startswith("Best at “obj of”")]
     assert f"head {layer + 1}·{head + 1}: right in" in told
-    rows = table_of(app).to_numpy().tolist()
+    rows = table(app).to_numpy().tolist()
     assert len(rows) == found.accuracies[0].size
     (row,) = [row for row in rows if row[0] == f"{layer + 1}·{head + 1}"]
     one = found.best_relation(layer, head)

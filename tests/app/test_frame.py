@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import EngineError
+from tests.app.real_pages import choose
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_projector_mode_enlarges_the_type_of_every_page(open_app):
         return {spec["layout"].get("font", {}).get("size") for spec in specs}
 
     assert sizes() == {None}
-    app.toggle(key="projector").set_value(True).run()
+    choose(app, projector=True)
     assert sizes() == {18}
     app.switch_page("pages/models/models.py").run()
     assert app.toggle(key="projector").value

@@ -11,6 +11,7 @@ from bertviz_core.experiments.cause_results import (
 )
 from pages.shared.navigation import ICONS
 from pages.shared.own_text import EXAMPLES
+from tests.app.real_pages import choose
 from tests.payloads import unpacked
 
 LAYER = {"weights": np.eye(3, 12), "norms": np.eye(3, 12)}
@@ -56,10 +57,10 @@ def test_the_picture_of_a_long_text_is_made_once(open_app, client):
 
 def test_a_text_without_a_gap_is_followed_from_its_first_word(open_app):
     app = open_app()
-    app.text_area(key="text").set_value("No gap.").run()
+    choose(app, text="No gap.")
     assert not app.error
     assert picture(app)[1]["focus"] == 1
-    app.text_area(key="text").set_value("").run()
+    choose(app, text="")
     assert "no text" in app.info[0].value.lower()
     assert not app.get("bidi_component")[1:]
     assert len(app.main.get("page_link")) == len(ICONS) - 1  # the doors are there
@@ -82,8 +83,7 @@ def test_a_link_opens_a_piece_a_part_and_switches(open_app, client):
     # Parts stay off in another text, curves are those of one text.
     app = open_app(whole_off="layer.1.head.2 layer.0.edge.1.0", whole_open="layer.1")
     assert picture(app)[1]["off"] == ["layer.1.head.2", "layer.0.edge.1.0"]
-    app.text_area(key="text").set_value("No gap.").run()
-    told = picture(app)[1]
+    told = picture(choose(app, text="No gap."))[1]
     assert (told["open"], told["off"]) == ("layer.1", ["layer.1.head.2"])
     # A link may name any activation; what the model has not is passed over.
     for named, opened in (

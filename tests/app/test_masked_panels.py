@@ -32,22 +32,27 @@ from pages.masked_word.fill_masks import filled_sentence
 from pages.masked_word.panels import PANELS
 from pages.shared import player
 from pages.shared.engine import client
-from pages.shared.own_text import EXAMPLES
 from tests.app import real_pages
 from tests.app.chinese_model import CHARACTERS
 from tests.app.real_pages import (
     answer,
     checked,
+    choose,
+    click,
     finished,
     link_of,
     said,
     table,
 )
-from tests.app.test_masked_word import click_word, text_of, type_text
+from tests.app.test_masked_word import (
+    DEFAULT,
+    TWO_MASKS,
+    click_word,
+    expected_logits,
+    text_of,
+    type_text,
+)
 from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf, without_part
-
-DEFAULT = EXAMPLES["en"][0][0]
-TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
 
 
 def open_page(language: str = "en", **params: str) -> AppTest:
@@ -71,16 +76,11 @@ def steps_of(state: GibbsState, num_steps: int) -> GibbsRun:
     return run.then(steps_of(run.end, num_steps - run.num_steps))
 
 
-def logits(text: str) -> np.ndarray:
-    return client().ask(Explorer.predict_masks)(DEFAULT_MODEL, text).logits
-
-
 def test_every_panel_stands_a_text_in_which_no_word_is_hidden():
     assert {panel for panel, _ in LINKS} == {*PANELS}
     app = open_page(text="The dog sleeps well.")
     for panel in PANELS:
-        app.get_by_key("masked_panel").set_value(panel).run()
-        assert "No word is hidden" in said(finished(app))
+        assert "No word is hidden" in said(finished(choose(app, masked_panel=panel)))
 
 
 def test_filling_shows_the_sentence_after_each_step_and_can_be_played(monkeypatch):
@@ -89,16 +89,16 @@ def test_filling_shows_the_sentence_after_each_step_and_can_be_played(monkeypatc
     filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     last = filling.steps[-1].token
     assert any(f":green-badge[**{last}**]" in text.value for text in app.markdown)
-    app.slider(key="masked_fill_step").set_value(1).run()
+    choose(app, masked_fill_step=1)
     sentence = filled_sentence(filling.tokenized, filling.steps[:1])
     assert sentence in [text.value for text in checked(app).markdown]
     assert f":green-badge[**{filling.steps[0].token}**]" in sentence
     assert r"\[MASK\]" in sentence
 
-    app.slider(key="masked_fill_step").set_value(2).run()
+    choose(app, masked_fill_step=2)
     now = [100.0]
     monkeypatch.setattr(player, "monotonic", lambda: now[0])
-    app.button(key="masked_fill_step_play").click().run()
+    click(app, "masked_fill_step_play")
     seen = []
     for _ in range(4):
         seen.append(app.slider(key="masked_fill_step").value)
@@ -108,8 +108,7 @@ def test_filling_shows_the_sentence_after_each_step_and_can_be_played(monkeypatc
     assert app.slider(key="masked_fill_step").value == 2
     assert app.button(key="masked_fill_step_play").label == "Play"
     # Filled each on its own there is no other order.
-    app.get_by_key("masked_fill_mode").set_value("independent").run()
-    assert "All together" in said(finished(app))
+    assert "All together" in said(finished(choose(app, masked_fill_mode="independent")))
     assert "Another order" not in said(app)
 
 
@@ -118,7 +117,7 @@ def chain_of(app: AppTest):
 
 
 def run_chain(app: AppTest) -> AppTest:
-    app.button(key="masked_gibbs_go").click().run()
+    click(app, "masked_gibbs_go")
     return finished(checked(app))
 
 
@@ -126,10 +125,9 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     link = {"masked_panel": "gibbs", "masked_gibbs_burn_in": "5"}
     app = open_page(**link, masked_gibbs_steps="15")
     assert "has not begun" in said(app)
-    app.button(key="masked_gibbs_one_step").click().run()
-    finished(checked(app))
+    finished(checked(click(app, "masked_gibbs_one_step")))
     assert chain_of(app).state.step == 1
-    app.button(key="masked_gibbs_go").click().run()
+    click(app, "masked_gibbs_go")
     app.number_input(key="masked_gibbs_burn_in").set_value(4).run()  # while it runs
     shown = chain_of(finished(checked(app))).run
     assert app.metric[0].value == "15"
@@ -137,8 +135,7 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     np.testing.assert_array_equal(shown.new_ids, again.new_ids)
     assert shown.is_burn_in.sum() == 4
     # Another burn-in keeps the chain and counts other steps.
-    app.number_input(key="masked_gibbs_burn_in").set_value(3).run()
-    run = chain_of(checked(app)).run
+    run = chain_of(checked(choose(app, masked_gibbs_burn_in=3))).run
     np.testing.assert_array_equal(run.new_ids, shown.new_ids)
     assert run.is_burn_in.sum() == 3
     assert app.metric[1].value == percent(run.change_rate)
@@ -147,16 +144,14 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     assert app.metric[3].value == percent(same.mean())
     assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 3.5
     assert app.button(key="masked_gibbs_go").disabled
-    app.number_input(key="masked_gibbs_steps").set_value(20).run()
-    run = chain_of(run_chain(app)).run
+    run = chain_of(run_chain(choose(app, masked_gibbs_steps=20))).run
     assert (run.num_steps, run.is_burn_in.sum()) == (20, 3)
     assert run.end.settings.burn_in == 3
     # Other settings begin another chain.
-    app.number_input(key="masked_gibbs_seed").set_value(8).run()
+    choose(app, masked_gibbs_seed=8)
     assert chain_of(app).run is None
-    app.get_by_key("masked_gibbs_start").set_value("masks").run()
-    app.number_input(key="masked_gibbs_length").set_value(6).run()
-    checked(app)
+    choose(app, masked_gibbs_start="masks")
+    checked(choose(app, masked_gibbs_length=6))
     assert chain_of(app).state.input_ids.shape == (1, 8)
 
 
@@ -192,17 +187,17 @@ def test_a_chain_is_seen_while_a_chunk_is_under_way_and_a_pause_keeps_it(monkeyp
     engine = ChainUnderWay(7)
     monkeypatch.setattr(chains, "client", lambda: engine)
     app = open_page(masked_panel="gibbs", masked_gibbs_steps="60")
-    app.button(key="masked_gibbs_go").click().run()
+    click(app, "masked_gibbs_go")
     checked(app.run())
     assert app.metric[0].value == "7"
     assert app.progress[0].text == "Step 7 of 60"
     first = engine.run
-    app.button(key="masked_gibbs_pause").click().run()
+    click(app, "masked_gibbs_pause")
     assert engine.is_cancelled
     paused = app.session_state["masked_chain"]
     assert (paused.job_id, paused.state.step) == (None, 7)
     assert not app.get("progress")
-    app.button(key="masked_gibbs_go").click().run()
+    click(app, "masked_gibbs_go")
     checked(app.run())
     assert engine.started == [(0, 60), (7, 53)]
     assert app.metric[0].value == "14"
@@ -218,7 +213,7 @@ def test_a_chain_of_masks_outlives_another_text_and_one_of_the_text_does_not():
     new_ids = run_chain(app).session_state["masked_chain"].run.new_ids
     type_text(app, "Quite another [MASK].")
     np.testing.assert_array_equal(chain_of(app).run.new_ids, new_ids)
-    app.get_by_key("masked_gibbs_start").set_value("sentence").run()
+    choose(app, masked_gibbs_start="sentence")
     run_chain(app)
     type_text(app, "One more [MASK].")
     assert chain_of(app).run is None
@@ -236,7 +231,7 @@ def test_what_is_offered_is_made_from_the_text(model, text):
         for sentence in (text, app.text_input(key="masked_other").value)
     )
     assert sum(a != b for a, b in zip(words, others, strict=True)) == 1
-    app.get_by_key("masked_panel").set_value("score").run()
+    choose(app, masked_panel="score")
     row = client().ask(Explorer.predict_masks)(model, text).logits[0]
     known = client().ask(vocabulary)(model)
     likeliest = [known[i] for i in np.argsort(-row) if known[i].isalnum()][:3]
@@ -247,7 +242,7 @@ def test_what_is_offered_is_made_from_the_text(model, text):
 def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing():
     app = open_page(masked_panel="lens")
     lens, rank = specs(app)
-    probs = softmax(logits(DEFAULT)[0])
+    probs = softmax(expected_logits(DEFAULT))
     assert np.array(lens["data"][0]["z"])[0, 6] == pytest.approx(probs.max(), abs=1e-5)
     assert len(lens["data"][0]["z"]) == 7
     assert "caution" in said(app).lower()
@@ -260,7 +255,7 @@ def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing()
     assert chosen in specs(checked(app))[1]["data"][0]["name"]
     assert client().ask(forward_count)() == before
     # Two words rise through the layers side by side.
-    app.toggle(key="masked_lens_contrast").set_value(True).run()
+    choose(app, masked_lens_contrast=True)
     names = [trace["name"] for trace in specs(checked(app))[1]["data"]]
     for name, key in zip(names, ("masked_lens_word", "masked_lens_other"), strict=True):
         assert app.selectbox(key=key).value in name
@@ -298,7 +293,7 @@ def random_reasons(question: Question[Attribution]) -> Attribution:
 
 def test_reasons_are_those_of_the_word_or_of_one_against_another(reasons):
     app = open_page(masked_panel="why", masked_why_baseline="pad")
-    first, second = map(int, np.argsort(-logits(DEFAULT)[0])[:2])
+    first, second = map(int, np.argsort(-expected_logits(DEFAULT))[:2])
     position = client().ask(Explorer.predict_masks)(DEFAULT_MODEL, DEFAULT).positions[0]
     about = client().ask(attribute).about
     asked = DEFAULT_MODEL, DEFAULT, Target("mlm", first, int(position))
@@ -384,8 +379,7 @@ def test_nonsense_in_a_link_is_passed_over():
     app = open_page(masked_panel="lens", text=text, masked_lens_word="no such", **far)
     assert "“no such”" in said(finished(app))
     assert len(specs(app)) == 2
-    app.get_by_key("masked_panel").set_value("fill").run()
-    assert specs(finished(app))
+    assert specs(finished(choose(app, masked_panel="fill")))
 
 
 def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
@@ -412,7 +406,7 @@ def test_swapped_texts_change_places_with_their_numbers():
     app = finished(open_page(model=str(HF), text="ab [MASK]", **asked))
     first, swapped = app.metric[0].value, app.metric[1].value
     assert first != swapped
-    app.button(key="masked_next_swap").click().run()
+    click(app, "masked_next_swap")
     assert checked(app).text_area(key="masked_next_first").value == "ba"
     assert (app.metric[0].value, app.metric[1].value) == (swapped, first)
     assert "too few sentences" in said(app)
@@ -427,8 +421,7 @@ def test_a_word_without_a_score_leaves_those_of_the_others():
     app = open_page(masked_panel="score", masked_score_words=f"france, {UNREADABLE}")
     assert set(table(app, "masked_word_scores")["Word"]) == {"france"}
     assert [UNREADABLE in warning.value for warning in app.warning] == [True]
-    app.text_input(key="masked_score_words").set_value(UNREADABLE).run()
-    assert len(checked(app).warning) == 1
+    assert len(checked(choose(app, masked_score_words=UNREADABLE)).warning) == 1
     assert not {pills.key for pills in app.pills} & {"masked_word_scores_tools"}
 
 
@@ -445,10 +438,10 @@ def test_what_takes_long_waits_for_a_button_and_says_the_same(monkeypatch):
             monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
         app = open_page(**link, masked_panel="fill")
         for panel, (place, below) in places.items():
-            app.get_by_key("masked_panel").set_value(panel).run()
+            choose(app, masked_panel=panel)
             if is_long:
                 assert not app.dataframe
-                app.button(key=f"job_{place}_start").click().run()
+                click(app, f"job_{place}_start")
             found = table(finished(checked(app)), below)
             assert found.equals(expected.setdefault(panel, found)), panel
 
@@ -473,8 +466,7 @@ def test_next_sentences_need_no_text_above():
     app = real_pages.open_page("masked_word", **link)
     found = client().ask(predict_next_sentence)(str(HF), "ab", "ba")
     for text in (" ", "\u200b", "ab " * 30):
-        app.text_area(key="text").set_value(text).run()
-        assert not app.exception
+        choose(app, text=text)
         assert app.metric[0].value == percent(found.probability)
 
 
@@ -486,8 +478,7 @@ def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
     assert "has no masked-word head" in said(app)
     found = client().ask(predict_next_sentence)(model, "ab", "ba")
     assert app.metric[0].value == percent(found.probability)
-    app.get_by_key("masked_panel").set_value("score").run()
-    assert "and there are none" in said(checked(app))
+    assert "and there are none" in said(checked(choose(app, masked_panel="score")))
 
 
 def test_an_own_sentence_is_scored_though_there_is_no_text_above():
@@ -498,11 +489,9 @@ def test_an_own_sentence_is_scored_though_there_is_no_text_above():
         )
     )  # fmt: skip
     assert len(app.metric) == 1
-    app.get_by_key("masked_score_kind").set_value("word").run()
-    assert "and there are none" in said(checked(app))
+    assert "and there are none" in said(checked(choose(app, masked_score_kind="word")))
     # A question about the predictions waits for a text.
-    app.get_by_key("masked_panel").set_value("fill").run()
-    assert "and there are none" in said(checked(app))
+    assert "and there are none" in said(checked(choose(app, masked_panel="fill")))
     type_text(app, TWO_MASKS)
     assert app.get_by_key("masked_panel").value == "fill"
     assert len(table(app)) == 2
@@ -516,7 +505,7 @@ def test_a_mask_that_the_other_sentence_lacks_is_said_with_both_numbers():
     warnings = "\n".join(warning.value for warning in app.warning)
     assert "no mask number 2" in warnings
     assert "Mask 2 of A is compared with mask 1 of B" in warnings
-    app.text_input(key="masked_other").set_value("[MASK] is in [MASK].").run()
+    choose(app, masked_other="[MASK] is in [MASK].")
     assert len(app.warning) == 1  # of stereotypes
 
 
@@ -628,8 +617,7 @@ def test_a_hidden_word_of_two_characters_is_asked_about_as_one_word(chinese):
 def test_words_of_every_length_are_made_of_characters_alone(chinese):
     app = open_chinese(chinese, text="他喝[MASK]。", masked_panel="whole")
     for size in (1, 2, 3, 4):
-        app.get_by_key("masked_whole_size").set_value(str(size)).run()
-        words = whole_words(app)
+        words = whole_words(choose(app, masked_whole_size=str(size)))
         assert words
         assert {len(word) for word in words} == {size}
         assert set("".join(words)) <= set(CHARACTERS)
@@ -641,16 +629,14 @@ def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(chinese):
         masked_panel="whole",
     )  # fmt: skip
     word = whole_words(app)[0]
-    app.get_by_key("masked_whole_insert").set_value(0).run()
-    checked(app)
+    checked(choose(app, masked_whole_insert=0))
     assert text_of(app) == f"他[MASK]我{word}。"
-    app.button(key="masked_undo").click().run()
-    assert text_of(app) == "他[MASK]我[MASK][MASK]。"
+    assert text_of(click(app, "masked_undo")) == "他[MASK]我[MASK][MASK]。"
 
 
 def test_an_english_text_has_no_choice_of_characters(chinese):
     app = open_chinese(chinese, text="ab [MASK]")
     assert "masked_click_size" not in app.session_state
-    app.text_area(key="text").set_value("ab 我 [MASK]").run()
+    choose(app, text="ab 我 [MASK]")
     # Short, as all four stand in one row of a phone.
     assert app.get_by_key("masked_click_size").options == list("1234")

@@ -35,6 +35,8 @@ from tests.app.chinese_model import write_mixed_model
 from tests.app.real_pages import (
     LANGUAGES,
     checked,
+    choose,
+    click,
     dense_word,
     finished,
     link_of,
@@ -53,9 +55,7 @@ def open_page(language: str = "en", **params: str | list[str]) -> AppTest:
 
 
 def type_text(app: AppTest, text: str) -> AppTest:
-    app.text_area(key="text").set_value(text).run()
-    assert not app.exception
-    return app
+    return choose(app, text=text)
 
 
 def text_of(app: AppTest) -> str:
@@ -63,11 +63,8 @@ def text_of(app: AppTest) -> str:
 
 
 def click_word(app: AppTest, index: int) -> AppTest:
-    words = app.get_by_key("masked_words")
-    (words.unselect if index in words.value else words.select)(index)
-    words.run()
-    assert not app.exception
-    return app
+    words = {*app.get_by_key("masked_words").value} ^ {index}
+    return choose(app, masked_words=sorted(words))
 
 
 def word_labels(app: AppTest) -> list[str]:
@@ -81,14 +78,11 @@ def word_labels(app: AppTest) -> list[str]:
 
 
 def insert(app: AppTest, candidate_index: int) -> AppTest:
-    app.get_by_key("masked_insert").set_value(candidate_index).run()
-    assert not app.exception
-    return app
+    return choose(app, masked_insert=candidate_index)
 
 
 def undo(app: AppTest) -> str:
-    app.button(key="masked_undo").click().run()
-    return text_of(app)
+    return text_of(checked(click(app, "masked_undo")))
 
 
 def bars(app: AppTest, index: int = 0) -> np.ndarray:
@@ -125,7 +119,7 @@ def test_clicked_words_are_hidden_and_a_second_click_puts_them_back():
     assert "no word behind it" in said(app)
     assert "no word behind it" not in said(app.run())
     # Two at once.
-    app.get_by_key("masked_words").set_value([0, 3, 6]).run()
+    choose(app, masked_words=[0, 3, 6])
     assert text_of(app) == "[MASK] were married [MASK] had three [MASK]."
     # Of equal words only the clicked one.
     click_word(click_word(type_text(app, "the cat and the dog and the bird"), 3), 5)
@@ -164,7 +158,7 @@ def test_other_spellings_are_understood_and_named():
 def test_each_mask_has_its_own_candidates():
     app = type_text(open_page(), TWO_MASKS)
     for index in (0, 1):
-        app.get_by_key("masked_mask").set_value(str(index + 1)).run()
+        choose(app, masked_mask=str(index + 1))
         probs = softmax(expected_logits(TWO_MASKS, index))
         np.testing.assert_allclose(bars(app)[:-1], np.sort(probs)[::-1][:10], rtol=1e-6)
     assert "Mask 2 of 2" in said(app)
@@ -173,8 +167,7 @@ def test_each_mask_has_its_own_candidates():
     assert text_of(app) == "He was born in [MASK] 1950 in New york, United States."
     # All of many are offered; one that is gone is not asked for.
     type_text(app, "[MASK] and " * 20)
-    app.selectbox(key="masked_mask").set_value("20").run()
-    assert "Mask 20 of 20" in said(app)
+    assert "Mask 20 of 20" in said(choose(app, masked_mask="20"))
     assert not app.error
     type_text(app, "[MASK] and [MASK]")
     assert app.get_by_key("masked_mask").value == "1"
@@ -191,8 +184,7 @@ def test_a_candidate_is_inserted_and_undo_goes_back_step_by_step():
     assert app.button(key="masked_undo").disabled
     click_word(app, 0)
     type_text(app, "[MASK] is a town.")
-    app.selectbox(key="text_example").set_value(1).run()
-    assert text_of(app) == EXAMPLES["en"][1][0]
+    assert text_of(choose(app, text_example=1)) == EXAMPLES["en"][1][0]
     hidden = "[MASK] were married and had three [MASK]."
     for text in ("[MASK] is a town.", hidden, DEFAULT):
         assert not app.button(key="masked_undo").disabled
@@ -223,19 +215,12 @@ def test_a_new_text_runs_the_network_once_and_settings_never():
     type_text(app, "柏林是[MASK]国的首[MASK]，不是罗马。")
     assert client().ask(forward_count)() == before + 1
     assert app.get_by_key("masked_panel").value is None, "no question is asked yet"
-    app.slider(key="masked_temperature").set_value(0.4).run()
-    app.number_input(key="masked_top_k").set_value(7).run()
-    app.slider(key="masked_top_p").set_value(0.8).run()
-    app.number_input(key="masked_draws").set_value(333).run()
-    app.number_input(key="masked_seed").set_value(5)
-    app.toggle(key="masked_words_alone").set_value(True)
-    app.pills(key="masked_candidates_tools").set_value("code")
-    app.slider(key="masked_shown").set_value(37).run()
-    app.get_by_key("masked_mask").set_value("2").run()
+    choose(app, masked_temperature=0.4, masked_top_k=7, masked_top_p=0.8)
+    choose(app, masked_draws=333, masked_words_alone=True, masked_shown=37)
+    choose(app, masked_seed=5, masked_candidates_tools="code", masked_mask="2")
     assert len(app.code) == 1
-    app.get_by_key("lang").set_value("中文").run()
+    choose(app, lang="中文")
     assert app.title[0].value == "猜被遮住的词"
-    assert not app.exception
     assert client().ask(forward_count)() == before + 1
 
 
@@ -263,42 +248,40 @@ def test_before_and_after_stand_on_one_axis_with_the_numbers_of_the_core():
         f"{2**bits:,.1f} words (before: {2**before:,.1f} words)",
         f"{(after > 0).sum()} (before: 16,384)",
     ]
-    app.button(key="masked_reset").click().run()
+    click(app, "masked_reset")
     assert app.slider(key="masked_temperature").value == 1.0
     assert uncertainty(app) == [
         f"{before:.2f} bits", f"{2**before:,.1f} words", "16,384",
     ]  # fmt: skip
     # Temperature 0 leaves one word, and says it without nan.
-    app.number_input(key="masked_draws").set_value(9)
-    app.slider(key="masked_temperature").set_value(0.0).run()
+    choose(app, masked_draws=9, masked_temperature=0.0)
     bits, _, left = uncertainty(app)
     assert bits.startswith("0.00 bits")
     assert left.startswith("1 (")
     assert "nan" not in said(app).lower()
     assert bars(app, 1).tolist() == [1.0] + [0.0] * 10
     # Words that are left are not called left out.
-    app.slider(key="masked_temperature").set_value(0.05).run()
+    choose(app, masked_temperature=0.05)
     left = int(uncertainty(app)[2].split()[0].replace(",", ""))
     text = figures(app)[0]["data"][1]["text"]
     assert left > len(text)
     assert "left out" not in text
-    app.number_input(key="masked_top_k").set_value(3).run()
+    choose(app, masked_top_k=3)
     assert figures(app)[0]["data"][1]["text"].count("left out") == 11 - 3
 
 
 def test_words_are_drawn_by_a_seed_and_listed_from_logit_to_draw():
     app = open_page(masked_temperature="2.0")
     assert len(figures(app)[0]["data"]) == 2, "nothing until it is asked for"
-    app.number_input(key="masked_draws").set_value(50).run()
+    choose(app, masked_draws=50)
     first = bars(app, -1)
     assert first.sum() == pytest.approx(1)
-    app.number_input(key="masked_seed").set_value(2).run()
+    choose(app, masked_seed=2)
     assert (bars(app, -1) != first).any()
-    app.number_input(key="masked_seed").set_value(1).run()
+    choose(app, masked_seed=1)
     np.testing.assert_array_equal(bars(app, -1), first)
     assert not app.dataframe
-    app.pills(key="masked_candidates_tools").set_value("table")
-    app.slider(key="masked_shown").set_value(100).run()
+    choose(app, masked_candidates_tools="table", masked_shown=100)
     table = app.dataframe[0].value
     logits = expected_logits(DEFAULT)
     order = rank_order(logits)[:100]
@@ -441,23 +424,17 @@ def typing(app: AppTest, text: str) -> AppTest:
 
 def test_undo_takes_back_what_was_typed_in_the_same_moment():
     app, (first, second) = open_page(), (EXAMPLES["en"][i][0] for i in (0, 1))
-
-    def undo_with() -> str:
-        app.button(key="masked_undo").click().run()
-        return text_of(checked(app))
-
     type_text(app, "One [MASK].")
-    typing(app, "Two [MASK].")
-    assert undo_with() == "One [MASK]."
+    assert undo(typing(app, "Two [MASK].")) == "One [MASK]."
     # A choice keeps it for the way back.
     for key, choice, expected in (
         ("text_example", 1, second), ("masked_earlier", 0, first)
     ):  # fmt: skip
         typing(app, "Two [MASK].").selectbox(key=key).set_value(choice).run()
         assert text_of(checked(app)) == expected
-        assert undo_with() == "Two [MASK]."
-        assert undo_with() == "One [MASK]."
-    assert undo_with() == first
+        assert undo(app) == "Two [MASK]."
+        assert undo(app) == "One [MASK]."
+    assert undo(app) == first
 
 
 def test_the_example_of_two_masks_keeps_what_was_typed_in_the_same_moment():
@@ -466,16 +443,15 @@ def test_the_example_of_two_masks_keeps_what_was_typed_in_the_same_moment():
     typing(app, "Two [MASK].").button(key="masked_two_masks").click().run()
     assert text_of(checked(app)).count("[MASK]") == 2
     assert "only one step" not in said(app)
-    app.button(key="masked_undo").click().run()
-    assert text_of(app) == "Two [MASK]."
+    assert text_of(click(app, "masked_undo")) == "Two [MASK]."
 
 
 def test_undo_brings_the_second_text_back():
     app = open_page(pair="It was old.")
     pairs = next(i for i, (_, pair) in enumerate(EXAMPLES["en"]) if pair)
-    app.selectbox(key="text_example").set_value(pairs).run()
+    choose(app, text_example=pairs)
     assert app.session_state["pair"] == EXAMPLES["en"][pairs][1]
-    app.button(key="masked_undo").click().run()
+    click(app, "masked_undo")
     assert app.session_state["pair"] == "It was old."
     assert text_of(checked(app)) == EXAMPLES["en"][0][0]
     assert app.button(key="masked_undo").disabled
@@ -505,8 +481,7 @@ def test_a_saved_text_opens_with_its_hidden_words_and_second_text():
     assert text_of(app) == "[MASK] is big."
     assert word_labels(app)[0] == "~Paris"
     assert app.session_state["pair"] == "It is old."
-    app.button(key="masked_undo").click().run()
-    assert text_of(app) == EXAMPLES["en"][0][0]
+    assert text_of(click(app, "masked_undo")) == EXAMPLES["en"][0][0]
 
 
 # What an address has room for.
@@ -520,11 +495,11 @@ def test_texts_that_a_link_has_no_room_for_are_named():
     other = {"masked_other": f"{LONG_WORD} [MASK]", "masked_score_first": LONG_WORD}
     app = finished(open_page(**pair, **other))
     assert "no room for" not in said(app)
-    app.text_input(key="masked_score_second").set_value(dense_word(2000)).run()
+    choose(app, masked_score_second=dense_word(2000))
     assert "no room for “Second sentence”" in said(finished(app))
     assert "masked_score_second" not in app.query_params
     assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
-    app.text_input(key="masked_score_second").set_value("Short.").run()
+    choose(app, masked_score_second="Short.")
     assert "no room for" not in said(finished(app))
 
 
@@ -550,8 +525,7 @@ def test_a_link_brings_a_long_text_back():
     assert "too long for a link" not in said(app)
     written = link_of(app, "text")
     assert len(written) < len(text) / 10
-    opened = real_pages.open_page("masked_word", may_fail=True, text=written)
-    assert text_of(opened) == text
+    assert text_of(open_page(text=written)) == text
 
 
 # What is offered follows the model and the text.
@@ -562,16 +536,8 @@ def mixed(tmp_path_factory):
     return str(write_mixed_model(tmp_path_factory.mktemp("model")))
 
 
-def open_reading(language: str, model: str, **params: str) -> AppTest:
-    return real_pages.open_page(
-        "masked_word", language, may_fail=True, model=model, **params
-    )
-
-
 def switch_to(app: AppTest, language: str) -> AppTest:
-    app.get_by_key("lang").set_value(LANGUAGES[language]).run()
-    assert not app.exception
-    return app
+    return choose(app, lang=LANGUAGES[language])
 
 
 def intro_of(kind: str) -> str:
@@ -579,15 +545,15 @@ def intro_of(kind: str) -> str:
 
 
 def test_an_own_model_gets_examples_and_words_of_its_language(chinese):
-    app = open_reading("en", chinese, masked_panel="whole")
+    app = open_page(model=chinese, masked_panel="whole")
     assert text_of(app) == EXAMPLES["zh"][0][0]
     assert app.get_by_key("masked_click_size").value == "1"
     assert intro_of("characters") in [element.value for element in app.markdown]
     # Characters are hidden together, whatever the interface.
     type_text(app, "我喜欢吃苹果")
-    app.get_by_key("masked_click_size").set_value("2").run()
+    choose(app, masked_click_size="2")
     assert text_of(click_word(app, 4)) == "我喜欢吃[MASK][MASK]"
-    app = open_reading("zh", str(HF))
+    app = open_page("zh", model=str(HF))
     assert text_of(app) == EXAMPLES["en"][0][0]
     # The language leaves a text that the model alone can read.
     assert text_of(switch_to(app, "en")) == EXAMPLES["en"][0][0]
@@ -608,10 +574,6 @@ def defaults(monkeypatch, chinese):
     return found
 
 
-def open_default(page: str = "masked_word") -> AppTest:
-    return real_pages.open_page(page, may_fail=True)
-
-
 @pytest.mark.parametrize(
     ("page", "box", "texts", "follows"),
     [
@@ -625,7 +587,7 @@ def open_default(page: str = "masked_word") -> AppTest:
 def test_the_default_follows_the_language_unless_it_reads_no_text_of_ones_own(
     defaults, page, box, texts, follows
 ):
-    app = open_default(page)
+    app = real_pages.open_page(page, may_fail=True)
     for text in texts:
         app.text_area(key=box).set_value(text).run()
     assert model_of(app) == defaults["en"]
@@ -633,7 +595,7 @@ def test_the_default_follows_the_language_unless_it_reads_no_text_of_ones_own(
 
 
 def test_the_default_stays_while_a_text_of_ones_own_stands_in_the_box(defaults):
-    app = open_default()
+    app = open_page()
     app.text_area(key="text").set_value(OWN)  # text and language in one go
     assert model_of(switch_to(app, "zh")) == defaults["en"]
     app.switch_page("pages/home/home.py").run()
@@ -649,16 +611,16 @@ def test_the_default_stays_while_a_text_of_ones_own_stands_in_the_box(defaults):
 
 
 def test_an_untouched_text_follows_the_language_where_the_model_reads_both(mixed):
-    app = open_reading("en", mixed)
+    app = open_page(model=mixed)
     assert text_of(app) == EXAMPLES["en"][0][0]
     assert text_of(switch_to(app, "zh")) == EXAMPLES["zh"][0][0]
     # That of a link stays, though it is the example of another language.
-    app = open_reading("zh", mixed, text=EXAMPLES["en"][0][0])
+    app = open_page("zh", model=mixed, text=EXAMPLES["en"][0][0])
     assert text_of(app.run()) == EXAMPLES["en"][0][0]
 
 
 def test_a_model_of_both_languages_follows_the_text_or_the_interface(mixed):
-    app = open_reading("en", mixed, masked_panel="whole")
+    app = open_page(model=mixed, masked_panel="whole")
     kinds = {"我[MASK]": "characters", "ab [MASK]": "pieces", "[MASK]": "pieces"}
     for text, kind in kinds.items():
         type_text(app, text)

@@ -6,8 +6,6 @@ In one file, as the models are opened once for all programs.
 from __future__ import annotations
 
 import ast
-import contextlib
-import io
 import json
 import re
 
@@ -50,19 +48,22 @@ from pages.shared.engine import client
 from tests.app import test_attention as attention
 from tests.app.real_pages import (
     answer,
+    choose,
+    click,
     finished,
     open_page,
     run_program,
+    run_text,
     said,
     specs,
     table,
 )
 from tests.app.test_embeddings import listed, num_states, sent
+from tests.app.test_masked_word import TWO_MASKS
 from tests.core import checkpoint_copies
 from tests.core.sent_figures import numbers
 
 HF = str(checkpoint_copies.HF)
-TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
 TEXT, PAIR = "She took the book to the library.", "The [MASK] was very old."
 MASK = 11  # its index in both
 SENTENCE = "She sat down on the bank of the river."
@@ -230,8 +231,7 @@ def test_pairs():
     assert rows["Second mask first"][0] == percent(np.exp(pairs.log_prob_backward[0]))
     apart = np.abs(pairs.log_prob_forward - pairs.log_prob_backward).max()
     assert f"a factor of up to {np.exp(apart):,.3g}." in said(app)
-    app.text_area(key="text").set_value("One [MASK].").run()
-    assert "exactly two masks" in said(finished(app))
+    assert "exactly two masks" in said(finished(choose(app, text="One [MASK].")))
 
 
 def test_a_chain():
@@ -241,8 +241,7 @@ def test_a_chain():
         masked_gibbs_burn_in="4", masked_gibbs_top_k="40", masked_gibbs_length="5",
         masked_gibbs_temperature="0.7", masked_gibbs_order="in_order",
     )  # fmt: skip
-    app.button(key="masked_gibbs_go").click().run()
-    run = run_program(finished(app))[0]["run"]
+    run = run_program(finished(click(app, "masked_gibbs_go")))[0]["run"]
     np.testing.assert_array_equal(
         run.new_ids, app.session_state["masked_chain"].run.new_ids
     )
@@ -273,7 +272,7 @@ def test_the_lens_and_one_word_or_two_in_it():
         lines = [line.split()[-num_words:] for line in output.splitlines()]
         for index, ranks in enumerate(np.array(lines, int).T):
             np.testing.assert_array_equal(shown(app, "", f"figure -1 {index} y"), ranks)
-        app.toggle(key="masked_lens_contrast").set_value(True).run()
+        choose(app, masked_lens_contrast=True)
 
 
 def test_a_shuffled_test_also_with_random_weights():
@@ -289,9 +288,8 @@ def test_a_shuffled_test_also_with_random_weights():
     assert f"{found.num_right} of 6 answers" in app.metric[2].delta
     column = table(app, "masked_shuffled")["Probability of “is next”"]
     assert list(column) == [*found.probabilities, *found.shuffled]
-    app.pills(key="masked_shuffled_tools").set_value("code")
-    app.toggle(key="masked_next_random").set_value(True).run()
-    app.button(key="job_masked_shuffled_random_start").click().run()
+    choose(app, masked_shuffled_tools="code", masked_next_random=True)
+    click(app, "job_masked_shuffled_random_start")
     names, _ = run_program(finished(app))
     accuracies = [percent(names[name].accuracy) for name in ("found", "random")]
     assert [metric.value for metric in app.metric[-2:]] == accuracies
@@ -324,7 +322,7 @@ def test_the_check_with_random_weights():
     link = {"masked_panel": "why", "masked_why_look": "check", "model": HF}
     text = "ab [MASK] cab ba"
     app = opened_page("masked_word", "masked_why_check", text=text, **link)
-    app.button(key="job_masked_why_check_start").click().run()
+    click(app, "job_masked_why_check_start")
     agreement = run_program(finished(app))[0]["found"].agreement
     assert any("Near 1 is a warning" in caption.value for caption in app.caption)
     np.testing.assert_allclose(shown(app, "", "figure -1 0 x"), agreement, atol=1e-6)
@@ -478,7 +476,7 @@ def test_the_picture():
     app = opened_page("attention", "attention", **place, **heads)
     texts = Texts(attention.TEXT)
     for method in METHODS:
-        app.selectbox(key="attention_method").set_value(method).run()
+        choose(app, attention_method=method)
         found = run_program(app)[0]["shown"]
         ask_matrix = client().ask(attention_matrix)
         expected = ask_matrix(
@@ -628,10 +626,7 @@ def test_sentences():
         sentences=("one small lamp", "two large lamps"),
         reading="token", num_axes=2, seed=1, method="tsne", neighbourhood=5.0,
     )  # fmt: skip
-    job = io.StringIO()
-    with contextlib.redirect_stdout(job):
-        exec(compile(program, "program", "exec"), {"__name__": "__main__"})
-    assert job.getvalue().count("MapQuality(") == num_states()
+    assert run_text(program)[1].count("MapQuality(") == num_states()
 
 
 def test_senses_and_geometry():

@@ -20,7 +20,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts
 from pages.shared.engine import client
 from tests.app import real_pages
-from tests.app.real_pages import checked, link_of, said, specs
+from tests.app.real_pages import checked, choose, link_of, said, specs
 from tests.core.sent_figures import numbers
 
 TEXT = "They were married and had three [MASK]."
@@ -109,8 +109,7 @@ def test_padding_is_shown_with_its_mask_and_its_price():
     assert (table.iloc[:, 3] == "−10000").equals(hidden)
     assert len(specs(app)[0]["data"]) == 2
     assert said(app).count("float16") >= 2
-    app.text_input(key="read_padding_text").set_value("").run()
-    assert not specs(checked(app))
+    assert not specs(checked(choose(app, read_padding_text="")))
 
 
 def test_a_model_without_heads_is_read_to_its_end(hf_without):
@@ -141,7 +140,6 @@ def test_the_table_of_weights_is_filtered_and_shows_one():
     (figure,) = specs(app)
     np.testing.assert_array_equal(numbers(figure["data"][0]["y"]), found.counts)
     assert f"{found.spread:.4g}" in said(app)
-    app.text_input(key="weights_filter").set_value("CLS.SEQ").run()
-    assert len(checked(app).dataframe[0].value) == 2
-    app.text_input(key="weights_filter").set_value("nothing like it").run()
+    assert len(checked(choose(app, weights_filter="CLS.SEQ")).dataframe[0].value) == 2
+    choose(app, weights_filter="nothing like it")
     assert "No name holds this" in said(checked(app))
