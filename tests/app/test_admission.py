@@ -6,6 +6,7 @@ import pytest
 
 from pages.shared import admission
 from pages.shared.admission import Admission
+from tests.app.requests import headers_in, sent_by
 
 HTML = "text/html,application/xhtml+xml"
 
@@ -25,17 +26,11 @@ class Server:
             await send({"type": "http.response.start", "status": 200})
 
     async def ask(self, kind, visitor="", accept=HTML, language="", **more):
-        sent = []
-
-        async def send(message):
-            sent.append(message)
-
         asked = {"accept": accept, "accept-language": language}
         if visitor:
             asked["cookie"] = f"other=1; bert_explorer_visitor={visitor}"
         headers = [(k.encode(), v.encode()) for k, v in asked.items()]
-        await self.admission({"type": kind, "headers": headers, **more}, None, send)
-        return sent
+        return await sent_by(self.admission, {"type": kind, "headers": headers, **more})
 
     async def page(self, visitor="", **asked):
         return (await self.ask("http", visitor, **asked))[0]["status"]
@@ -166,7 +161,7 @@ def test_the_page_of_those_who_wait_speaks_their_language_and_tries_again(
         for visitor in ("ann", "ben"):
             await server.open(visitor)
         start, body = await server.ask("http", language=language)
-        headers = {name.decode(): value.decode() for name, value in start["headers"]}
+        headers = headers_in(start)
         assert headers["retry-after"] == "10"
         assert headers["cache-control"] == "no-store"
         content = body["body"].decode()

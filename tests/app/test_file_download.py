@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.shared import file_download
 from pages.shared.hosting import ROUTES
+from tests.app.requests import headers_in, request, sent_by
 
 CONTENT = bytes(range(256)) * 4096
 
@@ -47,9 +48,9 @@ def fetch(open_sessions, monkeypatch):
     def answer_of(path, method="GET"):
         with monkeypatch.context() as patch:  # `AppTest` has one of its own
             patch.setattr(st.runtime, "get_instance", Runtime)
-            sent = asyncio.run(request(path, method))
-        headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return sent[0]["status"], headers, [message["body"] for message in sent[1:]]
+            scope = request(path, method=method)
+            start, *sent = asyncio.run(sent_by(Starlette(routes=ROUTES), scope))
+        return start["status"], headers_in(start), [one["body"] for one in sent]
 
     return answer_of
 
@@ -63,28 +64,6 @@ def open_page(path, name="模型.zip"):
 def url_of(app):
     (link,) = app.get("link_button")
     return link.proto.url
-
-
-async def request(path, method):
-    """What the routes send, without a server."""
-    sent = []
-
-    async def receive():
-        await asyncio.sleep(60)
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "headers": [],
-        "query_string": b"",
-        "asgi": {"spec_version": "2.4"},
-    }
-    await Starlette(routes=ROUTES)(scope, receive, send)
-    return sent
 
 
 @pytest.mark.parametrize("where", ["/", "/base/", "/a/proxy/and/page/"])

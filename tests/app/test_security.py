@@ -9,38 +9,24 @@ from starlette.routing import Route
 from streamlit import config
 
 from pages.shared.security import KnownHosts, SecurityHeaders, security_headers
+from tests.app.requests import headers_in, request, sent_by
 
 
 async def answer(request):
     return PlainTextResponse("x", headers={"X-Frame-Options": "DENY"})
 
 
-async def headers_of(path, *asked):
-    """One request through the middleware, without a server."""
-    sent = []
-
-    async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": path,
-        "headers": [(b"host", b"here.org:8501"), *asked],
-        "query_string": b"",
-    }
+def headers_of(path, *asked):
+    """Those of an answer, and how many they are."""
     app = SecurityHeaders(Starlette(routes=[Route("/here", answer)]))
-    await app(scope, receive, send)
-    pairs = sent[0]["headers"]
-    return {name.decode(): value.decode() for name, value in pairs}, len(pairs)
+    scope = request(path, [(b"host", b"here.org:8501"), *asked])
+    start, *_ = asyncio.run(sent_by(app, scope))
+    return headers_in(start), len(start["headers"])
 
 
 @pytest.mark.parametrize("path", ["/here", "/missing"])
 def test_every_response_has_every_header_once(path):
-    headers, count = asyncio.run(headers_of(path))
+    headers, count = headers_of(path)
     for name, value in security_headers("here.org:8501", False).items():
         assert headers[name.lower()] == value
     assert count == len(headers)
@@ -71,8 +57,8 @@ def test_sockets_go_to_the_host_that_was_asked(host, said):
 def test_a_page_behind_tls_asks_for_tls_from_then_on():
     asked = (b"x-forwarded-proto", b"https")
     name = "strict-transport-security"
-    assert name in asyncio.run(headers_of("/here", asked))[0]
-    assert name not in asyncio.run(headers_of("/here"))[0]
+    assert name in headers_of("/here", asked)[0]
+    assert name not in headers_of("/here")[0]
 
 
 def test_a_host_may_let_pages_of_others_show_the_app(monkeypatch):
@@ -94,19 +80,15 @@ def options(monkeypatch):
 
 
 def answer_to(kind, host, **asked):
-    """The first message that a request with this host gets."""
-    sent = []
+    """What a request with this host gets."""
 
     async def passed(scope, receive, send):
         await send({"type": "passed on"})
 
-    async def send(message):
-        sent.append(message)
-
     headers = {"host": host, **asked}
     pairs = [(k.encode(), v.encode()) for k, v in headers.items() if v is not None]
-    asyncio.run(KnownHosts(passed)({"type": kind, "headers": pairs}, None, send))
-    return sent
+    scope = {"type": kind, "headers": pairs}
+    return asyncio.run(sent_by(KnownHosts(passed), scope))
 
 
 OWN = ["localhost", "localhost:8501", "LOCALHOST:1", "127.0.0.1:8501", "[::1]:8501"]

@@ -21,6 +21,8 @@ from bertviz_core.training.finetune import visitor_tables
 from bertviz_core.training.finetune.table import Limits
 from pages.shared import engine, uploads
 from tests.app.fake_fine_tune import FineTuneClient
+from tests.app.real_pages import click
+from tests.app.requests import request, sent_by
 
 MEGABYTE = 2**20
 FORM = b"multipart/form-data; boundary=here"
@@ -66,8 +68,7 @@ def body_of(data, name=b"mine.zip"):
 
 def put(chunks, session="me", file="file-1", declared=None, token=True, kind=FORM):
     """Sends a file; gives the status and how many pieces were read."""
-    read, sent = [], []
-    waiting = list(chunks)
+    read, waiting = [], list(chunks)
 
     async def receive():
         if not waiting:
@@ -75,24 +76,15 @@ def put(chunks, session="me", file="file-1", declared=None, token=True, kind=FOR
         read.append(waiting.pop(0))
         return {"type": "http.request", "body": read[-1], "more_body": bool(waiting)}
 
-    async def send(message):
-        sent.append(message)
-
     said = generate_xsrf_token_string().encode()
     headers = [(b"content-type", kind)]
     if token:
         headers += [(b"x-xsrftoken", said), (b"cookie", b"_streamlit_xsrf=" + said)]
     if declared is not None:
         headers.append((b"content-length", str(declared).encode()))
-    scope = {
-        "type": "http",
-        "method": "PUT",
-        "path": f"/_stcore/upload_file/{session}/{file}",
-        "headers": headers,
-        "query_string": b"",
-    }
-    asyncio.run(Starlette(routes=uploads.ROUTES)(scope, receive, send))
-    return sent[0]["status"], len(read)
+    scope = request(f"/_stcore/upload_file/{session}/{file}", headers, "PUT")
+    app = Starlette(routes=uploads.ROUTES)
+    return asyncio.run(sent_by(app, scope, receive))[0]["status"], len(read)
 
 
 def on_disk(tmp_path):
@@ -232,7 +224,7 @@ def test_a_models_zip_is_let_go(open_app, client, freed, is_good):
     app = open_app("models")
     app.file_uploader[0].upload("my.zip", b"PK" * 50).run()
     assert freed == []
-    app.button(key="add_upload").click().run()
+    click(app, "add_upload")
     assert freed == [100]
     assert len(app.error) == (not is_good)
     assert app.run().file_uploader[0].value is None

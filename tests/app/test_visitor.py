@@ -7,6 +7,8 @@ import pytest
 from bertviz_core.engine import JobStatus
 from bertviz_core.engine.jobs import LEASE_SECONDS
 from pages.shared import visitor
+from tests.app.real_pages import click
+from tests.app.requests import headers_in, request, sent_by
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def test_a_job_is_kept_until_its_end_was_seen(downloading, client):
 
 
 def test_a_job_that_was_stopped_is_let_go(downloading, client):
-    downloading.button(key="job_download_cancel").click().run()
+    click(downloading, "job_download_cancel")
     downloading.run()
     assert not is_asked(downloading, client)
 
@@ -53,20 +55,14 @@ def test_a_lease_survives_some_times_that_went_wrong():
 
 def answered(kind, asked=(), scheme="http"):
     """The headers of an answer of some content type."""
-    told = {}
 
     async def app(scope, receive, send):
         headers = [(b"content-type", kind.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    async def send(message):
-        told.update(
-            (name.decode(), value.decode()) for name, value in message["headers"]
-        )
-
-    scope = {"type": "http", "scheme": scheme, "headers": list(asked)}
-    asyncio.run(visitor.VisitorCookie(app)(scope, None, send))
-    return told
+    scope = request("/", asked) | {"scheme": scheme}
+    (start,) = asyncio.run(sent_by(visitor.VisitorCookie(app), scope))
+    return headers_in(start)
 
 
 def test_a_browser_gets_a_name_that_no_script_and_no_other_site_reads():
