@@ -86,11 +86,7 @@ _WORDS = (
 def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) -> None:
     """Draws the picture, with what was opened and switched off in it.
 
-    Args:
-        model: its id.
-        texts: what it reads.
-        read: the same, in tokens.
-        focus: index of the token that is followed.
+    `read` is what it reads, in tokens; the one with index `focus` is followed.
     """
     # A longer text is followed from its focus by the core, not by the browser.
     asked = focus if read.num_tokens > MOST_SHOWN else None

@@ -22,15 +22,9 @@ def play_steps(
     steps_a_second: float,
     default: int = 0,
 ) -> None:
-    """Draws a button, a slider of the steps from 0 on, and what belongs to a step.
+    """Draws a button, a slider of the steps from 0 to `last`, and by `draw` a step.
 
-    Args:
-        key: of the slider; the button's and those of the clock begin with it.
-        label: key of the slider's text.
-        last: step.
-        draw: what belongs to a step.
-        steps_a_second: while it plays.
-        default: step.
+    `label` is the key of the slider's text, `key` its own, with which others begin.
     """
     state = st.session_state
     playing, ended = f"{key}_playing", f"{key}_ended"
