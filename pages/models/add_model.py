@@ -30,18 +30,13 @@ _COUNT = "num_uploads"
 
 def add_model() -> None:
     """Draws the ways to add a model, and does what is asked."""
-    ways = {
-        "upload": t("models.way_upload"),
-        "path": t("models.way_path"),
-        "hub": t("models.way_hub"),
-    }
-    if not may_bring_any_model():
-        del ways["path"], ways["hub"]
-    tabs = st.tabs(list(ways.values()))
-    draw = {"upload": _from_upload, "path": _from_path, "hub": _from_hub}
-    for way, tab in zip(ways, tabs, strict=True):
+    ways = {"upload": _from_upload}
+    if may_bring_any_model():
+        ways |= {"path": _from_path, "hub": _from_hub}
+    tabs = st.tabs([t(f"models.way_{way}") for way in ways])
+    for draw, tab in zip(ways.values(), tabs, strict=True):
         with tab:
-            draw[way]()
+            draw()
 
 
 def _from_upload() -> None:

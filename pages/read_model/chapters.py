@@ -84,11 +84,7 @@ def read_chapters(
 ) -> None:
     """Draws the chapters one below the other, or the one that is chosen."""
     steps = ask(steps_for_one_token)(model, texts)
-    found = {
-        name
-        for name in _CHAPTERS
-        if any(chapter_of(s.operation) == name for s in steps)
-    }
+    found = {chapter_of(step.operation) for step in steps}
     offered = [_ALL, *(name for name in _CHAPTERS if name in found)]
     chosen = choose_named(
         "read_model.chapter", offered, key="read_chapter", widget=st.pills
