@@ -7,7 +7,6 @@ from collections.abc import Callable
 import streamlit as st
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.trace import TokenizedText
 from pages.masked_word.attribution import explore_reasons
 from pages.masked_word.chains import explore_chains
 from pages.masked_word.fill_masks import explore_filling, explore_whole_words
@@ -17,13 +16,12 @@ from pages.masked_word.predictions import (
     explore_positions,
     explore_scores,
 )
-from pages.masked_word.question import Mask, Question
+from pages.masked_word.question import Question
 from pages.masked_word.two_sentences import explore_comparison
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked_or_none
 from pages.shared.language import plain, t
 
-PANEL = "masked_panel"
 PANELS: dict[str, Callable[[Question], None]] = {
     "fill": explore_filling,
     "gibbs": explore_chains,
@@ -43,46 +41,30 @@ _NEED_NO_TEXT: dict[str, Callable[[str], None]] = {
 }
 
 
-def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None:
+def ask_further(model: str, question: Question | None = None) -> None:
     """Draws the choice of a question, and its answer. None is asked at first.
 
-    A text without any has no `mask`.
+    Where there is nothing to ask about, as the text is empty or the model has no
+    masked-word head, panels with text boxes of their own work all the same.
     """
-    panel = _choose()
-    if panel is None:
-        return
-    if mask is None and panel in _NEED_A_MASK:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
-    else:
-        PANELS[panel](Question(model, tokenized, mask))
-
-
-def ask_without_text(model: str) -> None:
-    """Draws the choice where the text is empty or the model has no masked-word head.
-
-    Panels with text boxes of their own work all the same.
-    """
-    panel = _choose()
-    if panel is None:
-        return
-    can_answer = panel == "next" or "mlm" in ask(Explorer.info)(model).heads
-    if panel in _NEED_NO_TEXT and can_answer:
-        _NEED_NO_TEXT[panel](model)
-    else:
-        st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
-
-
-def _choose() -> str | None:
-    """Draws the choice of a question; `None` while none is asked."""
     st.header(t("masked_panels.title"), anchor=False)
     panel = choose_linked_or_none(
         st.pills,
         "masked_panels.panel",
         list(PANELS),
-        key=PANEL,
+        key="masked_panel",
         label_visibility="collapsed",
         format_func=lambda name: plain(f"masked_panels.panel_{name}"),
     )
     if panel is None:
         st.caption(t("masked_panels.choose"))
-    return panel
+    elif question is None:
+        can_answer = panel == "next" or "mlm" in ask(Explorer.info)(model).heads
+        if panel in _NEED_NO_TEXT and can_answer:
+            _NEED_NO_TEXT[panel](model)
+        else:
+            st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
+    elif question.mask is None and panel in _NEED_A_MASK:
+        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+    else:
+        PANELS[panel](question)
