@@ -28,7 +28,6 @@ from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_view import HeadMap
-from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.canvas import (
@@ -49,14 +48,13 @@ from pages.shared.choices import (
     choose_number,
     choose_several,
     switch_linked,
-    type_linked,
 )
 from pages.shared.components import save_drawn
 from pages.shared.export import cell_columns, show_below, show_map
 from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
-from pages.shared.own_text import MOST_CHARACTERS, with_a_word_changed
+from pages.shared.own_text import type_other, with_a_word_changed
 from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched, choose_contrast, show_before_and_after
@@ -254,14 +252,8 @@ def _show_parts(values: np.ndarray, watched: Watched, code: Program) -> None:
 def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
     """Draws a box for the other sentence, and the map of what each state brings."""
     st.markdown(t("attention.patch_intro", word=watched.name))
-    typed = type_linked(
-        st.text_input,
-        "attention.patch_other",
-        with_a_word_changed(model, texts.text),
-        key="attention_other",
-        max_chars=MOST_CHARACTERS,
-    )
-    other = normalise_masks(typed)[0].strip()
+    offered = with_a_word_changed(model, texts.text)
+    other = type_other("attention.patch_other", offered, "attention_other")
     contrast = choose_contrast(model, texts, watched)
     if not other:
         st.info(t("attention.patch_empty"), icon=":material/edit:")

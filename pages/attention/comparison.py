@@ -20,7 +20,6 @@ from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.experiments.attention_matrix import MOST_FLOWING, compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_heads
-from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import Texts, TokenizedText
 from pages.attention.canvas import (
     METHODS,
@@ -45,11 +44,11 @@ from pages.attention.matrix import (
 )
 from pages.attention.pictures import Sides, offer_difference, picture_of
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, choose_named, type_linked
+from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_map
 from pages.shared.language import plain, t
 from pages.shared.models import known_models, say_if_unread
-from pages.shared.own_text import MOST_CHARACTERS, with_a_word_changed
+from pages.shared.own_text import type_other, with_a_word_changed
 from pages.shared.panel import panel
 
 WAYS = ("mean", "max", "rollout", "flow")
@@ -159,17 +158,10 @@ def explore_differences(
 def _other_text(model: str, texts: Texts) -> tuple[str, Texts] | None:
     offered = with_a_word_changed(model, texts.text)
     boxes = {"sentence": ("text", offered), "pair": ("pair", texts.pair or "")}
-    typed = [
-        type_linked(
-            box.text_input,
-            f"attention.other_{name}",
-            first,
-            key=f"attention_compared_{key}",
-            max_chars=MOST_CHARACTERS,
-        )
+    text, pair = [
+        type_other(f"attention.other_{name}", first, f"attention_compared_{key}", box)
         for box, (name, (key, first)) in zip(st.columns(2), boxes.items(), strict=True)
     ]
-    text, pair = (normalise_masks(one)[0].strip() for one in typed)
     if not text:
         st.info(t("attention.compare_empty"), icon=":material/edit:")
         return None

@@ -28,7 +28,6 @@ from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.token_grid import token_grid_figure
-from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import masked_sentences, masked_words
 from pages.masked_word.question import Question, choose_words, likely_ids
 from pages.shared.answers import ask
@@ -37,6 +36,7 @@ from pages.shared.export import show_figure, show_map
 from pages.shared.jobs import ask_soon
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
+from pages.shared.own_text import type_other
 from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
 
@@ -239,15 +239,7 @@ def _score_sentences(model: str, kind: str) -> None:
     boxes = _BOXES[kind]
     examples = _PAIRS[language_of(model)][: len(boxes)]
     texts = {
-        name: normalise_masks(
-            type_linked(
-                box.text_input,
-                f"masked_panels.{label}",
-                example,
-                key=f"masked_score_{name}",
-                max_chars=3000,
-            )
-        )[0]
+        name: type_other(f"masked_panels.{label}", example, f"masked_score_{name}", box)
         for box, (name, label), example in zip(
             st.columns(len(boxes)), boxes.items(), examples, strict=True
         )

@@ -15,14 +15,14 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
-from bertviz_core.mask_text import MASK, normalise_masks
+from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
-from pages.shared.own_text import with_a_word_changed
+from pages.shared.own_text import type_other, with_a_word_changed
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
@@ -40,14 +40,8 @@ def explore_comparison(question: Question) -> None:
     mask = question.mask
     if mask is None:
         return
-    typed = type_linked(
-        st.text_input,
-        "masked_panels.other_sentence",
-        with_a_word_changed(question.model, question.text),
-        key="masked_other",
-        max_chars=3000,
-    )
-    other = normalise_masks(typed)[0]
+    offered = with_a_word_changed(question.model, question.text)
+    other = type_other("masked_panels.other_sentence", offered, "masked_other")
     if MASK not in other:
         st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
         return

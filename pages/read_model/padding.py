@@ -16,12 +16,11 @@ from bertviz_core.sentences import bundled_sentences
 from bertviz_core.snippets import read_model as snippets
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
-from pages.shared.choices import type_linked
 from pages.shared.export import show_curves, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.models import language_of
-from pages.shared.own_text import MOST_CHARACTERS
+from pages.shared.own_text import type_other
 from pages.shared.panel import panel
 from pages.shared.tools import program
 
@@ -33,11 +32,8 @@ def see_padding(model: str, texts: Texts) -> None:
     """Draws the two rows, what leaks without a mask, precisions and costs."""
     st.markdown(t("padding.intro"))
     language = language_of(model)
-    other = type_linked(
-        *(st.text_input, "padding.other", bundled_sentences(language)[_LONG].text),
-        key="read_padding_text",
-        max_chars=MOST_CHARACTERS,
-    )
+    offered = bundled_sentences(language)[_LONG].text
+    other = type_other("padding.other", offered, "read_padding_text")
     if not other:
         st.info(t("app.no_text"), icon=":material/edit:")
         return

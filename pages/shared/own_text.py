@@ -45,6 +45,7 @@ from pages.shared.choices import (
     follow_default,
     is_untouched,
     put_into_address,
+    type_linked,
     unpack,
     whole_number,
     write_linked,
@@ -212,6 +213,14 @@ def type_sentence(model: str) -> Texts:
         offer_examples(model)
     say_what_is_left_out()
     return texts
+
+
+def type_other(label: str, offered: str, key: str, box: Any = st) -> str:
+    """Draws a box for another text that a page compares with; masks are `[MASK]`."""
+    typed = type_linked(
+        box.text_input, label, offered, key=key, max_chars=MOST_CHARACTERS
+    )
+    return normalise_masks(typed)[0].strip()
 
 
 def draw_box(key: str = TEXT) -> None:
