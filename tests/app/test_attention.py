@@ -190,9 +190,9 @@ def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
     assert asked == ["corpus_profile"]
 
 
-def test_changing_language_and_head_never_runs_the_network_again():
+def test_changing_language_and_head_never_runs_the_network_again(chinese):
     # A model that was chosen, and not the one that goes with the language, stays.
-    app = ask(model="bert-mini-zh", text="以前没有人看过这[MASK]话。")
+    app = ask(model=chinese, text="他每天[MASK]牛奶。")
     before = client().ask(forward_count)()
     choose(app, attention_layer=3)
     choose(app, attention_hide_special=True)

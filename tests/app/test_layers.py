@@ -230,9 +230,9 @@ def test_a_part_brings_its_ways_out_and_asks_nothing_while_one_is_in_it(monkeypa
     assert step_now(app) == "layer_1/output_norm"
 
 
-def test_walking_runs_a_part_of_the_network_once_and_never_the_whole():
+def test_walking_runs_a_part_of_the_network_once_and_never_the_whole(chinese):
     # A model that was chosen, and not the one that goes with the language, stays.
-    app = open_page(model="bert-mini-zh", text="以前没有人走过这[MASK]话。")
+    app = open_page(model=chinese, text="他每天[MASK]牛奶。")
     before = client().ask(forward_count)()
     for _ in range(12):
         walk(app, 1)
