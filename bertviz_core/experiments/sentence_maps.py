@@ -179,10 +179,8 @@ def _measured(
 ) -> dict[str, Any]:
     """One layer by the names of `LayerFacts`, and its outlier dimensions as "out"."""
     out, scores = outlier_dimensions(vectors, num_deviations)
-    contributions, left = (
-        cosine_contributions(vectors),
-        without_dimensions(vectors, out),
-    )
+    contributions, norms = cosine_contributions(vectors), row_norms(vectors)
+    left = without_dimensions(vectors, out)
     # Between vectors of length 1, the nearest is the one of the largest cosine.
     quality = _quality(unit_rows(vectors), unit_rows(left), rows)
     cosines = random_pair_cosines(vectors, NUM_PAIRS, seed)
@@ -191,8 +189,8 @@ def _measured(
         "mean_cosines": contributions.sum(),
         "mean_cosines_without": mean_cosine(left),
         "pair_quartiles": np.quantile(cosines, (0.25, 0.5, 0.75)),
-        "mean_norms": row_norms(vectors).mean(),
-        "norm_ranges": np.quantile(row_norms(vectors), (0.05, 0.95)),
+        "mean_norms": norms.mean(),
+        "norm_ranges": np.quantile(norms, (0.05, 0.95)),
         "mean_norms_without": row_norms(left).mean(),
         "scores": scores,
         "contributions": contributions,

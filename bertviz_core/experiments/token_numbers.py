@@ -125,11 +125,8 @@ def norm_input_at(
     if not step_name.endswith("_norm"):
         raise ValueError(f"`step_name` must name a norm. Received: {step_name}.")
     require_index("token", token, trace.tokenized.num_tokens)
-    reader, model = (
-        StepReader(explorer, _asking_at(trace, token)),
-        explorer.loaded.model,
-    )
-    step, index = reader.step(step_name), token
+    reader = StepReader(explorer, _asking_at(trace, token))
+    model, step, index = explorer.loaded.model, reader.step(step_name), token
     if step.layer is not None:
         norm = getattr(model.blocks[step.layer], step.operation)
     elif step.operation == "embedding_norm":

@@ -79,10 +79,8 @@ def follow_residual(model: str, texts: Texts, num_tokens: int, token: int) -> No
         )
     if stream is None:
         return
-    sums, normed = (
-        stream.sum_norms,
-        np.stack([stream.middle_norms, stream.output_norms]),
-    )
+    sums = stream.sum_norms
+    normed = np.stack([stream.middle_norms, stream.output_norms])
     lengths = {"low": sums.min(), "high": sums.max()}
     lengths |= {"normed_low": normed.min(), "normed_high": normed.max()}
     st.caption(t(f"layers.residual_{'pre' if stream.pre_norm else 'post'}", **lengths))

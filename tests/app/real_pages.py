@@ -41,13 +41,6 @@ def open_page(
     return app if may_fail else checked(app)
 
 
-def enter(app: AppTest, **values: Any) -> AppTest:
-    """Enters values into widgets by their keys, one after the other."""
-    for key, value in values.items():
-        app.get_by_key(key).set_value(value).run()
-    return app
-
-
 def has(app: AppTest, key: str) -> bool:
     """Whether something on a page has this key."""
     with contextlib.suppress(KeyError):
@@ -67,6 +60,13 @@ def choose(app: AppTest, **values: Any) -> AppTest:
         app.get_by_key(key).set_value(value)
     app.run()
     assert not app.exception
+    return app
+
+
+def enter(app: AppTest, **values: Any) -> AppTest:
+    """The same, the page running after each."""
+    for key, value in values.items():
+        choose(app, **{key: value})
     return app
 
 
