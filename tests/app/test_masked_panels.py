@@ -316,7 +316,7 @@ def test_reasons_are_those_of_the_word_or_of_one_against_another(reasons):
             assert "reacts most" in said(app)
             continue
         told = float(most[1]), float(least[1])
-        assert told == pytest.approx((np.nanmax(bars), np.nanmin(bars)), abs=0.006)
+        assert told == pytest.approx((np.nanmax(bars), np.nanmin(bars)), abs=0.005)
     assert len({*reasons}) == 1, "no method is asked for alone"
     link = app.main.get("page_link")[-1]
     word = app.selectbox(key="masked_why_word").value
