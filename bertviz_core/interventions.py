@@ -14,12 +14,6 @@ from bertviz_core.trace import FrozenArrays
 class Interventions(FrozenArrays):
     """Switches inside the network for one text; `None` leaves a part alone.
 
-    Args:
-        head_mask: float `[L, N]`; 1 leaves a head, 0 switches it off.
-        edge_mask: int `[L or 1, N or 1, T, T]`; 0 cuts the edge from the row's
-            token to the column's before the softmax. Each row keeps an edge.
-        neuron_mask: float `[L, I]`; 0 silences a feed-forward neuron.
-
     Raises:
         ValueError: a row of `edge_mask` is cut whole.
 
@@ -28,8 +22,12 @@ class Interventions(FrozenArrays):
         in Michel et al. 2019 (arXiv:1905.10650), equation 3.
     """
 
+    # float [L, N]; 1 leaves a head, 0 switches it off.
     head_mask: np.ndarray | None = None
+    # int [L or 1, N or 1, T, T]; 0 cuts the edge from the row's token to the column's
+    # before the softmax. Each row keeps an edge.
     edge_mask: np.ndarray | None = None
+    # float [L, I]; 0 silences a feed-forward neuron.
     neuron_mask: np.ndarray | None = None
 
     def __post_init__(self) -> None:

@@ -42,31 +42,22 @@ _FLAG_TAGS = range(0xE0020, 0xE0080)
 
 @dataclass(frozen=True)
 class Word:
-    """One clickable part of a text.
+    """One clickable part of a text."""
 
-    Args:
-        start, end: its first and past-the-last character in the text.
-        text: the characters between them.
-        is_mask: whether it is a mask, in any spelling.
-    """
-
+    # Both: its first and past-the-last character in the text.
     start: int
     end: int
-    text: str
-    is_mask: bool
+    text: str  # the characters between them
+    is_mask: bool  # whether it is a mask, in any spelling
 
 
 @dataclass(frozen=True)
 class MaskedText:
-    """A text with masks that remembers what they hide.
+    """A text with masks that remembers what they hide."""
 
-    Args:
-        text: every mask is spelled `[MASK]`.
-        originals: what stood at each mask, left to right; "" where the mask
-            was typed and hides nothing.
-    """
-
-    text: str
+    text: str  # every mask is spelled [MASK]
+    # What stood at each mask, left to right; "" where the mask was typed and hides
+    # nothing.
     originals: tuple[str, ...]
 
 

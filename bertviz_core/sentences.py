@@ -33,15 +33,10 @@ FIRST_QUESTIONS = {
 
 @dataclass(frozen=True)
 class Sentence:
-    """One text, or two that a model reads as a pair.
+    """One text, or two that a model reads as a pair."""
 
-    Args:
-        text: the first.
-        pair: the second, or `None`.
-    """
-
-    text: str
-    pair: str | None = None
+    text: str  # the first
+    pair: str | None = None  # the second, or `None`
 
 
 @functools.cache

@@ -27,15 +27,11 @@ def untold(fraction: float, message: str, so_far: Any = None) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """How a function is asked.
+    """How a function is asked."""
 
-    Args:
-        resource: what it takes; `None` for `JOB_RESOURCE` as a job, else
-            `CALL_RESOURCE`.
-        is_kept: whether a worker keeps the answer of a job for who asks the same.
-    """
-
+    # What it takes; `None` for `JOB_RESOURCE` as a job, else `CALL_RESOURCE`.
     resource: str | None = None
+    # Whether a worker keeps the answer of a job for who asks the same.
     is_kept: bool = True
 
 

@@ -41,26 +41,17 @@ _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 class AddedPiece:
     """A token that is looked for in the text before it is split into words.
 
-    Args:
-        content: what it is in the text, and in the vocabulary.
-        piece_id: its row of the word embeddings.
-        single_word: not found within a longer word.
-        lstrip: takes the white space before it.
-        rstrip: takes the white space behind it.
-        normalized: found in the text as it is folded, not as it was typed.
-        special: one like `[MASK]`.
-
     Source:
         `AddedToken` of Hugging Face's `tokenizers`.
     """
 
-    content: str
-    piece_id: int
-    single_word: bool = False
-    lstrip: bool = False
-    rstrip: bool = False
-    normalized: bool = True
-    special: bool = False
+    content: str  # what it is in the text, and in the vocabulary
+    piece_id: int  # its row of the word embeddings
+    single_word: bool = False  # not found within a longer word
+    lstrip: bool = False  # takes the white space before it
+    rstrip: bool = False  # takes the white space behind it
+    normalized: bool = True  # found in the text as it is folded, not as it was typed
+    special: bool = False  # one like [MASK]
 
     @property
     def description(self) -> dict[str, Any]:

@@ -36,46 +36,30 @@ class FrozenArrays:
 
 @dataclass(frozen=True)
 class Texts:
-    """What a model reads; what is beyond its last position is left out.
+    """What a model reads; what is beyond its last position is left out."""
 
-    Args:
-        text: the first text, masks written as `[MASK]`.
-        pair: the second text; `None` for none.
-    """
-
-    text: str
-    pair: str | None = None
+    text: str  # the first text, masks written as [MASK]
+    pair: str | None = None  # the second text; `None` for none
 
 
 @dataclass(frozen=True)
 class TokenizedText(FrozenArrays):
-    """One text, or a pair, as the model reads it.
+    """One text, or a pair, as the model reads it."""
 
-    Args:
-        text: the first text, as the user typed it.
-        pair: the second text, or `None`.
-        tokens: T word pieces, special tokens included, `##` kept.
-        input_ids: int32 `[T]`.
-        token_type_ids: int32 `[T]`; 0 first text, 1 second.
-        offsets: int32 `[T, 2]`, first and past-the-last character of each
-            token in its own text (`text` or `pair`); (0, 0) for a token that
-            was added.
-        word_ids: int32 `[T]`, index of the word within its text; -1 for a
-            token that was added.
-        unk_token_id, mask_token_id: from the vocabulary.
-        num_tokens_uncut: tokens before anything was cut; more than T means
-            that the end of the text was left out.
-    """
-
-    text: str
-    pair: str | None
-    tokens: tuple[str, ...]
-    input_ids: np.ndarray
-    token_type_ids: np.ndarray
+    text: str  # the first text, as the user typed it
+    pair: str | None  # the second text, or `None`
+    tokens: tuple[str, ...]  # T word pieces, special tokens included, `##` kept
+    input_ids: np.ndarray  # int32 [T]
+    token_type_ids: np.ndarray  # int32 [T]; 0 first text, 1 second
+    # int32 [T, 2], first and past-the-last character of each token in its own text
+    # (`text` or `pair`); (0, 0) for a token that was added.
     offsets: np.ndarray
+    # int32 [T], index of the word within its text; -1 for a token that was added.
     word_ids: np.ndarray
-    unk_token_id: int
-    mask_token_id: int
+    unk_token_id: int  # from the vocabulary
+    mask_token_id: int  # from the vocabulary
+    # Tokens before anything was cut; more than T means that the end of the text was
+    # left out.
     num_tokens_uncut: int
 
     @property
@@ -135,29 +119,20 @@ class Trace(FrozenArrays):
 
     A part is `None` where it was not asked for, or where the checkpoint has no
     such head.
-
-    Args:
-        model_id: which model.
-        tokenized: what went in.
-        hidden_states: float32 `[L + 1, T, H]`, embedding output first.
-        attention_probs: float32 `[L, N, Q, K]`; rows look, columns are looked
-            at; rows sum to 1.
-        pooled_output: float32 `[H]`.
-        nsp_logits: float32 `[2]`; 0 = is next, 1 = random.
-        class_logits: float32 `[num_labels]`.
-        mlm_positions: int `[P]`, token indices where words were predicted.
-        mlm_logits: float32 `[P, V]`, before softmax.
     """
 
-    model_id: str
-    tokenized: TokenizedText
+    model_id: str  # which model
+    tokenized: TokenizedText  # what went in
+    # float32 [L + 1, T, H], embedding output first.
     hidden_states: np.ndarray | None = None
+    # float32 [L, N, Q, K]; rows look, columns are looked at; rows sum to 1.
     attention_probs: np.ndarray | None = None
-    pooled_output: np.ndarray | None = None
-    nsp_logits: np.ndarray | None = None
-    class_logits: np.ndarray | None = None
+    pooled_output: np.ndarray | None = None  # float32 [H]
+    nsp_logits: np.ndarray | None = None  # float32 [2]; 0 = is next, 1 = random
+    class_logits: np.ndarray | None = None  # float32 [num_labels]
+    # int [P], token indices where words were predicted.
     mlm_positions: np.ndarray | None = None
-    mlm_logits: np.ndarray | None = None
+    mlm_logits: np.ndarray | None = None  # float32 [P, V], before softmax
 
     @property
     def attention(self) -> np.ndarray:
@@ -201,106 +176,70 @@ TRACE_PARTS = (
 
 @dataclass(frozen=True)
 class MaskPredictions(FrozenArrays):
-    """What the model would put at each mask, before any temperature.
+    """What the model would put at each mask, before any temperature."""
 
-    Args:
-        tokenized: what went in.
-        positions: int `[P]`, token indices of the masks, left to right.
-        logits: float32 `[P, V]`, before softmax.
-    """
-
-    tokenized: TokenizedText
-    positions: np.ndarray
-    logits: np.ndarray
+    tokenized: TokenizedText  # what went in
+    positions: np.ndarray  # int [P], token indices of the masks, left to right
+    logits: np.ndarray  # float32 [P, V], before softmax
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of every weight of a checkpoint, by the checkpoint's names.
+    """What became of every weight of a checkpoint, by the checkpoint's names."""
 
-    Args:
-        kind: "google" or "huggingface".
-        loaded: weights that the model took.
-        absent_parts: parts of BERT that the checkpoint lacks, of "pooler",
-            "mlm", "nsp"; the model has no output for them.
-        unused: weights of the checkpoint that the model has no place for.
-        optimizer_slots: how many optimiser values were passed over.
-        reshaped: weights stored in another layout or with another name form
-            ("name: (2, 8) -> (8, 2)").
-        notes: sentences about choices, as (template, details) pairs like a
-            `BertVizError`, for instance which GELU the checkpoint means.
-    """
-
-    kind: str
-    loaded: tuple[str, ...]
+    kind: str  # "google" or "huggingface"
+    loaded: tuple[str, ...]  # weights that the model took
+    # Parts of BERT that the checkpoint lacks, of "pooler", "mlm", "nsp"; the model has
+    # no output for them.
     absent_parts: tuple[str, ...]
-    unused: tuple[str, ...]
-    optimizer_slots: int
+    unused: tuple[str, ...]  # weights of the checkpoint that the model has no place for
+    optimizer_slots: int  # how many optimiser values were passed over
+    # Weights stored in another layout or with another name form ("name: (2, 8) -> (8,
+    # 2)").
     reshaped: tuple[str, ...]
+    # Sentences about choices, as (template, details) pairs like a `BertVizError`, for
+    # instance which GELU the checkpoint means.
     notes: tuple[tuple[str, dict[str, str | int | float]], ...] = ()
 
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model that can be chosen.
+    """A model that can be chosen."""
 
-    Args:
-        model_id: a bundled name, a folder, a zip file or a hub name.
-        title: what a picker shows.
-        origin: "bundled", "cached" (downloaded before), "folder", "upload",
-            "hub" (would be downloaded first), "trained" (by a visitor, here).
-        language: "en", "zh", "multilingual" or "" when not known.
-        size_bytes: of the weights on disk; 0 when not known.
-    """
-
-    model_id: str
-    title: str
+    model_id: str  # a bundled name, a folder, a zip file or a hub name
+    title: str  # what a picker shows
+    # "bundled", "cached" (downloaded before), "folder", "upload", "hub" (would be
+    # downloaded first), "trained" (by a visitor, here).
     origin: str
-    language: str = ""
-    size_bytes: int = 0
+    language: str = ""  # "en", "zh", "multilingual" or "" when not known
+    size_bytes: int = 0  # of the weights on disk; 0 when not known
 
 
 @dataclass(frozen=True)
 class TrainedInputs:
-    """What a classifier was given to learn from, where its files say so.
+    """What a classifier was given to learn from, where its files say so."""
 
-    Args:
-        max_tokens: that its texts were cut to, special tokens counted; 0 where it
-            is not known.
-        has_pairs: whether it read two texts at a time; `None` where it is not
-            known.
-        text_column, pair_column: of the table that it learned from; "" where they
-            are not known, or there is no second text.
-    """
-
+    # That its texts were cut to, special tokens counted; 0 where it is not known.
     max_tokens: int = 0
+    # Whether it read two texts at a time; `None` where it is not known.
     has_pairs: bool | None = None
+    # Both: of the table that it learned from; "" where they are not known, or there is
+    # no second text.
     text_column: str = ""
     pair_column: str = ""
 
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """A loaded model, described.
+    """A loaded model, described."""
 
-    Args:
-        model_id: which model.
-        config: its sizes.
-        heads: parts that exist, of "pooler", "mlm", "nsp", "classifier".
-        labels: class names of the classifier head, by class index.
-        lower_case: whether the tokenizer folds case and accents.
-        num_weights: how many numbers the model holds.
-        report: what was loaded.
-        trained_inputs: what its classifier learned from.
-        precision: what it computes in, "float32" or "bfloat16".
-    """
-
-    model_id: str
-    config: BertConfig
-    heads: tuple[str, ...]
-    labels: tuple[str, ...]
-    lower_case: bool
-    num_weights: int
-    report: LoadReport
+    model_id: str  # which model
+    config: BertConfig  # its sizes
+    heads: tuple[str, ...]  # parts that exist, of "pooler", "mlm", "nsp", "classifier"
+    labels: tuple[str, ...]  # class names of the classifier head, by class index
+    lower_case: bool  # whether the tokenizer folds case and accents
+    num_weights: int  # how many numbers the model holds
+    report: LoadReport  # what was loaded
+    # What its classifier learned from.
     trained_inputs: TrainedInputs = dataclasses.field(default_factory=TrainedInputs)
-    precision: str = "float32"
+    precision: str = "float32"  # what it computes in, "float32" or "bfloat16"

@@ -27,32 +27,22 @@ _Function = Callable[[np.ndarray, Any], np.ndarray]
 
 @dataclass(frozen=True)
 class Parameter:
-    """The number that shapes a function.
+    """The number that shapes a function."""
 
-    Args:
-        symbol: as formulas write it, in LaTeX.
-        default: of the function's paper.
-        lowest, highest: between which it is worth looking at.
-    """
-
-    symbol: str
-    default: float
+    symbol: str  # as formulas write it, in LaTeX
+    default: float  # of the function's paper
+    # Between these it is worth looking at.
     lowest: float
     highest: float
 
 
 @dataclass(frozen=True)
 class Activation:
-    """One activation function.
+    """One activation function."""
 
-    Args:
-        value: f(x, parameter).
-        derivative: f′(x, parameter), by x.
-        parameter: what shapes it, or `None`; then the number given is not used.
-    """
-
-    value: _Function
-    derivative: _Function
+    value: _Function  # f(x, parameter)
+    derivative: _Function  # f′(x, parameter), by x
+    # What shapes it, or `None`; then the number given is not used.
     parameter: Parameter | None = None
 
 

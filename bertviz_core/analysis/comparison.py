@@ -15,33 +15,25 @@ from bertviz_core.trace import FrozenArrays
 
 @dataclass(frozen=True)
 class Alignment(FrozenArrays):
-    """Which token of one text stands for which of the other, left to right.
+    """Which token of one text stands for which of the other, left to right."""
 
-    Args:
-        first, second: int `[P]`, token indices, each rising.
-        is_same: bool `[P]`: both tokens are the same; false for one that was
-            replaced ("he", "she").
-        only_first, only_second: int, token indices without a partner.
-    """
-
+    # Both: int [P], token indices, each rising.
     first: np.ndarray
     second: np.ndarray
+    # bool [P]: both tokens are the same; false for one that was replaced ("he", "she").
     is_same: np.ndarray
+    # Both: int, token indices without a partner.
     only_first: np.ndarray
     only_second: np.ndarray
 
 
 @dataclass(frozen=True)
 class AttentionDifference(FrozenArrays):
-    """Second attention minus first, on tokens that both texts have.
+    """Second attention minus first, on tokens that both texts have."""
 
-    Args:
-        values: float64 `[..., P, P]`, in [-1, 1] for probabilities.
-        outside_first, outside_second: float64 `[..., P]`, what a row gives to
-            tokens without a partner, so that nobody takes it for lost.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # float64 [..., P, P], in [-1, 1] for probabilities
+    # Both: float64 [..., P], what a row gives to tokens without a partner, so that
+    # nobody takes it for lost.
     outside_first: np.ndarray
     outside_second: np.ndarray
 

@@ -31,37 +31,28 @@ LARGEST_NORM = 1.0
 
 @dataclass(frozen=True)
 class Training(FrozenArrays):
-    """One training run, with everything that was measured on the way.
+    """One training run, with everything that was measured on the way."""
 
-    Args:
-        inputs: float64 `[P]`, the examples.
-        targets: float64 `[P]`, what the network should say.
-        outputs: float64 `[S + 1, P]`, what it says before the first step and
-            after each.
-        activity: float64 `[S + 1, H]`, the share of the examples for which a
-            neuron's input is positive, in [0, 1].
-        gradients: float64 `[S + 1, H]`, the size (Euclidean norm) of the loss's
-            gradient by the neuron's own weight and bias.
-        losses: float64 `[S + 1]`, mean squared errors.
-        leaks: float64 `[S + 1, H]`, each neuron's slope left of 0 where that is
-            learned, as in PReLU; 0 wide for another function, `[S + 1, 0]`.
-        into, biases, out: float64 `[S + 1, H]`, w, b and v of neurons that give
-            v f(w x + b).
-        name, parameter: of f.
-    """
-
-    inputs: np.ndarray
-    targets: np.ndarray
+    inputs: np.ndarray  # float64 [P], the examples
+    targets: np.ndarray  # float64 [P], what the network should say
+    # float64 [S + 1, P], what it says before the first step and after each.
     outputs: np.ndarray
+    # float64 [S + 1, H], the share of the examples for which a neuron's input is
+    # positive, in [0, 1].
     activity: np.ndarray
+    # float64 [S + 1, H], the size (Euclidean norm) of the loss's gradient by the
+    # neuron's own weight and bias.
     gradients: np.ndarray
-    losses: np.ndarray
+    losses: np.ndarray  # float64 [S + 1], mean squared errors
+    # float64 [S + 1, H], each neuron's slope left of 0 where that is learned, as in
+    # PReLU; 0 wide for another function, [S + 1, 0].
     leaks: np.ndarray
+    # w, b and v of neurons that give v f(w x + b), float64 [S + 1, H].
     into: np.ndarray
     biases: np.ndarray
     out: np.ndarray
-    name: str
-    parameter: float | None
+    name: str  # of f
+    parameter: float | None  # of f
 
     def died_at(self) -> np.ndarray:
         """When each neuron died, int64 `[H]`; -1 for one that lives.
@@ -96,21 +87,14 @@ class Training(FrozenArrays):
 
 @dataclass(frozen=True)
 class StepsBack(FrozenArrays):
-    """Back-propagation to one weight w, in the three steps that it takes.
+    """Back-propagation to one weight w, in the three steps that it takes."""
 
-    Args:
-        errors: float64 `[P]`, y - t; the loss is the mean of their squares.
-        residuals: float64 `[P]`, the loss's derivatives by the outputs, 2 (y - t) / P.
-        out: v, by which the neuron's output is multiplied.
-        slopes: float64 `[P]`, f'(z).
-        inputs: float64 `[P]`, x.
-    """
-
-    errors: np.ndarray
+    errors: np.ndarray  # float64 [P], y - t; the loss is the mean of their squares
+    # float64 [P], the loss's derivatives by the outputs, 2 (y - t) / P.
     residuals: np.ndarray
-    out: float
-    slopes: np.ndarray
-    inputs: np.ndarray
+    out: float  # v, by which the neuron's output is multiplied
+    slopes: np.ndarray  # float64 [P], f'(z)
+    inputs: np.ndarray  # float64 [P], x
 
     @property
     def terms(self) -> np.ndarray:

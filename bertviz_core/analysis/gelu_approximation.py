@@ -31,15 +31,10 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True)
 class LargestError:
-    """Where an approximation is worst.
+    """Where an approximation is worst."""
 
-    Args:
-        x: at least 0; −x is as bad.
-        error: absolute, at least 0.
-    """
-
-    x: float
-    error: float
+    x: float  # at least 0; −x is as bad
+    error: float  # absolute, at least 0
 
 
 def approximation_error(

@@ -20,20 +20,15 @@ _ROUNDING = 1e-5
 
 @dataclass(frozen=True)
 class Pca(FrozenArrays):
-    """The axes along which a cloud is widest.
+    """The axes along which a cloud is widest."""
 
-    Args:
-        mean: float64 `[H]`, the middle of the cloud.
-        axes: float64 `[k, H]`, of length 1, widest first. The largest number of
-            each is positive, so that the same data gives the same picture.
-        variances: float64 `[k]`, along each axis; divided by M, not M - 1.
-        explained: float64 `[k]`, share of the whole variance; 0 in a cloud whose
-            vectors are all alike.
-    """
-
-    mean: np.ndarray
+    mean: np.ndarray  # float64 [H], the middle of the cloud
+    # float64 [k, H], of length 1, widest first. The largest number of each is positive,
+    # so that the same data gives the same picture.
     axes: np.ndarray
-    variances: np.ndarray
+    variances: np.ndarray  # float64 [k], along each axis; divided by M, not M - 1
+    # float64 [k], share of the whole variance; 0 in a cloud whose vectors are all
+    # alike.
     explained: np.ndarray
 
     def project(self, points: np.ndarray) -> np.ndarray:

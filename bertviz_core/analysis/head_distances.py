@@ -18,15 +18,10 @@ MOST_ROWS = 64
 
 @dataclass(frozen=True)
 class DivergenceSums(FrozenArrays):
-    """Divergences of all pairs of heads added up over rows.
+    """Divergences of all pairs of heads added up over rows."""
 
-    Args:
-        totals: float64 `[L, N, L, N]`, bits.
-        num_rows: rows that were compared.
-    """
-
-    totals: np.ndarray
-    num_rows: int
+    totals: np.ndarray  # float64 [L, N, L, N], bits
+    num_rows: int  # rows that were compared
 
     def __add__(self, other: DivergenceSums) -> DivergenceSums:
         return DivergenceSums(
@@ -43,16 +38,11 @@ class DivergenceSums(FrozenArrays):
 
 @dataclass(frozen=True)
 class NearHead:
-    """A head like another.
+    """A head like another."""
 
-    Args:
-        layer, head: from 0.
-        distance: Jensen-Shannon distance in [0, 1].
-    """
-
-    layer: int
-    head: int
-    distance: float
+    layer: int  # from 0
+    head: int  # from 0
+    distance: float  # Jensen-Shannon distance in [0, 1]
 
 
 def divergence_sums(

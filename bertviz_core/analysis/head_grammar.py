@@ -23,38 +23,27 @@ _LEFT_OUT = ("punct", "root")
 
 @dataclass(frozen=True)
 class HeadGrammar(FrozenArrays):
-    """What every head looks at, over the sentences of a treebank.
+    """What every head looks at, over the sentences of a treebank."""
 
-    Args:
-        num_sentences: that were read.
-        num_words: that look at others.
-        parts_of_speech: P tags, the most frequent first.
-        part_shares: float64 `[P, L, N]`, of a word's attention to the other words,
-            what goes to words of this kind; mean over words.
-        part_baselines: float64 `[P]`, what even attention gives them: their share of
-            the words.
-        part_counts: int `[P]`, words of this kind.
-        relations: R names: "nsubj" from the dependent to what it depends on, and
-            "nsubj of" back, the most frequent first.
-        accuracies: float64 `[R, L, N]`, how often the word that a head looks at most
-            is the right one.
-        baselines: float64 `[R]`, how often always pointing equally far is right, at
-            the distance that is best for the relation.
-        offsets: int `[R]`, that distance, in words; negative to the left.
-        counts: int `[R]`, dependencies that were tried.
-    """
-
-    num_sentences: int
-    num_words: int
-    parts_of_speech: tuple[str, ...]
+    num_sentences: int  # that were read
+    num_words: int  # that look at others
+    parts_of_speech: tuple[str, ...]  # P tags, the most frequent first
+    # float64 [P, L, N], of a word's attention to the other words, what goes to words of
+    # this kind; mean over words.
     part_shares: np.ndarray
+    # float64 [P], what even attention gives them: their share of the words.
     part_baselines: np.ndarray
-    part_counts: np.ndarray
+    part_counts: np.ndarray  # int [P], words of this kind
+    # R names: "nsubj" from the dependent to what it depends on, and "nsubj of" back,
+    # the most frequent first.
     relations: tuple[str, ...]
+    # float64 [R, L, N], how often the word that a head looks at most is the right one.
     accuracies: np.ndarray
+    # float64 [R], how often always pointing equally far is right, at the distance that
+    # is best for the relation.
     baselines: np.ndarray
-    offsets: np.ndarray
-    counts: np.ndarray
+    offsets: np.ndarray  # int [R], that distance, in words; negative to the left
+    counts: np.ndarray  # int [R], dependencies that were tried
 
     def best_part(self, layer: int, head: int) -> int | None:
         """The kind of word with the most attention beyond an even share."""

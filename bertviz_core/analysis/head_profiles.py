@@ -57,21 +57,14 @@ RELATIONS = ("previous token", "next token", "same word elsewhere")
 
 @dataclass(frozen=True)
 class HeadProfile(FrozenArrays):
-    """Every measure of every head, added up over rows, so that texts can be added.
+    """Every measure of every head, added up over rows, so that texts can be added."""
 
-    Args:
-        totals: float64 `[M, L, N]` by the order of `MEASURES`, sums over the rows that
-            count.
-        even_totals: float64 `[M]`, the same for attention spread evenly over all that
-            each row may see.
-        num_rows: int64 `[M]`, rows that count.
-        num_texts: how many texts.
-    """
-
+    # float64 [M, L, N] by the order of `MEASURES`, sums over the rows that count.
     totals: np.ndarray
+    # float64 [M], the same for attention spread evenly over all that each row may see.
     even_totals: np.ndarray
-    num_rows: np.ndarray
-    num_texts: int
+    num_rows: np.ndarray  # int64 [M], rows that count
+    num_texts: int  # how many texts
 
     def __add__(self, other: HeadProfile) -> HeadProfile:
         return HeadProfile(
@@ -104,24 +97,15 @@ class HeadProfile(FrozenArrays):
 
 @dataclass(frozen=True)
 class NamedHead:
-    """A name for a head, with the evidence for it.
+    """A name for a head, with the evidence for it."""
 
-    Args:
-        layer, head: from 0.
-        name: of `HEAD_NAMES`.
-        score: the measure that the name rests on.
-        threshold: the least score for this name on these texts.
-        baseline: the score of attention spread evenly.
-        num_rows: rows that were measured.
-    """
-
-    layer: int
-    head: int
-    name: str
-    score: float
-    threshold: float
-    baseline: float
-    num_rows: int
+    layer: int  # from 0
+    head: int  # from 0
+    name: str  # of `HEAD_NAMES`
+    score: float  # the measure that the name rests on
+    threshold: float  # the least score for this name on these texts
+    baseline: float  # the score of attention spread evenly
+    num_rows: int  # rows that were measured
 
 
 def head_profile(

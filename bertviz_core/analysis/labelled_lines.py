@@ -21,15 +21,10 @@ _PAIR = re.compile(r"\s\|\|\s|\s*｜｜\s*")
 
 @dataclass(frozen=True)
 class LabelledLines:
-    """Sentences and their groups.
+    """Sentences and their groups."""
 
-    Args:
-        sentences: in their order.
-        labels: as many; "" for a sentence without a group.
-    """
-
-    sentences: tuple[str, ...]
-    labels: tuple[str, ...]
+    sentences: tuple[str, ...]  # in their order
+    labels: tuple[str, ...]  # as many; "" for a sentence without a group
 
     @property
     def has_labels(self) -> bool:
@@ -39,19 +34,12 @@ class LabelledLines:
 
 @dataclass(frozen=True)
 class TakenLines:
-    """Some of many sentences, as a user would type them.
+    """Some of many sentences, as a user would type them."""
 
-    Args:
-        text: of the sentences that were taken.
-        num_taken: how many.
-        num_all: how many there were.
-        is_full: more were wanted, and their characters did not fit.
-    """
-
-    text: str
-    num_taken: int
-    num_all: int
-    is_full: bool
+    text: str  # of the sentences that were taken
+    num_taken: int  # how many
+    num_all: int  # how many there were
+    is_full: bool  # more were wanted, and their characters did not fit
 
 
 def take_lines(

@@ -14,27 +14,16 @@ from bertviz_core.trace import FrozenArrays
 
 @dataclass(frozen=True)
 class LayerNormSteps(FrozenArrays):
-    """What layer norm does to one vector, step by step.
+    """What layer norm does to one vector, step by step."""
 
-    Args:
-        vector: float64 `[H]`, what goes in.
-        mean: of its numbers.
-        variance: mean of the squared distances from it; divided by H, not H - 1.
-        epsilon: what is added to the variance.
-        deviation: square root of variance plus epsilon.
-        normed: float64 `[H]`, (vector - mean) / deviation.
-        scaled: float64 `[H]`, normed times gamma.
-        output: float64 `[H]`, scaled plus beta.
-    """
-
-    vector: np.ndarray
-    mean: float
-    variance: float
-    epsilon: float
-    deviation: float
-    normed: np.ndarray
-    scaled: np.ndarray
-    output: np.ndarray
+    vector: np.ndarray  # float64 [H], what goes in
+    mean: float  # of its numbers
+    variance: float  # mean of the squared distances from it; divided by H, not H - 1
+    epsilon: float  # what is added to the variance
+    deviation: float  # square root of variance plus epsilon
+    normed: np.ndarray  # float64 [H], (vector - mean) / deviation
+    scaled: np.ndarray  # float64 [H], normed times gamma
+    output: np.ndarray  # float64 [H], scaled plus beta
 
 
 def layer_norm(

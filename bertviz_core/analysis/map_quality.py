@@ -16,23 +16,18 @@ _VALUES_A_BLOCK = 4_000_000
 
 @dataclass(frozen=True)
 class MapQuality:
-    """What a map keeps of who is near whom.
+    """What a map keeps of who is near whom."""
 
-    Args:
-        trustworthiness: 1 = all neighbours on the map are neighbours in full;
-            about 0.5 for a map drawn at random.
-        neighbours_kept: share of the k nearest in full that are among the k
-            nearest on the map; about k / (M - 1) at random.
-        num_neighbours: k.
-        num_points: M.
-        num_checked: points whose neighbours were compared; fewer than M only where
-            a sample was asked for.
-    """
-
+    # 1 = all neighbours on the map are neighbours in full; about 0.5 for a map drawn at
+    # random.
     trustworthiness: float
+    # Share of the k nearest in full that are among the k nearest on the map; about k /
+    # (M - 1) at random.
     neighbours_kept: float
-    num_neighbours: int
-    num_points: int
+    num_neighbours: int  # k
+    num_points: int  # M
+    # Points whose neighbours were compared; fewer than M only where a sample was asked
+    # for.
     num_checked: int
 
 

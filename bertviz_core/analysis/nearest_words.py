@@ -21,15 +21,10 @@ _BLOCK = 4096
 
 @dataclass(frozen=True)
 class Neighbours(FrozenArrays):
-    """The nearest rows to a vector.
+    """The nearest rows to a vector."""
 
-    Args:
-        ids: int `[k]`, nearest first; of equally near ones the lower row first.
-        scores: float64 `[k]`, cosine in [-1, 1], or Euclidean distance.
-    """
-
-    ids: np.ndarray
-    scores: np.ndarray
+    ids: np.ndarray  # int [k], nearest first; of equally near ones the lower row first
+    scores: np.ndarray  # float64 [k], cosine in [-1, 1], or Euclidean distance
 
 
 class WordTable:

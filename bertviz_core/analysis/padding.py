@@ -14,22 +14,16 @@ SCORES = (3.0, 4.0)  # of two hidden tokens, beside one in sight with a score of
 
 @dataclass(frozen=True)
 class MaskArithmetic:
-    """A mask that is added to scores, in one precision.
+    """A mask that is added to scores, in one precision."""
 
-    Args:
-        precision: of `PRECISIONS`.
-        hiding: what is added to a hidden score.
-        stored: what the precision makes of it; infinite where it is too large.
-        leak: share of attention that the two hidden tokens of `SCORES` get beside one
-            in sight with a score of 0.
-        all_hidden: shares of those two where nothing is in sight, as in a row of
-            padding; NaN where there are none. Without a mask the second gets 0.73.
-    """
-
-    precision: str
-    hiding: float
-    stored: float
+    precision: str  # of `PRECISIONS`
+    hiding: float  # what is added to a hidden score
+    stored: float  # what the precision makes of it; infinite where it is too large
+    # Share of attention that the two hidden tokens of `SCORES` get beside one in sight
+    # with a score of 0.
     leak: float
+    # Shares of those two where nothing is in sight, as in a row of padding; NaN where
+    # there are none. Without a mask the second gets 0.73.
     all_hidden: tuple[float, float]
 
 
@@ -62,19 +56,13 @@ def _softmax(row: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PaddingCost:
-    """What rows of one size cost beside the texts in them.
+    """What rows of one size cost beside the texts in them."""
 
-    Args:
-        num_rows: rows in all.
-        num_places: tokens and padding.
-        padding_share: of the places, in [0, 1].
-        pair_share: share of the products of attention (every place with every place
-            of its row) that no text needs, in [0, 1].
-    """
-
-    num_rows: int
-    num_places: int
-    padding_share: float
+    num_rows: int  # rows in all
+    num_places: int  # tokens and padding
+    padding_share: float  # of the places, in [0, 1]
+    # Share of the products of attention (every place with every place of its row) that
+    # no text needs, in [0, 1].
     pair_share: float
 
 

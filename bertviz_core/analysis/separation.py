@@ -15,25 +15,19 @@ from bertviz_core.analysis.geometry import cosine_matrix, unit_rows
 
 @dataclass(frozen=True)
 class Separation:
-    """How far groups stand apart at one layer.
+    """How far groups stand apart at one layer."""
 
-    Args:
-        score: share of the vectors whose nearest centre is that of their own
-            group, each vector left out of the centre it is held against; `None`
-            unless two groups have two vectors or more.
-        num_scored: vectors that the score is of: those whose group has another.
-        largest_share: what always naming the largest group would score, of the
-            same vectors; `None` like the score.
-        within_cosine: mean over pairs of different vectors of one group; `None`
-            without such a pair.
-        between_cosine: mean over pairs of two groups; `None` with one group.
-    """
-
+    # Share of the vectors whose nearest centre is that of their own group, each vector
+    # left out of the centre it is held against; `None` unless two groups have two
+    # vectors or more.
     score: float | None
-    num_scored: int
+    num_scored: int  # vectors that the score is of: those whose group has another
+    # What always naming the largest group would score, of the same vectors; `None` like
+    # the score.
     largest_share: float | None
+    # Mean over pairs of different vectors of one group; `None` without such a pair.
     within_cosine: float | None
-    between_cosine: float | None
+    between_cosine: float | None  # mean over pairs of two groups; `None` with one group
 
 
 def group_separation(points: np.ndarray, groups: Sequence[str]) -> Separation:

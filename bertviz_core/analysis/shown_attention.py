@@ -27,50 +27,32 @@ WORD, SPECIAL, MASK, UNKNOWN = "word", "special", "mask", "unknown"
 
 @dataclass(frozen=True)
 class AttentionOptions:
-    """How attention is to be shown. The defaults show it as it is.
+    """How attention is to be shown. The defaults show it as it is."""
 
-    Args:
-        merge_words: makes one row and column of the pieces of a word.
-        hide_special: leaves [CLS] and [SEP] out.
-        from_segment: whose looking is shown, 0 or 1; `None` for both texts. Other
-            rows are 0.
-        to_segment: who is shown as looked at, likewise; other columns are 0.
-        renormalise: divides each row by what is left of it.
-        least_weight: smaller weights become 0.
-        mass: of each row, the largest weights that reach this share stay.
-        least_share: weights below this share of the largest become 0; for numbers
-            that do not end at 1.
-    """
-
-    merge_words: bool = False
-    hide_special: bool = False
+    merge_words: bool = False  # makes one row and column of the pieces of a word
+    hide_special: bool = False  # leaves [CLS] and [SEP] out
+    # Whose looking is shown, 0 or 1; `None` for both texts. Other rows are 0.
     from_segment: int | None = None
+    # Who is shown as looked at, likewise; other columns are 0.
     to_segment: int | None = None
-    renormalise: bool = False
-    least_weight: float = 0.0
-    mass: float = 1.0
+    renormalise: bool = False  # divides each row by what is left of it
+    least_weight: float = 0.0  # smaller weights become 0
+    mass: float = 1.0  # of each row, the largest weights that reach this share stay
+    # Weights below this share of the largest become 0; for numbers that do not end at
+    # 1.
     least_share: float = 0.0
 
 
 @dataclass(frozen=True)
 class Places(FrozenArrays):
-    """What the rows are, and the columns.
+    """What the rows are, and the columns."""
 
-    Args:
-        labels: what each is called.
-        kinds: `WORD`, `SPECIAL`, `MASK` or `UNKNOWN`.
-        segments: int, 0 first text, 1 second.
-        first_tokens: int, index of its first token in the text.
-        num_tokens: int, how many tokens it stands for.
-        groups: int, the same for pieces of one word, see `group_words`.
-    """
-
-    labels: tuple[str, ...]
-    kinds: tuple[str, ...]
-    segments: np.ndarray
-    first_tokens: np.ndarray
-    num_tokens: np.ndarray
-    groups: np.ndarray
+    labels: tuple[str, ...]  # what each is called
+    kinds: tuple[str, ...]  # `WORD`, `SPECIAL`, `MASK` or `UNKNOWN`
+    segments: np.ndarray  # int, 0 first text, 1 second
+    first_tokens: np.ndarray  # int, index of its first token in the text
+    num_tokens: np.ndarray  # int, how many tokens it stands for
+    groups: np.ndarray  # int, the same for pieces of one word, see `group_words`
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -96,17 +78,12 @@ class Places(FrozenArrays):
 
 @dataclass(frozen=True)
 class ShownAttention(FrozenArrays):
-    """What a picture shows.
+    """What a picture shows."""
 
-    Args:
-        values: float `[S, S]`, rows look.
-        places: what each row, and each column, stands for.
-        left_out: share of the weight of the rows shown that options took away, in
-            [0, 1]; 0 after `renormalise`, which spreads it over the rest.
-    """
-
-    values: np.ndarray
-    places: Places
+    values: np.ndarray  # float [S, S], rows look
+    places: Places  # what each row, and each column, stands for
+    # Share of the weight of the rows shown that options took away, in [0, 1]; 0 after
+    # `renormalise`, which spreads it over the rest.
     left_out: float
 
 

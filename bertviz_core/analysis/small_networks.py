@@ -26,19 +26,16 @@ _NORMAL_GRID = np.linspace(-8, 8, 3200)
 
 @dataclass(frozen=True)
 class GradientPath(FrozenArrays):
-    """What is left of a gradient on its way back through a network.
+    """What is left of a gradient on its way back through a network."""
 
-    Args:
-        slopes: float64 `[n, H]`, the derivative of each layer's function at what it
-            is applied to, first layer first.
-        gradients: float64 `[n + 1]`, the size (Euclidean norm) of the gradient
-            after k layers on the way back: 1 at first, at the input last.
-        weights: float64 `[n]`, by how much each layer's weights lengthen a vector at
-            most (their largest singular value): |W| for one neuron.
-    """
-
+    # float64 [n, H], the derivative of each layer's function at what it is applied to,
+    # first layer first.
     slopes: np.ndarray
+    # float64 [n + 1], the size (Euclidean norm) of the gradient after k layers on the
+    # way back: 1 at first, at the input last.
     gradients: np.ndarray
+    # float64 [n], by how much each layer's weights lengthen a vector at most (their
+    # largest singular value): |W| for one neuron.
     weights: np.ndarray
 
     def bound(self, slope: float) -> float:
@@ -55,16 +52,11 @@ class GradientPath(FrozenArrays):
 
 @dataclass(frozen=True)
 class OutputSigns:
-    """On which side of zero the outputs lie for standard normal inputs.
+    """On which side of zero the outputs lie for standard normal inputs."""
 
-    Args:
-        mean: of the outputs.
-        deviation: their standard deviation.
-        positive, negative: shares of the outputs, in [0, 1]; the rest is 0.
-    """
-
-    mean: float
-    deviation: float
+    mean: float  # of the outputs
+    deviation: float  # their standard deviation
+    # Both: shares of the outputs, in [0, 1]; the rest is 0.
     positive: float
     negative: float
 
@@ -87,15 +79,10 @@ class OutputSigns:
 
 @dataclass(frozen=True)
 class LearningPath(FrozenArrays):
-    """How two weights find their goal.
+    """How two weights find their goal."""
 
-    Args:
-        weights: float64 `[S + 1, 2]`, before the first step and after each.
-        goal: float64 `[2]`.
-    """
-
-    weights: np.ndarray
-    goal: np.ndarray
+    weights: np.ndarray  # float64 [S + 1, 2], before the first step and after each
+    goal: np.ndarray  # float64 [2]
 
     @property
     def distances(self) -> np.ndarray:
@@ -111,15 +98,10 @@ class LearningPath(FrozenArrays):
 
 @dataclass(frozen=True)
 class LinearLayer(FrozenArrays):
-    """x ↦ W x + b.
+    """x ↦ W x + b."""
 
-    Args:
-        kernel: float64 `[out, in]`, W.
-        bias: float64 `[out]`, b.
-    """
-
-    kernel: np.ndarray
-    bias: np.ndarray
+    kernel: np.ndarray  # float64 [out, in], W
+    bias: np.ndarray  # float64 [out], b
 
 
 def gradient_through_layers(

@@ -17,20 +17,15 @@ MAX_SENTENCES = 300
 
 @dataclass(frozen=True)
 class ParsedSentence:
-    """One sentence with its parts of speech and its dependencies.
+    """One sentence with its parts of speech and its dependencies."""
 
-    Args:
-        text: as it is read; words stand where `spans` says.
-        spans: first and past-the-last character of each of W words.
-        parts_of_speech: W universal tags, such as "NOUN".
-        heads: W indices of the word that each depends on; -1 for the root.
-        relations: W universal relations without their subtypes, such as "nsubj".
-    """
-
-    text: str
+    text: str  # as it is read; words stand where `spans` says
+    # First and past-the-last character of each of W words.
     spans: tuple[tuple[int, int], ...]
-    parts_of_speech: tuple[str, ...]
+    parts_of_speech: tuple[str, ...]  # W universal tags, such as "NOUN"
+    # W indices of the word that each depends on; -1 for the root.
     heads: tuple[int, ...]
+    # W universal relations without their subtypes, such as "nsubj".
     relations: tuple[str, ...]
 
 

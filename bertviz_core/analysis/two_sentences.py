@@ -20,22 +20,16 @@ _MOST_FOUND = 20
 
 @dataclass(frozen=True)
 class PredictionComparison(FrozenArrays):
-    """What changes between sentence A and sentence B, word by word.
+    """What changes between sentence A and sentence B, word by word."""
 
-    Args:
-        log_probs_a, log_probs_b: float64 `[V]`.
-        shifts: float64 `[V]`, log p in B less log p in A: above 0 the word is
-            likelier in B, by the factor `exp(shift)`.
-        ranks_a, ranks_b: int64 `[V]`.
-        divergence_bits: Jensen-Shannon divergence of the two; 0 = the same,
-            1 = no word in common.
-    """
-
-    log_probs_a: np.ndarray
-    log_probs_b: np.ndarray
+    log_probs_a: np.ndarray  # float64 [V]
+    log_probs_b: np.ndarray  # float64 [V]
+    # float64 [V], log p in B less log p in A: above 0 the word is likelier in B, by the
+    # factor `exp(shift)`.
     shifts: np.ndarray
-    ranks_a: np.ndarray
-    ranks_b: np.ndarray
+    ranks_a: np.ndarray  # int64 [V]
+    ranks_b: np.ndarray  # int64 [V]
+    # Jensen-Shannon divergence of the two; 0 = the same, 1 = no word in common.
     divergence_bits: float
 
 

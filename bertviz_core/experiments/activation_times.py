@@ -21,15 +21,10 @@ _NUM_RUNS = 9
 
 @dataclass(frozen=True)
 class ActivationTime:
-    """What one function costs for `NUM_NUMBERS` numbers.
+    """What one function costs for `NUM_NUMBERS` numbers."""
 
-    Args:
-        seconds: of its values; the median of some runs.
-        gradient_seconds: of its derivatives.
-    """
-
-    seconds: float
-    gradient_seconds: float
+    seconds: float  # of its values; the median of some runs
+    gradient_seconds: float  # of its derivatives
 
 
 @task(GRADIENT_RESOURCE, is_kept=False)

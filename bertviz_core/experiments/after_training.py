@@ -47,21 +47,16 @@ PARTS = (
 
 @dataclass(frozen=True)
 class WeightChange(FrozenArrays):
-    """How far the weights of a model have moved, as a share of what they were.
+    """How far the weights of a model have moved, as a share of what they were."""
 
-    Args:
-        layers: names of the rows: "embeddings", "layer_0" to the last, and, where
-            both models have them, "final_norm" and "pooler".
-        parts: names of the columns, of `PARTS`.
-        shares: float64 `[rows, columns]`, Frobenius norm of the change over that
-            of the weights before; NaN where a layer has no such part.
-        totals: float64 `[rows]`, the same of a layer's weights taken together.
-    """
-
+    # Names of the rows: "embeddings", "layer_0" to the last, and, where both models
+    # have them, "final_norm" and "pooler".
     layers: tuple[str, ...]
-    parts: tuple[str, ...]
+    parts: tuple[str, ...]  # names of the columns, of `PARTS`
+    # float64 [rows, columns], Frobenius norm of the change over that of the weights
+    # before; NaN where a layer has no such part.
     shares: np.ndarray
-    totals: np.ndarray
+    totals: np.ndarray  # float64 [rows], the same of a layer's weights taken together
 
 
 def weight_change(before: Bert, after: Bert) -> WeightChange:
@@ -156,36 +151,25 @@ class LayerComparison(FrozenArrays):
 
     Axes: 2 models, before first; L + 1 layers, embedding output first; M rows that
     are judged.
-
-    Args:
-        is_regression: whether targets are numbers.
-        labels: C class names, or the name of the number.
-        num_fitted: rows that the probes learned from: of the training part.
-        rows: int `[M]`, which rows of the validation part are judged and drawn.
-        targets: int or float `[M]`.
-        scores: float64 `[2, L + 1]`, share of rows whose class a linear probe
-            names, or its R² for numbers.
-        score_intervals: float64 `[2, L + 1, 2]`, 95 %, of Wilson; NaN for numbers.
-        least: what always naming the commonest class scores; 0 for numbers.
-        separations: float64 `[2, L + 1]`, share of rows that are nearest to the
-            centre of their own class, by cosine; NaN for numbers, where classes
-            are too few or too small, and where all vectors are alike, as those of
-            [CLS] before the first layer.
-        coordinates: float64 `[2, L + 1, M, 2]`, on the same two axes everywhere.
-        explained: float64 `[2, L + 1]`, share of the variance on these axes.
     """
 
-    is_regression: bool
-    labels: tuple[str, ...]
-    num_fitted: int
-    rows: np.ndarray
-    targets: np.ndarray
+    is_regression: bool  # whether targets are numbers
+    labels: tuple[str, ...]  # C class names, or the name of the number
+    num_fitted: int  # rows that the probes learned from: of the training part
+    rows: np.ndarray  # int [M], which rows of the validation part are judged and drawn
+    targets: np.ndarray  # int or float [M]
+    # float64 [2, L + 1], share of rows whose class a linear probe names, or its R² for
+    # numbers.
     scores: np.ndarray
+    # float64 [2, L + 1, 2], 95 %, of Wilson; NaN for numbers.
     score_intervals: np.ndarray
-    least: float
+    least: float  # what always naming the commonest class scores; 0 for numbers
+    # float64 [2, L + 1], share of rows that are nearest to the centre of their own
+    # class, by cosine; NaN for numbers, where classes are too few or too small, and
+    # where all vectors are alike, as those of [CLS] before the first layer.
     separations: np.ndarray
-    coordinates: np.ndarray
-    explained: np.ndarray
+    coordinates: np.ndarray  # float64 [2, L + 1, M, 2], on the same two axes everywhere
+    explained: np.ndarray  # float64 [2, L + 1], share of the variance on these axes
 
 
 def compare_layers(
@@ -371,17 +355,11 @@ _POOLED = "pooled_output"
 
 @dataclass(frozen=True)
 class NearTrainingRows(FrozenArrays):
-    """The training rows that look most alike to the classifier.
+    """The training rows that look most alike to the classifier."""
 
-    Args:
-        rows: the nearest first.
-        cosines: float64 `[M]`, between the vectors that the classifier reads.
-        num_searched: rows of the training part.
-    """
-
-    rows: tuple[DataRow, ...]
-    cosines: np.ndarray
-    num_searched: int
+    rows: tuple[DataRow, ...]  # the nearest first
+    cosines: np.ndarray  # float64 [M], between the vectors that the classifier reads
+    num_searched: int  # rows of the training part
 
 
 def row_vectors(

@@ -20,39 +20,28 @@ class PairArithmetic(FrozenArrays):
 
     All in float64; query, key, value and scores are what the forward pass computed,
     in float32, so that a score differs from the running sum by a rounding.
-
-    Args:
-        key_token: index of the token that is looked at.
-        query: float64 `[D]`, q of the query token.
-        key: float64 `[D]`, k of the key token.
-        products: float64 `[D]`, q times k, element by element.
-        running_sums: float64 `[D]`; the last is q . k.
-        scores: float64 `[K]`, q . k / sqrt(D) for every key, before masking, as the
-            forward pass rounded it.
-        mask_terms: float64 `[K]`, what is added to a score: 0, or -10000 where a
-            sparse pattern does not let the query token look.
-        probs: float64 `[K]`, softmax of scores plus mask terms.
-        unrounded_probs: float64 `[K]`, the same of scores that no one rounded.
-        exposed_prob: what the forward pass computed for this pair.
-        value: float64 `[D]`, v of the key token.
-        output: float64 `[D]`, the head's output for the query token: the sum of
-            probability times v over all keys.
-        norm: length of a f(x), this pair's part of what the attention block adds:
-            probability times v through the head's rows of the output projection.
     """
 
-    key_token: int
-    query: np.ndarray
-    key: np.ndarray
-    products: np.ndarray
-    running_sums: np.ndarray
+    key_token: int  # index of the token that is looked at
+    query: np.ndarray  # float64 [D], q of the query token
+    key: np.ndarray  # float64 [D], k of the key token
+    products: np.ndarray  # float64 [D], q times k, element by element
+    running_sums: np.ndarray  # float64 [D]; the last is q . k
+    # float64 [K], q . k / sqrt(D) for every key, before masking, as the forward pass
+    # rounded it.
     scores: np.ndarray
+    # float64 [K], what is added to a score: 0, or -10000 where a sparse pattern does
+    # not let the query token look.
     mask_terms: np.ndarray
-    probs: np.ndarray
-    unrounded_probs: np.ndarray
-    exposed_prob: float
-    value: np.ndarray
+    probs: np.ndarray  # float64 [K], softmax of scores plus mask terms
+    unrounded_probs: np.ndarray  # float64 [K], the same of scores that no one rounded
+    exposed_prob: float  # what the forward pass computed for this pair
+    value: np.ndarray  # float64 [D], v of the key token
+    # float64 [D], the head's output for the query token: the sum of probability times v
+    # over all keys.
     output: np.ndarray
+    # Length of a f(x), this pair's part of what the attention block adds: probability
+    # times v through the head's rows of the output projection.
     norm: float
 
     @property
@@ -88,30 +77,22 @@ class PairArithmetic(FrozenArrays):
 
 @dataclass(frozen=True)
 class NormWeightedAttention(FrozenArrays):
-    """How long the vectors are that attention brings to each token.
+    """How long the vectors are that attention brings to each token."""
 
-    Args:
-        norms: float64 `[N, Q, K]`, length of a f(x), one head's part; f(x) is the
-            value of the key token through the head's rows of the output projection.
-        combined: float64 `[Q, K]`, length of the sum of these vectors over heads;
-            at most the sum of `norms`, as vectors may cancel.
-        with_residual: float64 `[Q, K]`, the same, where a token's own vector is
-            counted with what the residual keeps of it.
-    """
-
+    # float64 [N, Q, K], length of a f(x), one head's part; f(x) is the value of the key
+    # token through the head's rows of the output projection.
     norms: np.ndarray
+    # float64 [Q, K], length of the sum of these vectors over heads; at most the sum of
+    # `norms`, as vectors may cancel.
     combined: np.ndarray
+    # float64 [Q, K], the same, where a token's own vector is counted with what the
+    # residual keeps of it.
     with_residual: np.ndarray
 
 
 @dataclass(frozen=True)
 class CorpusProfile(FrozenArrays):
-    """All heads of a model, measured over many texts.
+    """All heads of a model, measured over many texts."""
 
-    Args:
-        profile: over the rows of all texts.
-        distances: float64 `[L, N, L, N]`, Jensen-Shannon distance of heads.
-    """
-
-    profile: HeadProfile
-    distances: np.ndarray
+    profile: HeadProfile  # over the rows of all texts
+    distances: np.ndarray  # float64 [L, N, L, N], Jensen-Shannon distance of heads

@@ -19,37 +19,28 @@ ABLATED_PARTS = ("attention", "feed_forward", "both")
 
 @dataclass(frozen=True)
 class Answers(FrozenArrays):
-    """The likeliest answers before and after a change, and the watched one.
+    """The likeliest answers before and after a change, and the watched one."""
 
-    Args:
-        ids: int `[M]`, the likeliest before first.
-        values: float64 `[2, M]`, before and after: probabilities, or the number of a
-            head that says one.
-        ranks: int `[2, M]`, among all answers, 1 = likeliest.
-    """
-
-    ids: np.ndarray
+    ids: np.ndarray  # int [M], the likeliest before first
+    # float64 [2, M], before and after: probabilities, or the number of a head that says
+    # one.
     values: np.ndarray
-    ranks: np.ndarray
+    ranks: np.ndarray  # int [2, M], among all answers, 1 = likeliest
 
 
 @dataclass(frozen=True)
 class Target:
     """The one answer of the model that an experiment watches.
 
-    Args:
-        head: "mlm", "nsp" or "classifier".
-        index: a token id, 0 (is next) or 1 (random), or a class.
-        position: index of the token whose word is predicted; 0 for the other
-            heads, which read the first token alone.
-
     Raises:
         ValueError: another head, a negative number, or a position for a head
             that has none.
     """
 
-    head: str
-    index: int
+    head: str  # "mlm", "nsp" or "classifier"
+    index: int  # a token id, 0 (is next) or 1 (random), or a class
+    # Index of the token whose word is predicted; 0 for the other heads, which read the
+    # first token alone.
     position: int = 0
 
     def __post_init__(self) -> None:
@@ -63,56 +54,38 @@ class Target:
 
 @dataclass(frozen=True)
 class Edge:
-    """One arrow of attention.
+    """One arrow of attention."""
 
-    Args:
-        from_token: index of the token that looks.
-        to_token: index of the token that is looked at.
-        layer: 0 to L - 1; `None` for all layers.
-        head: 0 to N - 1; `None` for all heads.
-    """
-
-    from_token: int
-    to_token: int
-    layer: int | None = None
-    head: int | None = None
+    from_token: int  # index of the token that looks
+    to_token: int  # index of the token that is looked at
+    layer: int | None = None  # 0 to L - 1; `None` for all layers
+    head: int | None = None  # 0 to N - 1; `None` for all heads
 
 
 @dataclass(frozen=True)
 class Switches:
-    """What to switch off; empty leaves the model as it is.
+    """What to switch off; empty leaves the model as it is."""
 
-    Args:
-        heads: (layer, head) pairs.
-        attention: layers whose attention is switched off in all heads.
-        feed_forward: layers whose feed-forward block is switched off.
-        edges: arrows to cut.
-        neurons: (layer, neuron) pairs of the feed-forward blocks.
-    """
-
-    heads: tuple[tuple[int, int], ...] = ()
+    heads: tuple[tuple[int, int], ...] = ()  # (layer, head) pairs
+    # Layers whose attention is switched off in all heads.
     attention: tuple[int, ...] = ()
+    # Layers whose feed-forward block is switched off.
     feed_forward: tuple[int, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    edges: tuple[Edge, ...] = ()  # arrows to cut
+    # (layer, neuron) pairs of the feed-forward blocks.
     neurons: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says about a target.
+    """What the model says about a target."""
 
-    Args:
-        logit: of the target, before softmax.
-        probability: of the target. Always 1 for a head with one output, a
-            regression: read the logit there.
-        rank: of the target among all answers, 1 = likeliest.
-        is_number: whether the head has one output: it says a number, not a class.
-    """
-
-    logit: float
+    logit: float  # of the target, before softmax
+    # Of the target. Always 1 for a head with one output, a regression: read the logit
+    # there.
     probability: float
-    rank: int
-    is_number: bool
+    rank: int  # of the target among all answers, 1 = likeliest
+    is_number: bool  # whether the head has one output: it says a number, not a class
 
     @property
     def value(self) -> float:
@@ -139,33 +112,22 @@ class _BeforeAndAfter:
 
 @dataclass(frozen=True)
 class SwitchedPrediction(_BeforeAndAfter):
-    """A prediction before and after something was switched off.
+    """A prediction before and after something was switched off."""
 
-    Args:
-        before: from the model as it is.
-        after: with the switches off.
-        answers: the likeliest of both.
-    """
-
-    before: Prediction
-    after: Prediction
-    answers: Answers
+    before: Prediction  # from the model as it is
+    after: Prediction  # with the switches off
+    answers: Answers  # the likeliest of both
 
 
 @dataclass(frozen=True)
 class AblationMap(FrozenArrays):
-    """What the target becomes when one thing alone is switched off.
+    """What the target becomes when one thing alone is switched off."""
 
-    Args:
-        before: from the model as it is.
-        probabilities: float `[L, C]` with the part off; C is N heads, or one
-            column for each of `ABLATED_PARTS`.
-        logits: float `[L, C]`, likewise.
-    """
-
-    before: Prediction
+    before: Prediction  # from the model as it is
+    # float [L, C] with the part off; C is N heads, or one column for each of
+    # `ABLATED_PARTS`.
     probabilities: np.ndarray
-    logits: np.ndarray
+    logits: np.ndarray  # float [L, C], likewise
 
     @property
     def delta_logits(self) -> np.ndarray:
@@ -185,23 +147,16 @@ class AblationMap(FrozenArrays):
 
 @dataclass(frozen=True)
 class PatchingMap(FrozenArrays):
-    """How much of one text's answer one hidden state carries into another text.
+    """How much of one text's answer one hidden state carries into another text."""
 
-    Args:
-        clean: the text that hidden states are taken from.
-        corrupted: the text that they are put into.
-        clean_score: of the clean text as it is; what a score is, `minus` of
-            `patch_hidden_states` says.
-        corrupted_score: of the corrupted text as it is.
-        scores: float `[L + 1, T]` of the corrupted text with one hidden state
-            replaced: row 0 the embedding output, row l the output of block
-            l - 1.
-    """
-
-    clean: TokenizedText
-    corrupted: TokenizedText
+    clean: TokenizedText  # the text that hidden states are taken from
+    corrupted: TokenizedText  # the text that they are put into
+    # Of the clean text as it is; what a score is, `minus` of `patch_hidden_states`
+    # says.
     clean_score: float
-    corrupted_score: float
+    corrupted_score: float  # of the corrupted text as it is
+    # float [L + 1, T] of the corrupted text with one hidden state replaced: row 0 the
+    # embedding output, row l the output of block l - 1.
     scores: np.ndarray
 
     @property
@@ -216,37 +171,23 @@ class SparsePattern:
     """Which tokens may look at which, see `model/sparse.py`.
 
     All of `window`, `stride` and `num_global` at 0 is full attention.
-
-    Args:
-        window: blocks to each side that a token sees.
-        stride: it also sees every n-th block; 0 for none.
-        num_global: first blocks, which see all and are seen by all.
-        block: tokens that count as one place.
     """
 
-    window: int = 0
-    stride: int = 0
-    num_global: int = 0
-    block: int = 1
+    window: int = 0  # blocks to each side that a token sees
+    stride: int = 0  # it also sees every n-th block; 0 for none
+    num_global: int = 0  # first blocks, which see all and are seen by all
+    block: int = 1  # tokens that count as one place
 
 
 @dataclass(frozen=True)
 class SparsePrediction(_BeforeAndAfter, FrozenArrays):
-    """A prediction before and after a sparse pattern was laid on the attention.
+    """A prediction before and after a sparse pattern was laid on the attention."""
 
-    Args:
-        before: from the model as it is.
-        after: under the pattern, in all layers and heads.
-        answers: the likeliest of both.
-        edges: bool `[Q, K]`; true where a row may still look.
-        kept_share: of the model's own edges, in (0, 1].
-        cut_mass: float `[L, N]`, in [0, 1]: attention that lay on the cut edges
-            before, mean over the rows.
-    """
-
-    before: Prediction
-    after: Prediction
-    answers: Answers
-    edges: np.ndarray
-    kept_share: float
+    before: Prediction  # from the model as it is
+    after: Prediction  # under the pattern, in all layers and heads
+    answers: Answers  # the likeliest of both
+    edges: np.ndarray  # bool [Q, K]; true where a row may still look
+    kept_share: float  # of the model's own edges, in (0, 1]
+    # float [L, N], in [0, 1]: attention that lay on the cut edges before, mean over the
+    # rows.
     cut_mass: np.ndarray

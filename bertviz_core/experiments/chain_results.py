@@ -29,27 +29,20 @@ STEPS = {
 class GibbsSettings:
     """How a chain draws.
 
-    Args:
-        temperature: at least 0, see `analysis.sampling.softmax`.
-        top_k: keep this many of the most likely words; `None` keeps all.
-        top_p: in (0, 1].
-        order: "random" picks any open place at each step, "in_order" goes from
-            left to right and begins again.
-        seed: at least 0.
-        num_chains: independent chains that run side by side.
-        burn_in: first steps that are not counted.
-
     Raises:
         ValueError: a value outside its range.
     """
 
-    temperature: float = 1.0
+    temperature: float = 1.0  # at least 0, see `analysis.sampling.softmax`
+    # Keep this many of the most likely words; `None` keeps all.
     top_k: int | None = None
-    top_p: float = 1.0
+    top_p: float = 1.0  # in (0, 1]
+    # "random" picks any open place at each step, "in_order" goes from left to right and
+    # begins again.
     order: str = "random"
-    seed: int = 0
-    num_chains: int = 1
-    burn_in: int = 0
+    seed: int = 0  # at least 0
+    num_chains: int = 1  # independent chains that run side by side
+    burn_in: int = 0  # first steps that are not counted
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -68,46 +61,31 @@ class GibbsState(FrozenArrays):
     The random numbers of a step come from a generator of its own, seeded with
     (seed, chain, step). So the seed and the step are its whole state, and a chain
     is the same whatever the chunks that it runs in and whatever runs beside it.
-
-    Args:
-        model_id: which model.
-        settings: how it draws.
-        step: steps done so far.
-        input_ids: int32 `[C, T]`.
-        token_type_ids: int32 `[T]`.
-        open_positions: int `[F]`, token indices that may change.
     """
 
-    model_id: str
-    settings: GibbsSettings
-    step: int
-    input_ids: np.ndarray
-    token_type_ids: np.ndarray
-    open_positions: np.ndarray
+    model_id: str  # which model
+    settings: GibbsSettings  # how it draws
+    step: int  # steps done so far
+    input_ids: np.ndarray  # int32 [C, T]
+    token_type_ids: np.ndarray  # int32 [T]
+    open_positions: np.ndarray  # int [F], token indices that may change
 
 
 @dataclass(frozen=True)
 class GibbsRun(FrozenArrays):
-    """What some steps of the chains did.
+    """What some steps of the chains did."""
 
-    Args:
-        start, end: the states before and after.
-        positions: int32 `[S, C]`, token index that each step drew anew.
-        old_ids, new_ids: int32 `[S, C]`, what stood there and what was drawn.
-        log_probs: float64 `[S, C]`, of the drawn word under the distribution
-            that it was drawn from (temperature, top-k and top-p applied).
-        entropy_bits: float64 `[S, C]`, of that distribution.
-        words: piece of every id that occurs.
-    """
-
-    start: GibbsState
-    end: GibbsState
-    positions: np.ndarray
+    start: GibbsState  # before the steps
+    end: GibbsState  # after them
+    positions: np.ndarray  # int32 [S, C], token index that each step drew anew
+    # Both: int32 [S, C], what stood there and what was drawn.
     old_ids: np.ndarray
     new_ids: np.ndarray
+    # float64 [S, C], of the drawn word under the distribution that it was drawn from
+    # (temperature, top-k and top-p applied).
     log_probs: np.ndarray
-    entropy_bits: np.ndarray
-    words: Mapping[int, str]
+    entropy_bits: np.ndarray  # float64 [S, C], of that distribution
+    words: Mapping[int, str]  # piece of every id that occurs
 
     @property
     def num_steps(self) -> int:

@@ -19,60 +19,41 @@ class LogitLens(FrozenArrays):
 
     The head was trained on the last layer only: what it reads in the middle is a
     view through foreign glasses, not what the layer 'thinks'.
-
-    Args:
-        tokenized: the text.
-        positions: int `[S]`, token indices looked at.
-        top_ids: int `[L + 1, S, k]`, best words; index 0 is the embedding output,
-            L the last layer, which is the model's own answer.
-        top_tokens: their pieces.
-        top_log_probs: float64 `[L + 1, S, k]`.
-        entropy_bits: float64 `[L + 1, S]`.
-        word_ids: int `[W]`, words that were asked for.
-        word_log_probs: float64 `[W, L + 1, S]`.
-        word_ranks: int `[W, L + 1, S]`.
     """
 
-    tokenized: TokenizedText
-    positions: np.ndarray
+    tokenized: TokenizedText  # the text
+    positions: np.ndarray  # int [S], token indices looked at
+    # int [L + 1, S, k], best words; index 0 is the embedding output, L the last layer,
+    # which is the model's own answer.
     top_ids: np.ndarray
-    top_tokens: tuple[tuple[tuple[str, ...], ...], ...]
-    top_log_probs: np.ndarray
-    entropy_bits: np.ndarray
-    word_ids: np.ndarray
-    word_log_probs: np.ndarray
-    word_ranks: np.ndarray
+    top_tokens: tuple[tuple[tuple[str, ...], ...], ...]  # their pieces
+    top_log_probs: np.ndarray  # float64 [L + 1, S, k]
+    entropy_bits: np.ndarray  # float64 [L + 1, S]
+    word_ids: np.ndarray  # int [W], words that were asked for
+    word_log_probs: np.ndarray  # float64 [W, L + 1, S]
+    word_ranks: np.ndarray  # int [W, L + 1, S]
 
 
 @dataclass(frozen=True)
 class Attribution(FrozenArrays):
-    """How much each token contributes to an answer, by several methods.
+    """How much each token contributes to an answer, by several methods."""
 
-    Args:
-        tokenized: the text.
-        contrast: the answer that it is compared with, or `None`.
-        value: log p of the target, less log p of the contrast; the number itself
-            where the classifier has one output.
-        methods: names of the rows of `scores`.
-        scores: float64 `[M, T]`; above 0 the token supports the target. NaN
-            where a method says nothing: occlusion of added tokens and of the
-            place that is predicted. "gradient_norm" has no sign.
-        baseline_value: `value` of the text with the baseline in every place of a
-            word.
-        num_steps: points on the way of integrated gradients from the baseline.
-        compared: int `[S]`, token indices that the methods are compared on.
-        agreement: float64 `[M, M]`, Spearman correlation over those tokens; of
-            sizes where one of the two has no sign; NaN where there is no order.
-    """
-
-    tokenized: TokenizedText
-    contrast: int | None
+    tokenized: TokenizedText  # the text
+    contrast: int | None  # the answer that it is compared with, or `None`
+    # Log p of the target, less log p of the contrast; the number itself where the
+    # classifier has one output.
     value: float
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # names of the rows of `scores`
+    # float64 [M, T]; above 0 the token supports the target. NaN where a method says
+    # nothing: occlusion of added tokens and of the place that is predicted.
+    # "gradient_norm" has no sign.
     scores: np.ndarray
+    # `value` of the text with the baseline in every place of a word.
     baseline_value: float
-    num_steps: int
-    compared: np.ndarray
+    num_steps: int  # points on the way of integrated gradients from the baseline
+    compared: np.ndarray  # int [S], token indices that the methods are compared on
+    # float64 [M, M], Spearman correlation over those tokens; of sizes where one of the
+    # two has no sign; NaN where there is no order.
     agreement: np.ndarray
 
     @property
@@ -97,12 +78,9 @@ class RandomWeightsCheck(FrozenArrays):
 
     A method that shows what the model learned must not say the same of a model
     that knows nothing.
-
-    Args:
-        own: with the model's own weights.
-        agreement: float64 `[M]`, for each method Spearman correlation of the two
-            over `own.compared`; NaN where there is no order. Near 1 is a warning.
     """
 
-    own: Attribution
+    own: Attribution  # with the model's own weights
+    # float64 [M], for each method Spearman correlation of the two over `own.compared`;
+    # NaN where there is no order. Near 1 is a warning.
     agreement: np.ndarray

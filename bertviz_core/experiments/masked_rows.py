@@ -23,17 +23,11 @@ TOKENS_A_PASS = 4096
 
 @dataclass(frozen=True)
 class Row:
-    """One variant of a text, with the place to predict a word at.
+    """One variant of a text, with the place to predict a word at."""
 
-    Args:
-        input_ids: int `[T]`.
-        token_type_ids: int `[T]`.
-        position: token index of the prediction.
-    """
-
-    input_ids: np.ndarray
-    token_type_ids: np.ndarray
-    position: int
+    input_ids: np.ndarray  # int [T]
+    token_type_ids: np.ndarray  # int [T]
+    position: int  # token index of the prediction
 
 
 def head_logits(

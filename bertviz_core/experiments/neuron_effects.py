@@ -24,15 +24,12 @@ class NeuronEffects(AblationMap):
 
     What `AblationMap` holds in `[L, C]` is here float64 `[F]`, one number for each
     neuron that is switched off alone.
-
-    Args:
-        neurons: int64 `[F, 2]`, (layer, neuron) pairs, the largest measured change
-            of `Prediction.value` first, whatever its sign.
-        estimated_deltas: float `[F]`, its change as the gradient predicts it,
-            off less on.
     """
 
+    # int64 [F, 2], (layer, neuron) pairs, the largest measured change of
+    # `Prediction.value` first, whatever its sign.
     neurons: np.ndarray
+    # float [F], its change as the gradient predicts it, off less on.
     estimated_deltas: np.ndarray
 
 

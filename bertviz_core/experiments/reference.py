@@ -13,21 +13,16 @@ from bertviz_core.trace import Arrays
 
 @dataclass(frozen=True)
 class ReferenceCheck:
-    """Our numbers beside the reference's.
+    """Our numbers beside the reference's."""
 
-    Args:
-        source: name and version of the program that computed the reference, in
-            float64, from the same checkpoint.
-        made: the day on which it did, as YYYY-MM-DD.
-        tokens: what both read.
-        differences: the largest absolute difference, by the name of an output.
-        magnitudes: the largest absolute number of the reference, likewise.
-    """
-
+    # Name and version of the program that computed the reference, in float64, from the
+    # same checkpoint.
     source: str
-    made: str
-    tokens: tuple[str, ...]
+    made: str  # the day on which it did, as YYYY-MM-DD
+    tokens: tuple[str, ...]  # what both read
+    # The largest absolute difference, by the name of an output.
     differences: dict[str, float]
+    # The largest absolute number of the reference, likewise.
     magnitudes: dict[str, float]
 
 

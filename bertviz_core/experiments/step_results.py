@@ -17,19 +17,12 @@ from bertviz_core.trace import FrozenArrays
 
 @dataclass(frozen=True)
 class CodePlace:
-    """The lines of the core that compute a step, one in most cases.
+    """The lines of the core that compute a step, one in most cases."""
 
-    Args:
-        module: its dotted name.
-        qualified_name: of the function in it, "Class.method".
-        line: number of the first line in its file, from 1.
-        code: the lines, without their common indentation.
-    """
-
-    module: str
-    qualified_name: str
-    line: int
-    code: str
+    module: str  # its dotted name
+    qualified_name: str  # of the function in it, "Class.method"
+    line: int  # number of the first line in its file, from 1
+    code: str  # the lines, without their common indentation
 
     @property
     def last_line(self) -> int:
@@ -39,30 +32,20 @@ class CodePlace:
 
 @dataclass(frozen=True)
 class LayerStep:
-    """One operation on the way.
+    """One operation on the way."""
 
-    Args:
-        name: "layer_2/attention_scores", or the operation alone outside of layers;
-            the same for every text.
-        operation: what is done, a key of
-            `step_table.OPERATIONS`.
-        layer: from 0; `None` outside of layers.
-        axes: letters of the axes, see the head of this file; "2" for the two
-            answers of next-sentence prediction.
-        shape: their sizes with this text.
-        formula: LaTeX, without the signs around it.
-        inputs: names of the steps that it is computed from.
-        place: where the core computes it.
-    """
-
+    # "layer_2/attention_scores", or the operation alone outside of layers; the same for
+    # every text.
     name: str
-    operation: str
-    layer: int | None
+    operation: str  # what is done, a key of `step_table.OPERATIONS`
+    layer: int | None  # from 0; `None` outside of layers
+    # Letters of the axes, see the head of this file; "2" for the two answers of
+    # next-sentence prediction.
     axes: tuple[str, ...]
-    shape: tuple[int, ...]
-    formula: str
-    inputs: tuple[str, ...]
-    place: CodePlace
+    shape: tuple[int, ...]  # their sizes with this text
+    formula: str  # LaTeX, without the signs around it
+    inputs: tuple[str, ...]  # names of the steps that it is computed from
+    place: CodePlace  # where the core computes it
 
     @property
     def part(self) -> str:
@@ -79,21 +62,16 @@ class LayerStep:
 
 @dataclass(frozen=True)
 class PartNumbers:
-    """One part of the network at one token, number by number.
+    """One part of the network at one token, number by number."""
 
-    Args:
-        token: index of the token.
-        values: by the step's name, in their order, that which enters the part first:
-            float, the step's array, see `StepReader.values`, without its axis of
-            tokens: `[H]`, `[I]` or `[V]`; `[N, D]`, the token's own query, key or
-            value; `[N, K]`, what it gives to every token. A step without such an axis
-            has all its numbers.
-        pooler_reads: what the pooler starts from, by the step's name, which is of the
-            first token; empty in a part without a pooler.
-    """
-
-    token: int
+    token: int  # index of the token
+    # By the step's name, in their order, that which enters the part first: float, the
+    # step's array, see `StepReader.values`, without its axis of tokens: [H], [I] or
+    # [V]; [N, D], the token's own query, key or value; [N, K], what it gives to every
+    # token. A step without such an axis has all its numbers.
     values: Mapping[str, np.ndarray]
+    # What the pooler starts from, by the step's name, which is of the first token;
+    # empty in a part without a pooler.
     pooler_reads: Mapping[str, np.ndarray]
 
     def of(self, step_name: str) -> np.ndarray | None:
@@ -116,131 +94,88 @@ class PartNumbers:
 
 @dataclass(frozen=True)
 class StepTable(FrozenArrays):
-    """What a step computed for many tokens, as a table.
+    """What a step computed for many tokens, as a table."""
 
-    Args:
-        first: index of the token of the first row.
-        values: float32 `[R, C]`, a row for each token. C is H, I or D; for attention
-            R as well, the columns being the same tokens as the rows.
-    """
-
-    first: int
+    first: int  # index of the token of the first row
+    # float32 [R, C], a row for each token. C is H, I or D; for attention R as well, the
+    # columns being the same tokens as the rows.
     values: np.ndarray
 
 
 @dataclass(frozen=True)
 class NormInput(FrozenArrays):
-    """What one layer norm got for one token, to try it by hand.
+    """What one layer norm got for one token, to try it by hand."""
 
-    Args:
-        step: name of the norm's step.
-        vector: float32 `[H]`, before the norm.
-        gamma, beta: float32 `[H]`, the norm's own weights.
-        epsilon: added to the variance.
-    """
-
-    step: str
-    vector: np.ndarray
+    step: str  # name of the norm's step
+    vector: np.ndarray  # float32 [H], before the norm
+    # Both: float32 [H], the norm's own weights.
     gamma: np.ndarray
     beta: np.ndarray
-    epsilon: float
+    epsilon: float  # added to the variance
 
 
 @dataclass(frozen=True)
 class ResidualStream(FrozenArrays):
-    """Lengths of the residual and of what each half of a layer adds to it.
+    """Lengths of the residual and of what each half of a layer adds to it."""
 
-    Args:
-        tokens: T pieces.
-        pre_norm: whether the residual runs through without a norm; with norms after
-            each sum, as in BERT, every sum is brought to a new length.
-        residual_norms: float64 `[L, T]`, length of what enters a layer.
-        attention_norms: float64 `[L, T]`, length of what attention adds to it.
-        attention_cosines: float64 `[L, T]`, of this update with what it is added
-            to, in [-1, 1]; NaN where one of the two is 0.
-        middle_norms: float64 `[L, T]`, length of what the feed-forward network's
-            update is added to: the sum before, after its norm in a post-norm model.
-        feed_forward_norms: float64 `[L, T]`, length of that update.
-        feed_forward_cosines: float64 `[L, T]`, see `attention_cosines`.
-        output_norms: float64 `[L, T]`, length of what leaves the layer.
-        sum_norms: float64 `[L, 2, T]`, length of each half's sum, before a norm.
-    """
-
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...]  # T pieces
+    # Whether the residual runs through without a norm; with norms after each sum, as in
+    # BERT, every sum is brought to a new length.
     pre_norm: bool
-    residual_norms: np.ndarray
-    attention_norms: np.ndarray
+    residual_norms: np.ndarray  # float64 [L, T], length of what enters a layer
+    attention_norms: np.ndarray  # float64 [L, T], length of what attention adds to it
+    # float64 [L, T], of this update with what it is added to, in [-1, 1]; NaN where one
+    # of the two is 0.
     attention_cosines: np.ndarray
+    # float64 [L, T], length of what the feed-forward network's update is added to: the
+    # sum before, after its norm in a post-norm model.
     middle_norms: np.ndarray
-    feed_forward_norms: np.ndarray
-    feed_forward_cosines: np.ndarray
-    output_norms: np.ndarray
-    sum_norms: np.ndarray
+    feed_forward_norms: np.ndarray  # float64 [L, T], length of that update
+    feed_forward_cosines: np.ndarray  # float64 [L, T], see `attention_cosines`
+    output_norms: np.ndarray  # float64 [L, T], length of what leaves the layer
+    sum_norms: np.ndarray  # float64 [L, 2, T], length of each half's sum, before a norm
 
 
 @dataclass(frozen=True)
 class StrongNeurons(FrozenArrays):
-    """The feed-forward neurons that are strongest at one token.
+    """The feed-forward neurons that are strongest at one token."""
 
-    Args:
-        layer: from 0.
-        token: index of the token.
-        order: what "strongest" means, "activation" or "contribution".
-        neurons: int64 `[F]`, indices below I, strongest first.
-        activations: float32 `[F]`, after the activation function.
-        contributions: float32 `[F]`, length of what the neuron adds to the residual:
-            size of the activation times the length of its row of the second
-            projection.
-    """
-
-    layer: int
-    token: int
-    order: str
-    neurons: np.ndarray
-    activations: np.ndarray
+    layer: int  # from 0
+    token: int  # index of the token
+    order: str  # what "strongest" means, "activation" or "contribution"
+    neurons: np.ndarray  # int64 [F], indices below I, strongest first
+    activations: np.ndarray  # float32 [F], after the activation function
+    # float32 [F], length of what the neuron adds to the residual: size of the
+    # activation times the length of its row of the second projection.
     contributions: np.ndarray
 
 
 @dataclass(frozen=True)
 class NeuronWords(FrozenArrays):
-    """Words that a neuron promotes and suppresses.
+    """Words that a neuron promotes and suppresses."""
 
-    Args:
-        promoted_tokens: k pieces, most promoted first.
-        promoted_changes: float32 `[k]`, what the neuron adds to their logits.
-        suppressed_tokens: k pieces, most suppressed first.
-        suppressed_changes: float32 `[k]`.
-    """
-
-    promoted_tokens: tuple[str, ...]
-    promoted_changes: np.ndarray
-    suppressed_tokens: tuple[str, ...]
-    suppressed_changes: np.ndarray
+    promoted_tokens: tuple[str, ...]  # k pieces, most promoted first
+    promoted_changes: np.ndarray  # float32 [k], what the neuron adds to their logits
+    suppressed_tokens: tuple[str, ...]  # k pieces, most suppressed first
+    suppressed_changes: np.ndarray  # float32 [k]
 
 
 @dataclass(frozen=True)
 class NeuronFactors(FrozenArrays):
-    """A text's neurons that fire together.
+    """A text's neurons that fire together."""
 
-    Args:
-        tokens: T pieces.
-        weights: float64 `[F, T]`, how much of each factor a token holds.
-        top_neurons: int64 `[F, k, 2]`, (layer, neuron) pairs that a factor is most
-            made of, strongest first.
-        top_shares: float64 `[F, k]`, their numbers in the factor, whose length is 1.
-        error: length of what the factors leave out, as a share of that of all
-            activations; 0 is perfect.
-        negative_share: length of the activations below 0, which were set to 0, as a
-            share of that of all activations.
-        num_iterations: until nothing more was won.
-        seed: of the start; another may find other factors.
-    """
-
-    tokens: tuple[str, ...]
-    weights: np.ndarray
+    tokens: tuple[str, ...]  # T pieces
+    weights: np.ndarray  # float64 [F, T], how much of each factor a token holds
+    # int64 [F, k, 2], (layer, neuron) pairs that a factor is most made of, strongest
+    # first.
     top_neurons: np.ndarray
+    # float64 [F, k], their numbers in the factor, whose length is 1.
     top_shares: np.ndarray
+    # Length of what the factors leave out, as a share of that of all activations; 0 is
+    # perfect.
     error: float
+    # Length of the activations below 0, which were set to 0, as a share of that of all
+    # activations.
     negative_share: float
-    num_iterations: int
-    seed: int
+    num_iterations: int  # until nothing more was won
+    seed: int  # of the start; another may find other factors

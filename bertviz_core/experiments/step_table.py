@@ -16,20 +16,15 @@ BEFORE = "before"  # stands for the step that a layer or a head starts from
 
 @dataclass(frozen=True)
 class Operation:
-    """What a step does, whatever the text.
+    """What a step does, whatever the text."""
 
-    Args:
-        axes: letters of the axes of the result.
-        formula: LaTeX.
-        inputs: operations that it is computed from, of the same layer; `BEFORE` is
-            the last one before the layer or the head.
-        activation: its name in `model.taps`, in a layer without "layer.3.". Empty for
-            the softmax of an answer, which the network leaves to its caller.
-    """
-
-    axes: str
-    formula: str
+    axes: str  # letters of the axes of the result
+    formula: str  # LaTeX
+    # Operations that it is computed from, of the same layer; `BEFORE` is the last one
+    # before the layer or the head.
     inputs: tuple[str, ...]
+    # Its name in `model.taps`, in a layer without "layer.3.". Empty for the softmax of
+    # an answer, which the network leaves to its caller.
     activation: str = ""
 
 

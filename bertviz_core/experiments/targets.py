@@ -27,19 +27,12 @@ Enter = Callable[[int, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Question:
-    """A text, ready for the model, and what is asked of it.
+    """A text, ready for the model, and what is asked of it."""
 
-    Args:
-        explorer: whose model is asked.
-        target: what is watched.
-        tokenized: the text.
-        inputs: of `CompiledForward`, a batch of one.
-    """
-
-    explorer: Explorer
-    target: Target
-    tokenized: TokenizedText
-    inputs: Arrays
+    explorer: Explorer  # whose model is asked
+    target: Target  # what is watched
+    tokenized: TokenizedText  # the text
+    inputs: Arrays  # of `CompiledForward`, a batch of one
 
     def run(
         self, interventions: Interventions | None = None, also: tuple[str, ...] = ()

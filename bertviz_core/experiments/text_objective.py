@@ -18,18 +18,12 @@ from bertviz_core.training.pretrain.settings import MaskingSettings
 
 @dataclass(frozen=True)
 class HiddenRows(FrozenArrays):
-    """A text as pre-training hides it, B times.
+    """A text as pre-training hides it, B times."""
 
-    Args:
-        read: the text.
-        input_ids: int32 `[B, T]`, what the model reads instead.
-        positions, weights: `[B, P]`, see `choose_positions`.
-    """
-
-    read: TokenizedText
-    input_ids: np.ndarray
-    positions: np.ndarray
-    weights: np.ndarray
+    read: TokenizedText  # the text
+    input_ids: np.ndarray  # int32 [B, T], what the model reads instead
+    positions: np.ndarray  # [B, P], see `choose_positions`
+    weights: np.ndarray  # [B, P], see `choose_positions`
 
     @property
     def inputs(self) -> dict[str, np.ndarray]:
@@ -40,29 +34,18 @@ class HiddenRows(FrozenArrays):
 
 @dataclass(frozen=True)
 class Objective(FrozenArrays):
-    """Both losses of a text, in nats.
+    """Both losses of a text, in nats."""
 
-    Args:
-        tokens: T pieces, before any was hidden.
-        positions: int32 `[M]`, those to be guessed.
-        shown: M pieces that stand there instead.
-        fates: M times "mask", "random" or "kept".
-        losses: float64 `[M]`, -ln p(the true piece).
-        mlm_loss: their sum divided by P.
-        num_places: P.
-        nsp_loss: -ln p(what the second text is); `None` without one or its head.
-        total: what pre-training makes smaller.
-    """
-
-    tokens: tuple[str, ...]
-    positions: np.ndarray
-    shown: tuple[str, ...]
-    fates: tuple[str, ...]
-    losses: np.ndarray
-    mlm_loss: float
-    num_places: int
+    tokens: tuple[str, ...]  # T pieces, before any was hidden
+    positions: np.ndarray  # int32 [M], those to be guessed
+    shown: tuple[str, ...]  # M pieces that stand there instead
+    fates: tuple[str, ...]  # M times "mask", "random" or "kept"
+    losses: np.ndarray  # float64 [M], -ln p(the true piece)
+    mlm_loss: float  # their sum divided by P
+    num_places: int  # P
+    # -ln p(what the second text is); `None` without one or its head.
     nsp_loss: float | None
-    total: float
+    total: float  # what pre-training makes smaller
 
 
 def hide_text(

@@ -17,44 +17,28 @@ MAX_TINY_STEPS = 1000
 
 @dataclass(frozen=True)
 class TinyLook:
-    """One look at the network in training.
+    """One look at the network in training."""
 
-    Args:
-        num_steps: optimiser steps done.
-        loss: mean loss, in nats, of guessing words in the steps since the look
-            before; `None` before the first step.
-        accuracy: share of these guesses that were right; `None` likewise.
-        guesses: the best words for the fixed sentence with their probabilities,
-            best first.
-    """
-
-    num_steps: int
+    num_steps: int  # optimiser steps done
+    # Mean loss, in nats, of guessing words in the steps since the look before; `None`
+    # before the first step.
     loss: float | None
-    accuracy: float | None
+    accuracy: float | None  # share of these guesses that were right; `None` likewise
+    # The best words for the fixed sentence with their probabilities, best first.
     guesses: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
 class TinyRun:
-    """A tiny BERT that learns from a page of text: the run so far.
+    """A tiny BERT that learns from a page of text: the run so far."""
 
-    Args:
-        tokens: of the fixed sentence, as the network reads it.
-        vocab_size: V, words of the page and the special tokens.
-        num_weights: numbers that are learnt.
-        num_tokens: length of the page in tokens.
-        num_steps: of the whole run.
-        frequency_loss: mean loss, in nats, of a guess by word frequencies alone.
-        looks: so far, in order.
-    """
-
-    tokens: tuple[str, ...]
-    vocab_size: int
-    num_weights: int
-    num_tokens: int
-    num_steps: int
-    frequency_loss: float
-    looks: tuple[TinyLook, ...]
+    tokens: tuple[str, ...]  # of the fixed sentence, as the network reads it
+    vocab_size: int  # V, words of the page and the special tokens
+    num_weights: int  # numbers that are learnt
+    num_tokens: int  # length of the page in tokens
+    num_steps: int  # of the whole run
+    frequency_loss: float  # mean loss, in nats, of a guess by word frequencies alone
+    looks: tuple[TinyLook, ...]  # so far, in order
 
     def to_dict(self) -> dict[str, Any]:
         """The run in numbers, text, lists and dictionaries."""

@@ -31,35 +31,25 @@ _DEVICE = "CPU:0"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a computation takes.
+    """What a computation takes."""
 
-    Args:
-        seconds: the median of some runs.
-        num_bytes: most that TensorFlow held at a time beyond what it held before;
-            `None` where it does not count.
-    """
-
-    seconds: float
+    seconds: float  # the median of some runs
+    # Most that TensorFlow held at a time beyond what it held before; `None` where it
+    # does not count.
     num_bytes: int | None
 
 
 @dataclass(frozen=True)
 class DecodingCosts:
-    """The decoder at the places to guess, and at all.
+    """The decoder at the places to guess, and at all."""
 
-    Args:
-        num_rows, num_places, num_tokens, num_words: B, P, T and V.
-        gathered, everywhere: what each takes.
-        difference: largest one between -ln p of the same word at the same place.
-    """
-
-    num_rows: int
-    num_places: int
-    num_tokens: int
-    num_words: int
-    gathered: Cost
-    everywhere: Cost
-    difference: float
+    num_rows: int  # B
+    num_places: int  # P
+    num_tokens: int  # T
+    num_words: int  # V
+    gathered: Cost  # what each takes
+    everywhere: Cost  # what each takes
+    difference: float  # largest one between -ln p of the same word at the same place
 
 
 @task(GRADIENT_RESOURCE, is_kept=False)

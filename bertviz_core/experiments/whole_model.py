@@ -38,31 +38,23 @@ _HALVES = {"attention": "attention.output", "feed_forward": "mlp.output"}
 
 @dataclass(frozen=True)
 class WholeModel(FrozenArrays):
-    """What the picture shows before anything is opened.
+    """What the picture shows before anything is opened."""
 
-    Args:
-        tokenized: the text.
-        focus: the token that is followed.
-        first: the first of the W tokens that are shown.
-        shares: float64 `[L, W, W]`, what a state after a layer (row) has of each state
-            before it; rows add up to 1, less what comes from tokens that are not shown.
-        attention: float64 `[L, W, W]`, the mean over heads of the weights.
-        reached, looked: float64 `[L + 1, W]`, the token in focus followed down by
-            `shares` and by `attention` of all T tokens, see `follow_down`.
-        guess_probs: float64 `[L + 1, W, G]`, the likeliest words of the masked-word
-            head at each height, see `read_layers`; G is 0 without such a head.
-        guesses: their words, in the same order.
-    """
-
-    tokenized: TokenizedText
-    focus: int
-    first: int
+    tokenized: TokenizedText  # the text
+    focus: int  # the token that is followed
+    first: int  # the first of the W tokens that are shown
+    # float64 [L, W, W], what a state after a layer (row) has of each state before it;
+    # rows add up to 1, less what comes from tokens that are not shown.
     shares: np.ndarray
-    attention: np.ndarray
+    attention: np.ndarray  # float64 [L, W, W], the mean over heads of the weights
+    # Both: float64 [L + 1, W], the token in focus followed down by `shares` and by
+    # `attention` of all T tokens, see `follow_down`.
     reached: np.ndarray
     looked: np.ndarray
+    # float64 [L + 1, W, G], the likeliest words of the masked-word head at each height,
+    # see `read_layers`; G is 0 without such a head.
     guess_probs: np.ndarray
-    guesses: tuple[tuple[tuple[str, ...], ...], ...]
+    guesses: tuple[tuple[tuple[str, ...], ...], ...]  # their words, in the same order
 
 
 @task()
@@ -137,17 +129,13 @@ def _guesses(
 
 @dataclass(frozen=True)
 class RemovedTokens(FrozenArrays):
-    """What becomes of a guess when nobody may look at a token, exactly.
+    """What becomes of a guess when nobody may look at a token, exactly."""
 
-    Args:
-        tokens: int `[R]`, those that were hidden, one at a time.
-        moved: float64 `[R]`, how much probability goes to other words, in [0, 1].
-        agreement: rank correlation of `moved` with the shares that reach the focus;
-            `None` where one of the two has no order.
-    """
-
-    tokens: np.ndarray
+    tokens: np.ndarray  # int [R], those that were hidden, one at a time
+    # float64 [R], how much probability goes to other words, in [0, 1].
     moved: np.ndarray
+    # Rank correlation of `moved` with the shares that reach the focus; `None` where one
+    # of the two has no order.
     agreement: float | None
 
 

@@ -16,43 +16,27 @@ from bertviz_core.trace import FrozenArrays, TokenizedText
 
 @dataclass(frozen=True)
 class FillStep(FrozenArrays):
-    """One mask filled.
+    """One mask filled."""
 
-    Args:
-        mask_index: which mask of the text, left to right.
-        position: its token index.
-        token: the word that was put there.
-        log_prob: of that word, given all that stood there before this step.
-        top_tokens: k best words at this mask in this step, best first.
-        top_log_probs: float64 `[k]`.
-        confidences: float64 `[P]`, probability of the best word at each mask
-            still open in this step; NaN at a mask filled before.
-        input_ids: int32 `[T]`, the text after this step.
-    """
-
-    mask_index: int
-    position: int
-    token: str
-    log_prob: float
-    top_tokens: tuple[str, ...]
-    top_log_probs: np.ndarray
+    mask_index: int  # which mask of the text, left to right
+    position: int  # its token index
+    token: str  # the word that was put there
+    log_prob: float  # of that word, given all that stood there before this step
+    top_tokens: tuple[str, ...]  # k best words at this mask in this step, best first
+    top_log_probs: np.ndarray  # float64 [k]
+    # float64 [P], probability of the best word at each mask still open in this step;
+    # NaN at a mask filled before.
     confidences: np.ndarray
-    input_ids: np.ndarray
+    input_ids: np.ndarray  # int32 [T], the text after this step
 
 
 @dataclass(frozen=True)
 class JointFilling(FrozenArrays):
-    """Several masks filled, step by step.
+    """Several masks filled, step by step."""
 
-    Args:
-        tokenized: the text with its masks.
-        mode: "independent", "left_to_right" or "most_confident_first".
-        steps: P of them, in the order of filling.
-    """
-
-    tokenized: TokenizedText
-    mode: str
-    steps: tuple[FillStep, ...]
+    tokenized: TokenizedText  # the text with its masks
+    mode: str  # "independent", "left_to_right" or "most_confident_first"
+    steps: tuple[FillStep, ...]  # P of them, in the order of filling
 
     @property
     def log_prob(self) -> float:
@@ -67,41 +51,27 @@ class PairFilling(FrozenArrays):
     A masked-word model is no consistent joint model: filling the first mask
     first gives another probability than filling the second first. Both are
     exact for every pair shown.
-
-    Args:
-        tokens: M pairs of pieces, by the mean of both orders.
-        log_prob_forward: float64 `[M]`, log p(a) + log p(b | a).
-        log_prob_backward: float64 `[M]`, log p(b) + log p(a | b).
-        log_prob_independent: float64 `[M]`, log p(a) + log p(b).
-        bound_forward: log p above which no pair is missing here when the first
-            mask is filled first; `-inf`: every pair is here.
-        bound_backward: the same when the second mask is filled first.
     """
 
-    tokens: tuple[tuple[str, str], ...]
-    log_prob_forward: np.ndarray
-    log_prob_backward: np.ndarray
-    log_prob_independent: np.ndarray
+    tokens: tuple[tuple[str, str], ...]  # M pairs of pieces, by the mean of both orders
+    log_prob_forward: np.ndarray  # float64 [M], log p(a) + log p(b | a)
+    log_prob_backward: np.ndarray  # float64 [M], log p(b) + log p(a | b)
+    log_prob_independent: np.ndarray  # float64 [M], log p(a) + log p(b)
+    # Log p above which no pair is missing here when the first mask is filled first;
+    # `-inf`: every pair is here.
     bound_forward: float
-    bound_backward: float
+    bound_backward: float  # the same when the second mask is filled first
 
 
 @dataclass(frozen=True)
 class WordScore(FrozenArrays):
-    """How well a word fits at a mask.
+    """How well a word fits at a mask."""
 
-    Args:
-        word: as it was typed.
-        tokens: n pieces.
-        log_probs: float64 `[n]`, each given the pieces before it; those after
-            it are masked.
-        ranks: int `[n]`, among the whole vocabulary.
-    """
-
-    word: str
-    tokens: tuple[str, ...]
+    word: str  # as it was typed
+    tokens: tuple[str, ...]  # n pieces
+    # float64 [n], each given the pieces before it; those after it are masked.
     log_probs: np.ndarray
-    ranks: np.ndarray
+    ranks: np.ndarray  # int [n], among the whole vocabulary
 
     @property
     def log_prob(self) -> float:
@@ -111,19 +81,12 @@ class WordScore(FrozenArrays):
 
 @dataclass(frozen=True)
 class SentenceScore(FrozenArrays):
-    """Pseudo-log-likelihood of a text, token by token.
+    """Pseudo-log-likelihood of a text, token by token."""
 
-    Args:
-        tokenized: the text. Masks in it stay, and are not scored.
-        positions: int `[S]`, token indices scored.
-        log_probs: float64 `[S]`, of the token that stands there.
-        ranks: int `[S]`.
-    """
-
-    tokenized: TokenizedText
-    positions: np.ndarray
-    log_probs: np.ndarray
-    ranks: np.ndarray
+    tokenized: TokenizedText  # the text; masks in it stay, and are not scored
+    positions: np.ndarray  # int [S], token indices scored
+    log_probs: np.ndarray  # float64 [S], of the token that stands there
+    ranks: np.ndarray  # int [S]
 
     @property
     def log_prob(self) -> float:
@@ -138,16 +101,12 @@ class SentenceScore(FrozenArrays):
 
 @dataclass(frozen=True)
 class MinimalPair(FrozenArrays):
-    """Two sentences that differ little, scored side by side.
+    """Two sentences that differ little, scored side by side."""
 
-    Args:
-        first, second: their scores, of one variant.
-        aligned: int `[A, 2]`, places in `first.positions` and
-            `second.positions` that belong side by side; -1 for none.
-    """
-
-    first: SentenceScore
-    second: SentenceScore
+    first: SentenceScore  # their scores, of one variant
+    second: SentenceScore  # their scores, of one variant
+    # int [A, 2], places in `first.positions` and `second.positions` that belong side by
+    # side; -1 for none.
     aligned: np.ndarray
 
     @property
@@ -158,41 +117,25 @@ class MinimalPair(FrozenArrays):
 
 @dataclass(frozen=True)
 class EveryPosition(FrozenArrays):
-    """What the model would write at every place of a text.
+    """What the model would write at every place of a text."""
 
-    Args:
-        tokenized: the text.
-        positions: int `[S]`, token indices; special tokens are left out.
-        top_tokens: k best words of each of S places.
-        top_log_probs: float64 `[S, k]`.
-        entropy_bits: float64 `[S]`, of the whole distribution.
-        surprisal_bits: float64 `[S]`, -log2 p of the word that stands there;
-            NaN at a mask.
-        ranks: int `[S]`, of that word; 0 at a mask.
-    """
-
-    tokenized: TokenizedText
-    positions: np.ndarray
-    top_tokens: tuple[tuple[str, ...], ...]
-    top_log_probs: np.ndarray
-    entropy_bits: np.ndarray
+    tokenized: TokenizedText  # the text
+    positions: np.ndarray  # int [S], token indices; special tokens are left out
+    top_tokens: tuple[tuple[str, ...], ...]  # k best words of each of S places
+    top_log_probs: np.ndarray  # float64 [S, k]
+    entropy_bits: np.ndarray  # float64 [S], of the whole distribution
+    # float64 [S], -log2 p of the word that stands there; NaN at a mask.
     surprisal_bits: np.ndarray
-    ranks: np.ndarray
+    ranks: np.ndarray  # int [S], of that word; 0 at a mask
 
 
 @dataclass(frozen=True)
 class WholeWords(FrozenArrays):
-    """Whole words of one number of pieces for one mask, most likely first.
+    """Whole words of one number of pieces for one mask, most likely first."""
 
-    Args:
-        tokens: M words of n pieces.
-        log_probs: float64 `[M, n]`, each piece given those before it.
-        bound: log p above which no word is missing here; `-inf`: every word is
-            here.
-    """
-
-    tokens: tuple[tuple[str, ...], ...]
-    log_probs: np.ndarray
+    tokens: tuple[tuple[str, ...], ...]  # M words of n pieces
+    log_probs: np.ndarray  # float64 [M, n], each piece given those before it
+    # Log p above which no word is missing here; `-inf`: every word is here.
     bound: float
 
     def best(self, count: int) -> WholeWords:
@@ -221,34 +164,21 @@ class WholeWords(FrozenArrays):
 
 @dataclass(frozen=True)
 class NextSentence:
-    """Whether the second text follows the first, and the other way round.
+    """Whether the second text follows the first, and the other way round."""
 
-    Args:
-        probability: P(is next), class 0 of the head.
-        probability_swapped: the same for (second, first).
-    """
-
-    probability: float
-    probability_swapped: float
+    probability: float  # P(is next), class 0 of the head
+    probability_swapped: float  # the same for (second, first)
 
 
 @dataclass(frozen=True)
 class ShuffledTest(FrozenArrays):
-    """How well the model tells true pairs from shuffled ones.
+    """How well the model tells true pairs from shuffled ones."""
 
-    Args:
-        num_pairs: of each kind.
-        probabilities: float64 `[num_pairs]`, P(is next) of the given pairs.
-        shuffled: float64 `[num_pairs]`, the same firsts with seconds of others.
-        partners: int `[num_pairs]`, which pair each shuffled second is from.
-        num_cut: pairs of either kind whose end was left out.
-    """
-
-    num_pairs: int
-    probabilities: np.ndarray
-    shuffled: np.ndarray
-    partners: np.ndarray
-    num_cut: int
+    num_pairs: int  # of each kind
+    probabilities: np.ndarray  # float64 [num_pairs], P(is next) of the given pairs
+    shuffled: np.ndarray  # float64 [num_pairs], the same firsts with seconds of others
+    partners: np.ndarray  # int [num_pairs], which pair each shuffled second is from
+    num_cut: int  # pairs of either kind whose end was left out
 
     @property
     def num_right(self) -> int:

@@ -37,17 +37,11 @@ _MOST_AXES = 3  # of a map
 
 @dataclass(frozen=True)
 class WordVectors:
-    """A vocabulary with its vectors, ready to be asked again and again.
+    """A vocabulary with its vectors, ready to be asked again and again."""
 
-    Args:
-        tokens: V entries; `[row 57]` for a row without a word.
-        table: their vectors.
-        kinds: bool `[V]` by kind, of `KINDS`.
-    """
-
-    tokens: tuple[str, ...]
-    table: WordTable
-    kinds: Mapping[str, np.ndarray]
+    tokens: tuple[str, ...]  # V entries; [row 57] for a row without a word
+    table: WordTable  # their vectors
+    kinds: Mapping[str, np.ndarray]  # bool [V] by kind, of `KINDS`
 
     @functools.cached_property
     def pca(self) -> Pca:

@@ -49,21 +49,15 @@ _SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star")
 
 @dataclass(frozen=True)
 class Curve:
-    """One function as it is drawn.
+    """One function as it is drawn."""
 
-    Args:
-        name: its key in `ACTIVATIONS`.
-        label: as the reader knows it.
-        values, slopes: float `[P]`, the function and its derivative.
-        value, slope: both at the x that is read out.
-    """
-
-    name: str
-    label: str
+    name: str  # its key in `ACTIVATIONS`
+    label: str  # as the reader knows it
+    # Both: float [P], the function and its derivative.
     values: np.ndarray
     slopes: np.ndarray
-    value: float
-    slope: float
+    value: float  # at the x that is read out
+    slope: float  # likewise
 
 
 def curves_figure(

@@ -27,21 +27,17 @@ _MOST_CELLS = 16  # of a row; more would not be seen
 
 @dataclass(frozen=True)
 class HeldHeads(FrozenArrays):
-    """All heads, exact or as a sketch. Without either, thumbnails say as much.
+    """All heads, exact or as a sketch. Without either, thumbnails say as much."""
 
-    Args:
-        key: another one for other numbers.
-        exact: float32 `[L, N, S, S]`; `None` where that is too much.
-        targets: uint8, or uint16 beyond 256 columns, `[L, N, S, R]`: the columns of
-            the strongest cells of each row, in no order; `None` beside `exact`.
-        levels: uint8 `[L, N, S, R]`, what stands there: 255 √weight.
-        rests: uint8 `[L, N, S]`, likewise the mean of the other cells of the row.
-    """
-
-    key: str
+    key: str  # another one for other numbers
+    # float32 [L, N, S, S]; `None` where that is too much.
     exact: np.ndarray | None = None
+    # uint8, or uint16 beyond 256 columns, [L, N, S, R]: the columns of the strongest
+    # cells of each row, in no order; `None` beside `exact`.
     targets: np.ndarray | None = None
+    # uint8 [L, N, S, R], what stands there: 255 √weight.
     levels: np.ndarray | None = None
+    # uint8 [L, N, S], likewise the mean of the other cells of the row.
     rests: np.ndarray | None = None
 
 

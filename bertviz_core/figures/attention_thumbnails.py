@@ -17,17 +17,11 @@ LINKS_PER_ROW = 8
 
 @dataclass(frozen=True)
 class StrongestLinks(FrozenArrays):
-    """The strongest links of every row of every head of one layer.
+    """The strongest links of every row of every head of one layer."""
 
-    Args:
-        targets: uint16 `[N, T, R]`, tokens looked at, strongest first.
-        weights: float32 `[N, T, R]`.
-        sums: float32 `[N, T]`, of whole rows.
-    """
-
-    targets: np.ndarray
-    weights: np.ndarray
-    sums: np.ndarray
+    targets: np.ndarray  # uint16 [N, T, R], tokens looked at, strongest first
+    weights: np.ndarray  # float32 [N, T, R]
+    sums: np.ndarray  # float32 [N, T], of whole rows
 
 
 def grid_thumbnails(

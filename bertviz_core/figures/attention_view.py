@@ -21,79 +21,59 @@ SIGNS = {"mask": "▢", "special": "◆", "word": ""}
 
 @dataclass(frozen=True)
 class Measure:
-    """What the numbers of a picture are, in the reader's language.
+    """What the numbers of a picture are, in the reader's language."""
 
-    Args:
-        name: which head, or what was put together; "{layer}" and "{head}" are filled
-            with the numbers of the view.
-        unit: what one number is: a weight, a length.
-        filters: what was left out or changed, a phrase each.
-        top: the value at the end of the scale, above 0.
-        has_layer, has_head: whether the layer, and the head, of the view is what is
-            shown; false where several were put together.
-        difference: what is taken from what; "" where nothing is.
-    """
-
+    # Which head, or what was put together; "{layer}" and "{head}" are filled with the
+    # numbers of the view.
     name: str
-    unit: str
-    filters: tuple[str, ...] = ()
-    top: float = 1.0
+    unit: str  # what one number is: a weight, a length
+    filters: tuple[str, ...] = ()  # what was left out or changed, a phrase each
+    top: float = 1.0  # the value at the end of the scale, above 0
+    # Both: whether the layer, and the head, of the view is what is shown; false where
+    # several were put together.
     has_layer: bool = True
     has_head: bool = True
-    difference: str = ""
+    difference: str = ""  # what is taken from what; "" where nothing is
 
 
 @dataclass(frozen=True)
 class AttentionView(FrozenArrays):
-    """One state of the attention component.
+    """One state of the attention component."""
 
-    Args:
-        tokens: T pieces or words, as they are shown.
-        kinds: T of "word", "mask", "special".
-        segments: int `[T]`; 0 first text, 1 second.
-        thumbnails: uint8 `[L, N, h, w]`, from `grid_thumbnails`.
-        matrix: float32 `[T, T]`, the shown head.
-        words: texts of the interface: those of `locales/…/attention_view.json`, and
-            `list_comma` of `app.json`.
-        layer, head: the shown head, from 0; the screen counts from 1.
-        links: of the shown layer, for lines of several heads; `None` leaves the
-            lines to the shown head.
-        from_token, to_token: locked at first; `None` is every token.
-        scale: "linear", "log" or "row" (each row up to its largest weight).
-        threshold: lines below this share of the scale's end are not drawn.
-        is_difference: weights may be negative; diverging colours.
-        is_lying: lines go between two rows of tokens, not two columns.
-        measure: what is shown; `None` is a weight of one head.
-        heads: of the shown layer, whose lines are drawn; empty is the shown head.
-        groups: int `[T]`, tokens of one word share a number, see `group_words`; `None`
-            groups nothing.
-        first_tokens: int `[T]`, index in the text of the first token that each row
-            stands for; `None` counts the rows.
-        text_key: another one tells that the tokens are those of another text.
-        held: every head, so that a chosen one is drawn before the page answers;
-            `None` for differences, and where nobody answers.
-    """
-
-    tokens: tuple[str, ...]
-    kinds: tuple[str, ...]
-    segments: np.ndarray
-    thumbnails: np.ndarray
-    matrix: np.ndarray
+    tokens: tuple[str, ...]  # T pieces or words, as they are shown
+    kinds: tuple[str, ...]  # T of "word", "mask", "special"
+    segments: np.ndarray  # int [T]; 0 first text, 1 second
+    thumbnails: np.ndarray  # uint8 [L, N, h, w], from `grid_thumbnails`
+    matrix: np.ndarray  # float32 [T, T], the shown head
+    # Texts of the interface: those of `locales/…/attention_view.json`, and `list_comma`
+    # of `app.json`.
     words: Mapping[str, str]
+    # Both: the shown head, from 0; the screen counts from 1.
     layer: int = 0
     head: int = 0
+    # Of the shown layer, for lines of several heads; `None` leaves the lines to the
+    # shown head.
     links: StrongestLinks | None = None
+    # Both: locked at first; `None` is every token.
     from_token: int | None = None
     to_token: int | None = None
+    # "linear", "log" or "row" (each row up to its largest weight).
     scale: str = "linear"
-    threshold: float = 0.05
-    is_difference: bool = False
-    is_lying: bool = False
-    measure: Measure | None = None
+    threshold: float = 0.05  # lines below this share of the scale's end are not drawn
+    is_difference: bool = False  # weights may be negative; diverging colours
+    is_lying: bool = False  # lines go between two rows of tokens, not two columns
+    measure: Measure | None = None  # what is shown; `None` is a weight of one head
+    # Of the shown layer, whose lines are drawn; empty is the shown head.
     heads: tuple[int, ...] = ()
+    # int [T], tokens of one word share a number, see `group_words`; `None` groups
+    # nothing.
     groups: np.ndarray | None = None
+    # int [T], index in the text of the first token that each row stands for; `None`
+    # counts the rows.
     first_tokens: np.ndarray | None = None
-    text_key: str = ""
+    text_key: str = ""  # another one tells that the tokens are those of another text
+    # Every head, so that a chosen one is drawn before the page answers; `None` for
+    # differences, and where nobody answers.
     held: HeldHeads | None = None
 
     @property
@@ -141,25 +121,18 @@ class AttentionView(FrozenArrays):
 
 @dataclass(frozen=True)
 class HeadMap(FrozenArrays):
-    """One number for every head, as a grid.
+    """One number for every head, as a grid."""
 
-    Args:
-        values: float `[L, N]`; NaN leaves a cell empty.
-        words: texts of the interface, see `AttentionView`.
-        layer, head: the chosen head, from 0; both `None` where it is none of these.
-        is_difference: values may be negative; diverging colours, up to the largest
-            magnitude. Otherwise none is below 0.
-        top: where the scale of such values ends, as shares do at 1.
-        is_distance: the smallest values tell most, and 0 is the head itself.
-    """
-
-    values: np.ndarray
-    words: Mapping[str, str]
+    values: np.ndarray  # float [L, N]; NaN leaves a cell empty
+    words: Mapping[str, str]  # texts of the interface, see `AttentionView`
+    # Both: the chosen head, from 0; both `None` where it is none of these.
     layer: int | None = 0
     head: int | None = 0
+    # Values may be negative; diverging colours, up to the largest magnitude. Otherwise
+    # none is below 0.
     is_difference: bool = True
-    top: float = 1.0
-    is_distance: bool = False
+    top: float = 1.0  # where the scale of such values ends, as shares do at 1
+    is_distance: bool = False  # the smallest values tell most, and 0 is the head itself
 
     @property
     def limit(self) -> float:

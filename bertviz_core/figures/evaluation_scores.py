@@ -27,19 +27,12 @@ _LONGEST_HINT = 90  # characters
 
 @dataclass(frozen=True)
 class Dots:
-    """One kind of share for several rows.
+    """One kind of share for several rows."""
 
-    Args:
-        name: in the legend.
-        values: float `[M]`; NaN where there is none.
-        intervals: float `[M, 2]`, or NaN.
-        counts: M texts to show under the pointer, such as "12 / 40".
-    """
-
-    name: str
-    values: np.ndarray
-    intervals: np.ndarray
-    counts: Sequence[str]
+    name: str  # in the legend
+    values: np.ndarray  # float [M]; NaN where there is none
+    intervals: np.ndarray  # float [M, 2], or NaN
+    counts: Sequence[str]  # M texts to show under the pointer, such as "12 / 40"
 
 
 def intervals_figure(rows: Sequence[str], dots: Sequence[Dots]) -> go.Figure:

@@ -42,15 +42,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 @dataclass(frozen=True)
 class SheetChapter:
-    """Formulas that belong together.
+    """Formulas that belong together."""
 
-    Args:
-        name: "embeddings", "layer", "final_norm", "pooled" or "words".
-        operations: keys of `step_table.OPERATIONS`.
-    """
-
-    name: str
-    operations: tuple[str, ...]
+    name: str  # "embeddings", "layer", "final_norm", "pooled" or "words"
+    operations: tuple[str, ...]  # keys of `step_table.OPERATIONS`
 
 
 def chapter_of(operation: str) -> str:

@@ -36,15 +36,11 @@ _BOXES = {
 
 @dataclass(frozen=True)
 class Box:
-    """A part of a layer.
+    """A part of a layer."""
 
-    Args:
-        kind: "attention", "feed_forward", "norm" or "sum".
-        is_on_stream: the residual stream itself runs through it; else it works on a
-            copy beside the stream.
-    """
-
-    kind: str
+    kind: str  # "attention", "feed_forward", "norm" or "sum"
+    # The residual stream itself runs through it; else it works on a copy beside the
+    # stream.
     is_on_stream: bool
 
 

@@ -29,12 +29,7 @@ from bertviz_core.figures.payload import pack
 
 @dataclass(frozen=True, eq=False)
 class NumberStrips:
-    """Rows of numbers, a coloured cell each.
-
-    Args:
-        values, rows, columns, title, row_title, column_title, is_signed, starts,
-            limit: see `layer_strip.strip_figure`.
-    """
+    """Rows of numbers, a coloured cell each, see `layer_strip.strip_figure`."""
 
     values: np.ndarray
     rows: Sequence[str]
@@ -69,11 +64,7 @@ class NumberStrips:
 
 @dataclass(frozen=True, eq=False)
 class NamedBars:
-    """A bar for each name.
-
-    Args:
-        names, values, title: see `named_bars_figure`.
-    """
+    """A bar for each name, see `named_bars_figure`."""
 
     names: Sequence[str]
     values: np.ndarray
@@ -90,19 +81,12 @@ class NamedBars:
 
 @dataclass(frozen=True, eq=False)
 class TitledPicture:
-    """A picture, and what is said of it.
+    """A picture, and what is said of it."""
 
-    Args:
-        drawing: what it shows.
-        title: stands above it in a file of its own.
-        description: for who cannot see it, plain text.
-        file_name: of the file, without its ending.
-    """
-
-    drawing: NumberStrips | NamedBars
-    title: str
-    description: str
-    file_name: str
+    drawing: NumberStrips | NamedBars  # what it shows
+    title: str  # stands above it in a file of its own
+    description: str  # for who cannot see it, plain text
+    file_name: str  # of the file, without its ending
 
 
 def pictures_payload(pictures: Mapping[str, TitledPicture]) -> bytes:

@@ -26,21 +26,16 @@ _MOST_CATEGORIES = 256
 class Colour(FrozenArrays):
     """One way to colour the points.
 
-    Args:
-        title: what the colour stands for.
-        values: int `[M]`, an index into `names`; or float `[M]`, or `[S, M]` where
-            each state has its own, shown on a scale from the lowest to the highest.
-            A point is told its number: exact where it is whole and below 2^24, else
-            with the digits of float32.
-        names: of categories; none for numbers.
-
     Raises:
         ValueError: a number that is not finite.
     """
 
-    title: str
+    title: str  # what the colour stands for
+    # int [M], an index into `names`; or float [M], or [S, M] where each state has its
+    # own, shown on a scale from the lowest to the highest. A point is told its number:
+    # exact where it is whole and below 2^24, else with the digits of float32.
     values: np.ndarray
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of categories; none for numbers
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,54 +45,36 @@ class Colour(FrozenArrays):
 
 @dataclass(frozen=True)
 class FirstChoice:
-    """What is chosen when the map appears.
+    """What is chosen when the map appears."""
 
-    Args:
-        state: which state is shown, from 0.
-        colour: which of the colours, from 0.
-        search: text that points are looked for by.
-        only: whether points that do not match are left out.
-        near: whether all but the selected point and its nearest are left out.
-        selected: a point, or `None`.
-    """
-
-    state: int = 0
-    colour: int = 0
-    search: str = ""
-    only: bool = False
+    state: int = 0  # which state is shown, from 0
+    colour: int = 0  # which of the colours, from 0
+    search: str = ""  # text that points are looked for by
+    only: bool = False  # whether points that do not match are left out
+    # Whether all but the selected point and its nearest are left out.
     near: bool = False
-    selected: int | None = None
+    selected: int | None = None  # a point, or `None`
 
 
 @dataclass(frozen=True)
 class PointMap(FrozenArrays):
-    """Points to look at from all sides.
+    """Points to look at from all sides."""
 
-    Args:
-        labels: M names.
-        coordinates: float `[S, M, k]`, k 2 or 3.
-        colours: at least one.
-        words: texts of the interface; `locales/…/point_map.json`.
-        state_names: S names.
-        notes: S sentences that are always shown with a state: what it is worth.
-        contexts: texts that points belong to, as the sentence of a token.
-        context_of: int `[M]`, index into `contexts`; `None` for none.
-        first: what is chosen at first.
-        title: what is drawn, of which model and how: for saved pictures.
-        name: of the files of saved pictures, without an ending.
-    """
-
-    labels: tuple[str, ...]
-    coordinates: np.ndarray
-    colours: tuple[Colour, ...]
+    labels: tuple[str, ...]  # M names
+    coordinates: np.ndarray  # float [S, M, k], k 2 or 3
+    colours: tuple[Colour, ...]  # at least one
+    # Texts of the interface; `locales/…/point_map.json`.
     words: Mapping[str, str] = field(default_factory=dict)
-    state_names: tuple[str, ...] = ("",)
+    state_names: tuple[str, ...] = ("",)  # S names
+    # S sentences that are always shown with a state: what it is worth.
     notes: tuple[str, ...] = ("",)
+    # Texts that points belong to, as the sentence of a token.
     contexts: tuple[str, ...] = ()
+    # int [M], index into `contexts`; `None` for none.
     context_of: np.ndarray | None = None
-    first: FirstChoice = field(default_factory=FirstChoice)
-    title: str = ""
-    name: str = ""
+    first: FirstChoice = field(default_factory=FirstChoice)  # what is chosen at first
+    title: str = ""  # what is drawn, of which model and how: for saved pictures
+    name: str = ""  # of the files of saved pictures, without an ending
 
 
 def labels_id(points: PointMap) -> str:
