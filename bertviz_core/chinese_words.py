@@ -86,7 +86,6 @@ def with_words(
     """A text whose words are those that a reader has put spaces between.
 
     Args:
-        tokenized: the text, as the model reads it.
         words: the first text once more, a space between words; "" leaves the words
             of the tokenizer.
         pair_words: likewise the second text.

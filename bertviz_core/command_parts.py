@@ -66,7 +66,6 @@ def answer_text(
 
     Args:
         text: the text, or "-". A mask may be written in any of the usual ways.
-        as_json: prints JSON for a text, too.
         answer: gives what JSON holds.
         show: makes lines for a reader of it.
 

@@ -50,10 +50,9 @@ class BertConfig:
             the activation is unknown, a constant is not a number, or the sizes
             contradict each other.
 
-    Source:
-        google-research/bert, `modeling.py`, `BertConfig`. `layer_norm_eps` is
-        Hugging Face's name for a constant of Google's code; `pre_norm` and the
-        `sparse_` fields are ours: all 0 is full attention, see `model/sparse.py`.
+    Source: google-research/bert, `modeling.py`, `BertConfig`. `layer_norm_eps` is
+    Hugging Face's name for a constant of Google's code; `pre_norm` and the `sparse_`
+    fields are ours: all 0 is full attention, see `model/sparse.py`.
     """
 
     vocab_size: int

@@ -16,8 +16,6 @@ def whole_number(name: str, default: int, least: int = 0) -> int:
     """Reads a variable; one that is absent or blank is the default.
 
     Args:
-        name: of the variable.
-        default: where it says nothing.
         least: smallest number that makes sense.
 
     Raises:
@@ -42,7 +40,6 @@ def one_of(name: str, choices: tuple[str, ...]) -> str:
     """Reads a variable; one that is absent or blank is the first choice.
 
     Args:
-        name: of the variable.
         choices: in lower case.
 
     Raises:

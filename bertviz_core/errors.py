@@ -127,16 +127,7 @@ def require_positions(num_tokens: int, max_tokens: int) -> None:
 
 
 def require_index(name: str, index: int, size: int) -> None:
-    """Refuses an index that is none.
-
-    Args:
-        name: of the argument.
-        index: from 0.
-        size: how many there are.
-
-    Raises:
-        ValueError: there are fewer.
-    """
+    """Refuses an index below 0, or from `size` on, by a `ValueError`."""
     if not 0 <= index < size:
         raise ValueError(
             f"`{name}` must be at least 0 and below {size}. Received: {index}."

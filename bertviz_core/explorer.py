@@ -31,9 +31,6 @@ Form = TypeVar("Form")
 class Explorer:
     """Runs one model on texts. Safe to share between threads.
 
-    Args:
-        loaded: model, tokenizer and load report.
-
     Example:
         >>> explorer = Explorer.open(DEFAULT_MODEL)
         >>> explorer.predict_masks("Paris is the capital of [MASK].").logits.shape
@@ -58,11 +55,7 @@ class Explorer:
             self.num_forward_passes += 1
 
     def forward_with(self, **changed: Any) -> CompiledForward:
-        """The forward pass of the same weights with another configuration.
-
-        Args:
-            changed: of `BertConfig`.
-        """
+        """The forward pass of the same weights with another configuration."""
         from bertviz_core.model.bert import twin_of
 
         def make() -> CompiledForward:
@@ -79,7 +72,6 @@ class Explorer:
 
         Args:
             name: of the form; it is compared.
-            make: makes it.
         """
         from bertviz_core.model.compile import uses_openvino
 
@@ -184,12 +176,9 @@ class Explorer:
         """Sends a text through the network once and keeps everything.
 
         Args:
-            text: the text, or the first of two.
-            pair: the second text.
             cut: leaves out what is beyond the last position.
             mlm_positions: token indices to predict words at; `None` for the
                 masks. The decoder is a quarter of the work of a long text.
-            interventions: what to change on the way.
 
         Returns:
             Every array of `Trace` that the model has a head for.

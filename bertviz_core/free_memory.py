@@ -25,8 +25,7 @@ def free_memory(groups: tuple[tuple[str, str], ...] = _GROUPS) -> int:
     Args:
         groups: files with the limit of a container and what it uses.
 
-    Source:
-        Linux kernel documentation, "Control Group v2", memory interface files.
+    Source: Linux kernel documentation, "Control Group v2", memory interface files.
     """
     free = int(psutil.virtual_memory().available)
     if share := os.environ.get(SHARE_VARIABLE):

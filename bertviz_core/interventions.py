@@ -14,12 +14,8 @@ from bertviz_core.trace import FrozenArrays
 class Interventions(FrozenArrays):
     """Switches inside the network for one text; `None` leaves a part alone.
 
-    Raises:
-        ValueError: a row of `edge_mask` is cut whole.
-
-    Source:
-        Head masks multiply what a head passes on, after its probabilities, as
-        in Michel et al. 2019 (arXiv:1905.10650), equation 3.
+    Source: Head masks multiply what a head passes on, after its probabilities, as in
+    Michel et al. 2019 (arXiv:1905.10650), equation 3.
     """
 
     # float [L, N]; 1 leaves a head, 0 switches it off.
@@ -37,15 +33,7 @@ class Interventions(FrozenArrays):
             raise ValueError("Each row of `edge_mask` must keep at least one edge.")
 
     def inputs(self, config: BertConfig, num_tokens: int) -> dict[str, np.ndarray]:
-        """The given parts as inputs of `CompiledForward`, for a batch of one.
-
-        Args:
-            config: of the model; decides the shapes.
-            num_tokens: T.
-
-        Raises:
-            ValueError: a part has another shape than the model asks for.
-        """
+        """The given parts as inputs of `CompiledForward`, for a batch of one."""
         layers, heads = config.num_hidden_layers, config.num_attention_heads
         allowed: dict[str, list[tuple[int, ...]]] = {
             "head_mask": [(layers, heads)],

@@ -138,7 +138,6 @@ def read_sentence(data: bytes, name: str) -> tuple[MaskedText, str]:
 
     Args:
         data: a file of a visitor.
-        name: of the file.
 
     Returns:
         The text with what its masks hide, and the second text.
@@ -176,14 +175,10 @@ def toggle_mask(masked: MaskedText, word_index: int) -> MaskedText:
     after.
 
     Args:
-        masked: the text so far.
         word_index: index into `split_words(masked.text)`.
 
     Returns:
         The changed text. It is unchanged for a mask that hides nothing.
-
-    Raises:
-        ValueError: there is no such word.
     """
     words = split_words(masked.text)
     require_index("word_index", word_index, len(words))
@@ -205,12 +200,7 @@ def fill_mask(masked: MaskedText, mask_index: int, token: str) -> MaskedText:
     A piece that continues a word (`##ing`) is joined to what stands before it.
 
     Args:
-        masked: the text so far.
-        mask_index: which mask, left to right.
         token: as in the vocabulary.
-
-    Raises:
-        ValueError: there is no such mask.
     """
     masks = list(_SPELLINGS.finditer(masked.text))
     require_index("mask_index", mask_index, len(masks))

@@ -70,9 +70,6 @@ def not_found(packages: Collection[str]) -> Iterator[None]:
     """Has this thread import as if packages were not installed; other threads may.
 
     One that is imported already stays.
-
-    Args:
-        packages: their names.
     """
     finder = _NotFound(packages)
     # Other lists, as another thread may be on its way through the one that is there.

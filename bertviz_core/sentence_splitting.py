@@ -38,11 +38,7 @@ def split_sentences(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def neighbouring_sentences(text: str) -> tuple[tuple[str, str], ...]:
-    """Every sentence with the one that follows it in the same paragraph.
-
-    Args:
-        text: see `split_sentences`.
-    """
+    """Every sentence with the one that follows it in the same paragraph."""
     return tuple(
         pair
         for sentences in split_sentences(text)

@@ -46,9 +46,6 @@ def bundled_text(name: str, language: str) -> str:
     Args:
         name: of `ENDINGS`.
         language: of `LANGUAGES`.
-
-    Raises:
-        ValueError: no such text or language.
     """
     if name not in ENDINGS or language not in LANGUAGES:
         raise ValueError(
@@ -67,9 +64,6 @@ def bundled_sentences(language: str) -> tuple[Sentence, ...]:
 
     Args:
         language: of `LANGUAGES`.
-
-    Raises:
-        ValueError: another language.
     """
     entries = json.loads(bundled_text("sentences", language))
     return tuple(

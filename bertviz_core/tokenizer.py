@@ -46,9 +46,8 @@ class BertTokenizer:
         TokenizerError: one of the five special tokens is absent, or an added token
             does not go on where the vocabulary ends.
 
-    Source:
-        google-research/bert, `tokenization.py`; the defaults are those of
-        Hugging Face's `BertTokenizer`.
+    Source: google-research/bert, `tokenization.py`; the defaults are those of Hugging
+    Face's `BertTokenizer`.
     """
 
     def __init__(
@@ -103,7 +102,6 @@ class BertTokenizer:
         is one; else `tokenizer.json`. Tokens that were added are in a file beside.
 
         Args:
-            folder: of the checkpoint.
             lower_case: decides where the files do not say; `None` means true.
 
         Raises:
@@ -254,11 +252,10 @@ def _added_tokens(added: Sequence[AddedPiece]) -> list[AddedToken]:
 def _shortened(lengths: list[int], room: int) -> list[int]:
     """Leaves the shorter text at most half of the room, and the longer the rest.
 
-    Source:
-        Hugging Face `tokenizers`, `truncate_encodings`, longest first: with it the
-        models that leave from here give the same numbers in `transformers`.
-        google-research/bert (`run_classifier.py`, `_truncate_seq_pair`) differs in
-        one piece: where both texts are cut, an odd one stays with the first.
+    Source: Hugging Face `tokenizers`, `truncate_encodings`, longest first: with it the
+    models that leave from here give the same numbers in `transformers`.
+    google-research/bert (`run_classifier.py`, `_truncate_seq_pair`) differs in one
+    piece: where both texts are cut, an odd one stays with the first.
     """
     if len(lengths) == 1:
         return [room]

@@ -41,8 +41,7 @@ _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 class AddedPiece:
     """A token that is looked for in the text before it is split into words.
 
-    Source:
-        `AddedToken` of Hugging Face's `tokenizers`.
+    Source: `AddedToken` of Hugging Face's `tokenizers`.
     """
 
     content: str  # what it is in the text, and in the vocabulary
@@ -188,7 +187,6 @@ def read_switches(path: Path, lower_case: bool) -> dict[str, Any]:
     """Reads `tokenizer_config.json`, which may be absent.
 
     Args:
-        path: of the file.
         lower_case: what counts where the file does not say.
 
     Returns:
@@ -233,8 +231,7 @@ def read_tokenizer_json(path: Path) -> dict[str, Any]:
         ConfigError: no JSON object.
         TokenizerError: another kind of tokenizer than BERT's, or ids with gaps.
 
-    Source:
-        The file format of Hugging Face's `tokenizers`.
+    Source: The file format of Hugging Face's `tokenizers`.
     """
     raw = read_json_object(path)
     parts: dict[str, Any] = {}

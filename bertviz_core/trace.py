@@ -151,9 +151,6 @@ class Trace(FrozenArrays):
 
         Args:
             parts: names of array fields; "mlm_logits" brings its positions.
-
-        Raises:
-            ValueError: a name that is not an array field.
         """
         unknown = set(parts) - set(TRACE_PARTS)
         if unknown:

@@ -115,7 +115,6 @@ def trace_arrays(explorer: Explorer, inputs: Arrays) -> Arrays:
     """Runs a batch and keeps everything, with words predicted everywhere.
 
     Args:
-        explorer: the model.
         inputs: see `read_inputs`.
 
     Returns:

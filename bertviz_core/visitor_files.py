@@ -189,7 +189,6 @@ def require_room(num_bytes: int, owner: str = "", but: Path | None = None) -> No
 
     Args:
         num_bytes: of all its files, unpacked.
-        owner: who brings it.
         but: its own folder, where it has one already.
 
     Raises:

@@ -49,16 +49,13 @@ def truncated_normal(
     """Draws start values with NumPy, so that every backend starts alike.
 
     Args:
-        rng: gives the numbers.
-        shape: of the weight.
         spread: standard deviation before the tails are cut, `initializer_range`.
 
     Returns:
         float32.
 
-    Source:
-        google-research/bert, `modeling.py`, `create_initializer`: normal, drawn
-        again beyond two standard deviations.
+    Source: google-research/bert, `modeling.py`, `create_initializer`: normal, drawn
+    again beyond two standard deviations.
     """
     values = rng.normal(size=shape)
     while (beyond := np.abs(values) > 2.0).any():

@@ -59,9 +59,6 @@ def activate(
 
     Returns:
         float64, shaped like `x`.
-
-    Raises:
-        ValueError: no such function.
     """
     function = _activation(name)
     return function.value(_floats(x), _parameter_of(function, parameter))
@@ -80,9 +77,6 @@ def differentiate(
 
     Returns:
         float64, shaped like `x`.
-
-    Raises:
-        ValueError: no such function.
     """
     function = _activation(name)
     return function.derivative(_floats(x), _parameter_of(function, parameter))
@@ -125,8 +119,7 @@ def gelu_tanh(
         x: float, any shape.
         constant: before x³; see `gelu_approximation`.
 
-    Source:
-        Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
+    Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
     """
     x = _floats(x)
     return x * (1 + np.tanh(tanh_argument(x, constant))) / 2

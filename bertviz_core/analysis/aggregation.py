@@ -29,9 +29,6 @@ def mean_of_heads(
 
     Returns:
         float64 `[Q, K]`.
-
-    Raises:
-        ValueError: no head is chosen, or `chosen` has another shape.
     """
     weights = _chosen(attention, chosen).astype(np.float64)
     # A layer at a time: all heads of a long text are 300 MB in float64.
@@ -70,8 +67,7 @@ def rollout(attention: np.ndarray) -> np.ndarray:
         float64 `[L, T, T]`: at `[l]` from a token after layer l to the tokens of the
         input; rows sum to 1.
 
-    Source:
-        Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention rollout".
+    Source: Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention rollout".
     """
     reached, of_layers = np.eye(attention.shape[-1]), []
     for layer in _with_residual(attention):
@@ -97,16 +93,14 @@ def attention_flow(
         groups: int `[T]`, which word a token is of, from 0; each token for itself by
             default. The pieces of a word share a source, whose flow is divided by
             their number, and a sink.
-        tell: told the fraction done; may raise to stop.
 
     Returns:
         float64 `[T, T]` or `[W, W]`, in [0, 1], from the last layer to the input. Too
         large or too small by less than L T² pieces of a word / 2e9, as the library
         counts in integers: 6e-6 for 12 layers and 32 tokens.
 
-    Source:
-        Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention flow"; the
-        algorithm: Dinic 1970, by `scipy.sparse.csgraph.maximum_flow`.
+    Source: Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, "attention flow"; the
+    algorithm: Dinic 1970, by `scipy.sparse.csgraph.maximum_flow`.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
@@ -168,9 +162,8 @@ def follow_down(shares: np.ndarray, focus: int) -> np.ndarray:
     Returns:
         float64 `[L + 1, T]`, the input first; each row adds up to 1.
 
-    Source:
-        Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, for one token and from
-        the top; there with attention in the place of these shares.
+    Source: Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, for one token and from
+    the top; there with attention in the place of these shares.
     """
     reached = [np.eye(shares.shape[-1])[focus]]
     for layer in shares[::-1]:

@@ -22,12 +22,8 @@ def mean_cosine(points: np.ndarray) -> float:
     Args:
         points: float `[M, H]`, M at least 2.
 
-    Raises:
-        ValueError: fewer than two vectors.
-
-    Source:
-        Ethayarajh 2019 (arXiv:1909.00512), section 3.3, "self-similarity" of
-        random words, there estimated from a sample.
+    Source: Ethayarajh 2019 (arXiv:1909.00512), section 3.3, "self-similarity" of random
+    words, there estimated from a sample.
     """
     return float(cosine_contributions(points).sum())
 
@@ -41,11 +37,7 @@ def cosine_contributions(points: np.ndarray) -> np.ndarray:
     Returns:
         float64 `[H]`, with `mean_cosine` for its sum.
 
-    Raises:
-        ValueError: fewer than two vectors.
-
-    Source:
-        Timkey and van Schijndel 2021 (arXiv:2109.04404), section 3.1.
+    Source: Timkey and van Schijndel 2021 (arXiv:2109.04404), section 3.1.
     """
     num_points = _num_points(points)
     sums = np.zeros((2, points.shape[1]))
@@ -67,9 +59,6 @@ def random_pair_cosines(points: np.ndarray, num_pairs: int, seed: int) -> np.nda
 
     Returns:
         float64 `[num_pairs]`.
-
-    Raises:
-        ValueError: fewer than two vectors, or fewer than one pair.
     """
     num_points = _num_points(points)
     if num_pairs < 1:
@@ -98,13 +87,9 @@ def outlier_dimensions(
         The dimensions, int `[D]`, furthest out first, of which there may be none; how
         many standard deviations each one's mean is out, float64 `[H]`.
 
-    Raises:
-        ValueError: fewer than two vectors, or a rule that names everything.
-
-    Source:
-        Kovaleva et al. 2021 (arXiv:2105.06990), section 3, with its three
-        standard deviations, there of layer norm weights; Timkey and van
-        Schijndel 2021 (arXiv:2109.04404) for the effect on cosines.
+    Source: Kovaleva et al. 2021 (arXiv:2105.06990), section 3, with its three standard
+    deviations, there of layer norm weights; Timkey and van Schijndel 2021
+    (arXiv:2109.04404) for the effect on cosines.
     """
     _num_points(points)
     if not num_deviations > 0:

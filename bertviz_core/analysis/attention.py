@@ -60,9 +60,6 @@ def threshold_mass(attention: np.ndarray, mass: float) -> np.ndarray:
 
     Returns:
         float `[..., Q, K]`, 0 where a weight was left out.
-
-    Raises:
-        ValueError: `mass` outside (0, 1].
     """
     if not 0 < mass <= 1:
         raise ValueError(f"`mass` must be in (0, 1]. Received: mass={mass}.")
@@ -128,12 +125,7 @@ def merge_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
     Returns:
         float `[..., W, W]`.
 
-    Raises:
-        ValueError: `groups` does not go from 0 in steps of 0 or 1, or has another
-            length than the attention.
-
-    Source:
-        Clark et al. 2019 (arXiv:1906.04341), section 4.1.
+    Source: Clark et al. 2019 (arXiv:1906.04341), section 4.1.
     """
     starts = _starts(groups, attention.shape[-1])
     sizes = np.diff(np.append(starts, len(groups)))[:, None]
@@ -189,12 +181,8 @@ def attention_mass(
     Returns:
         float `[L, N]`, in [0, 1].
 
-    Raises:
-        ValueError: `is_special` does not fit, or there is no such token.
-
-    Source:
-        Clark et al. 2019 (arXiv:1906.04341), section 3.2, on [SEP] as a place to
-        look at without effect.
+    Source: Clark et al. 2019 (arXiv:1906.04341), section 3.2, on [SEP] as a place to
+    look at without effect.
     """
     num_rows, num_columns = attention_probs.shape[2:]
     if is_special.shape != (num_columns,):

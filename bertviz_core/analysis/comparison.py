@@ -61,9 +61,8 @@ def align_tokens(first: Sequence[str], second: Sequence[str]) -> Alignment:
         first: T1 tokens.
         second: T2 tokens.
 
-    Source:
-        The longest common subsequence by dynamic programming: Wagner and Fischer
-        1974, "The String-to-String Correction Problem".
+    Source: The longest common subsequence by dynamic programming: Wagner and Fischer
+    1974, "The String-to-String Correction Problem".
     """
     anchors = [*_common_subsequence(first, second), (len(first), len(second))]
     pairs: list[tuple[int, int]] = []

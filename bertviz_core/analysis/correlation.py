@@ -19,9 +19,8 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
     Raises:
         ValueError: the shapes differ, or a number is not finite.
 
-    Source:
-        Spearman 1904; with ties, the Pearson correlation of the mean ranks, as
-        `scipy.stats.spearmanr` computes it.
+    Source: Spearman 1904; with ties, the Pearson correlation of the mean ranks, as
+    `scipy.stats.spearmanr` computes it.
     """
     first, second = np.asarray(first, "float64"), np.asarray(second, "float64")
     if first.shape != second.shape:

@@ -68,9 +68,8 @@ class Training(FrozenArrays):
     def steps_back(self, step: int, neuron: int) -> StepsBack:
         """The way of the error back to a neuron's weight, before a step is taken.
 
-        Source:
-            Rumelhart et al. 1986, "Learning representations by back-propagating
-            errors", equations 4 to 6.
+        Source: Rumelhart et al. 1986, "Learning representations by back-propagating
+        errors", equations 4 to 6.
         """
         leaks = self.leaks[step]
         z = self.into[step, neuron] * self.inputs + self.biases[step, neuron]
@@ -119,10 +118,9 @@ def train(
         num_steps: S.
         seed: of the first weights; they are the same for every function.
 
-    Source:
-        The first weights: He et al. 2015 (arXiv:1502.01852), section 2.2; leaks that
-        are learned, one for each neuron and without decay: section 2.1. Dying: Lu et
-        al. 2019 (arXiv:1903.06733).
+    Source: The first weights: He et al. 2015 (arXiv:1502.01852), section 2.2; leaks
+    that are learned, one for each neuron and without decay: section 2.1. Dying: Lu et
+    al. 2019 (arXiv:1903.06733).
     """
     x = np.linspace(-2, 2, NUM_EXAMPLES)
     targets = np.sin(2 * x) + 0.5 * x

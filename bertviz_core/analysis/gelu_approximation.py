@@ -50,9 +50,6 @@ def approximation_error(
 
     Returns:
         float64, shaped like `x`.
-
-    Raises:
-        ValueError: no such measure.
     """
     if measure not in MEASURES:
         raise ValueError(
@@ -79,8 +76,7 @@ def sampled_gate(
     Returns:
         float64 `[n, P]`, which comes to x Φ((x - mean) / spread).
 
-    Source:
-        Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
+    Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
     """
     draws = np.random.default_rng(seed).normal(mean, spread, (num_draws, len(x)))
     return np.cumsum(x * (draws <= x), axis=0) / np.arange(1, num_draws + 1)[:, None]

@@ -48,12 +48,8 @@ def fit_pca(points: np.ndarray, num_axes: int) -> Pca:
         points: float `[M, H]`.
         num_axes: k, at most the smaller of M and H.
 
-    Raises:
-        ValueError: no points, or more axes than the cloud can have.
-
-    Source:
-        Pearson 1901, "On lines and planes of closest fit"; Jolliffe 2002,
-        "Principal Component Analysis", chapter 3.
+    Source: Pearson 1901, "On lines and planes of closest fit"; Jolliffe 2002,
+    "Principal Component Analysis", chapter 3.
     """
     _require_table(points)
     if not 1 <= num_axes <= min(points.shape):
@@ -119,9 +115,6 @@ def cosine_matrix(points: np.ndarray, others: np.ndarray | None = None) -> np.nd
 
     Returns:
         float64 `[M, O]`, in [-1, 1]; 0 with a vector of length 0.
-
-    Raises:
-        ValueError: no points, or vectors of two sizes.
     """
     left = unit_rows(points)
     right = left if others is None else unit_rows(others)
@@ -158,9 +151,8 @@ def project_on_axis(
     Raises:
         ValueError: the two are the same vector, so there is no line.
 
-    Source:
-        Bolukbasi et al. 2016 (arXiv:1607.06520), section 5, for the direction
-        between two words.
+    Source: Bolukbasi et al. 2016 (arXiv:1607.06520), section 5, for the direction
+    between two words.
     """
     start = np.asarray(first, np.float64)
     direction = np.asarray(second, np.float64) - start
@@ -183,12 +175,8 @@ def procrustes(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
     Returns:
         The cloud, turned and moved to the middle of the other, float64 `[M, k]`.
 
-    Raises:
-        ValueError: other shapes.
-
-    Source:
-        Schönemann 1966, "A generalized solution of the orthogonal Procrustes
-        problem".
+    Source: Schönemann 1966, "A generalized solution of the orthogonal Procrustes
+    problem".
     """
     _require_table(points)
     if points.shape != reference.shape:

@@ -58,9 +58,8 @@ def divergence_sums(
         most_rows: of a longer text as many rows are compared, evenly spaced from
             the first to the last.
 
-    Source:
-        Lin 1991, "Divergence Measures Based on the Shannon Entropy"; Clark et al.
-        2019 (arXiv:1906.04341), section 6, compare heads by its sum.
+    Source: Lin 1991, "Divergence Measures Based on the Shannon Entropy"; Clark et al.
+    2019 (arXiv:1906.04341), section 6, compare heads by its sum.
     """
     num_layers, num_heads, num_tokens = attention.shape[:3]
     num_rows = min(num_tokens, most_rows)
@@ -115,9 +114,8 @@ def order_by_likeness(distances: np.ndarray) -> np.ndarray:
     Returns:
         int `[L * N]`: layer * N + head, every head once.
 
-    Source:
-        Sokal and Michener 1958, "A Statistical Method for Evaluating Systematic
-        Relationships": average linkage (UPGMA).
+    Source: Sokal and Michener 1958, "A Statistical Method for Evaluating Systematic
+    Relationships": average linkage (UPGMA).
     """
     size = distances.shape[0] * distances.shape[1]
     between = distances.reshape(size, size).astype(np.float64)

@@ -67,8 +67,7 @@ def word_attention(attention: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         attention: float `[L, N, T, T]`.
         tokens: bool `[W, T]`, the tokens of each word.
 
-    Source:
-        Clark et al. 2019 (arXiv:1906.04341), section 4.1.
+    Source: Clark et al. 2019 (arXiv:1906.04341), section 4.1.
     """
     to_words = attention.astype(np.float64) @ tokens.T
     means = tokens / np.maximum(tokens.sum(axis=1, keepdims=True), 1)
@@ -88,7 +87,6 @@ def head_grammar(
     and words that were cut off, neither look nor are looked at.
 
     Args:
-        sentences: of the treebank.
         attention: of each sentence its index, and the arguments of `word_attention`.
 
     Source:

@@ -87,11 +87,7 @@ class HeadProfile(FrozenArrays):
             return self.even_totals / self.num_rows
 
     def of(self, measure: str) -> np.ndarray:
-        """One measure of all heads, float64 `[L, N]`.
-
-        Raises:
-            ValueError: no such measure.
-        """
+        """One measure of all heads, float64 `[L, N]`."""
         return self.values[MEASURES.index(measure)]
 
 

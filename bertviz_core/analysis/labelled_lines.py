@@ -50,7 +50,6 @@ def take_lines(
     Args:
         lines: of a file; blank sentences are passed over.
         limit: of sentences.
-        most_characters: of the text.
         seed: draws the sentences at random; `None` takes the first ones.
     """
     rows = [

@@ -31,9 +31,6 @@ def layer_maps(
     Returns:
         Where each point lies, float64 `[L + 1, M, k]`, in the units of the vectors;
         the share of each layer's variance that its map shows, float64 `[L + 1]`.
-
-    Raises:
-        ValueError: an unknown alignment, or see `geometry.fit_pca`.
     """
     if alignment not in ALIGNMENTS:
         raise ValueError(

@@ -35,13 +35,11 @@ def layer_norm(
         x: float `[..., H]`.
         gamma: float `[H]`, scale of each number.
         beta: float `[H]`, shift of each number.
-        epsilon: added to the variance.
 
     Returns:
         float64 `[..., H]`.
 
-    Source:
-        Ba et al. 2016 (arXiv:1607.06450), equation 3.
+    Source: Ba et al. 2016 (arXiv:1607.06450), equation 3.
     """
     x = np.asarray(x, np.float64)
     centred = x - x.mean(axis=-1, keepdims=True)
@@ -78,14 +76,12 @@ def layer_norm_steps(
         vector: float `[H]`.
         gamma: float `[H]`.
         beta: float `[H]`.
-        epsilon: added to the variance.
 
     Raises:
         ValueError: the three are not vectors of one size, or epsilon is below 0,
             or it is 0 and all numbers of the vector are equal.
 
-    Source:
-        Ba et al. 2016 (arXiv:1607.06450), equation 3.
+    Source: Ba et al. 2016 (arXiv:1607.06450), equation 3.
     """
     # Copies: the result makes its arrays read-only.
     values = [np.array(part, np.float64) for part in (vector, gamma, beta)]

@@ -29,12 +29,8 @@ def layer_similarities(hidden_states: np.ndarray) -> np.ndarray:
         float64 `[L + 1, L + 1]`, symmetric, in [0, 1], 1 on the diagonal; NaN for a
         layer whose vectors are all equal.
 
-    Raises:
-        ValueError: one token alone, which lies to nothing.
-
-    Source:
-        Kornblith et al. 2019 (arXiv:1905.00414), section 3, "linear kernel", and
-        table 1.
+    Source: Kornblith et al. 2019 (arXiv:1905.00414), section 3, "linear kernel", and
+    table 1.
     """
     if hidden_states.ndim != 3 or hidden_states.shape[1] < 2:
         raise ValueError(

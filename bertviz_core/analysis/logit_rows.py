@@ -85,8 +85,7 @@ def entropy_bits_of(log_probs: np.ndarray) -> np.ndarray:
     Returns:
         float64 `[...]`; 0 for a certain word, log2(V) for none better.
 
-    Source:
-        Shannon 1948, "A Mathematical Theory of Communication", section 6.
+    Source: Shannon 1948, "A Mathematical Theory of Communication", section 6.
     """
     probs = np.exp(log_probs)
     terms = probs * np.where(probs > 0, log_probs, 0.0)

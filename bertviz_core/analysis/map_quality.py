@@ -46,12 +46,8 @@ def map_quality(
         rows: int `[m]`, points to check, for a map that is large; `None` for all.
             Neighbours are looked for among all points either way.
 
-    Raises:
-        ValueError: another number of points, or fewer than 3.
-
-    Source:
-        Venna and Kaski 2001, "Neighborhood preservation in nonlinear projection
-        methods", equation 1.
+    Source: Venna and Kaski 2001, "Neighborhood preservation in nonlinear projection
+    methods", equation 1.
     """
     num_points = len(points)
     if len(positions) != num_points:

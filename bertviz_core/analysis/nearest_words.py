@@ -34,9 +34,6 @@ class WordTable:
 
     Args:
         vectors: float `[V, H]`; kept as it is, not copied.
-
-    Raises:
-        ValueError: no rows.
     """
 
     def __init__(self, vectors: np.ndarray) -> None:
@@ -52,9 +49,6 @@ class WordTable:
 
         Returns:
             float64 `[V]`, cosines in [-1, 1], or Euclidean distances.
-
-        Raises:
-            ValueError: an unknown metric, or a query of another size.
         """
         size, target = self.vectors.shape[1], np.asarray(query, np.float64)
         if metric not in METRICS:
@@ -109,9 +103,6 @@ def best_of(
         num_neighbours: k at most; fewer where fewer rows are allowed.
         metric: of the scores.
         allowed: bool `[V]`; `None` for all rows.
-
-    Raises:
-        ValueError: k below 1.
     """
     if num_neighbours < 1:
         raise ValueError(

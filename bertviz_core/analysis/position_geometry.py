@@ -60,11 +60,7 @@ def position_geometry(table: np.ndarray) -> PositionGeometry:
     Args:
         table: float `[P, H]`, P at least 2.
 
-    Raises:
-        ValueError: fewer than two positions.
-
-    Source:
-        Wang and Chen 2020 (arXiv:2010.04903) for cosines between positions.
+    Source: Wang and Chen 2020 (arXiv:2010.04903) for cosines between positions.
     """
     if table.ndim != 2 or len(table) < 2:
         raise ValueError(
@@ -107,8 +103,7 @@ def robust_scores(values: np.ndarray) -> np.ndarray:
         float64 `[P]`, 0.6745 (x - median) / (median absolute deviation); all 0 where
         more than half of the values are alike, as there is no scale then.
 
-    Source:
-        Iglewicz and Hoaglin 1993, "How to Detect and Handle Outliers", page 11.
+    Source: Iglewicz and Hoaglin 1993, "How to Detect and Handle Outliers", page 11.
     """
     offsets = np.asarray(values, np.float64) - np.median(values)
     spread = float(np.median(np.abs(offsets)))

@@ -33,12 +33,7 @@ def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     Returns:
         float64 `[V]`, sums to 1.
 
-    Raises:
-        ValueError: a negative or infinite temperature, or logits that are not
-            finite numbers.
-
-    Source:
-        Hinton et al. 2015 (arXiv:1503.02531), section 2.
+    Source: Hinton et al. 2015 (arXiv:1503.02531), section 2.
     """
     logits = _as_floats(logits)
     if not 0 <= temperature < math.inf:
@@ -76,13 +71,9 @@ def sampling_distribution(
     Returns:
         float64 `[V]`, sums to 1; 0 for a word that was left out.
 
-    Raises:
-        ValueError: `top_k` below 1, `top_p` outside (0, 1], or see `softmax`.
-
-    Source:
-        Fan et al. 2018 (arXiv:1805.04833) for top-k; Holtzman et al. 2020
-        (arXiv:1904.09751), section 3.1, for top-p. The order is that of Hugging
-        Face's `generate`.
+    Source: Fan et al. 2018 (arXiv:1805.04833) for top-k; Holtzman et al. 2020
+    (arXiv:1904.09751), section 3.1, for top-p. The order is that of Hugging Face's
+    `generate`.
     """
     if top_k is not None and top_k < 1:
         raise ValueError(f"`top_k` must be at least 1. Received: top_k={top_k}.")
@@ -115,8 +106,7 @@ def entropy_bits(probs: np.ndarray) -> float:
     Returns:
         0 when one word is certain, log2(n) when n words are equally likely.
 
-    Source:
-        Shannon 1948, "A Mathematical Theory of Communication", section 6.
+    Source: Shannon 1948, "A Mathematical Theory of Communication", section 6.
     """
     possible = probs[probs > 0]
     # A certain word gives -0.0, which would be shown with its sign.

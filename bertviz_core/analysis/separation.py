@@ -42,13 +42,9 @@ def group_separation(points: np.ndarray, groups: Sequence[str]) -> Separation:
         points: float `[M, H]`.
         groups: M names; "" for a vector without one.
 
-    Raises:
-        ValueError: another number of names.
-
-    Source:
-        Tibshirani et al. 2002, "Diagnosis of multiple cancer types by shrunken
-        centroids of gene expression", for the nearest centroid; Ethayarajh 2019
-        (arXiv:1909.00512) for cosines of one word over layers.
+    Source: Tibshirani et al. 2002, "Diagnosis of multiple cancer types by shrunken
+    centroids of gene expression", for the nearest centroid; Ethayarajh 2019
+    (arXiv:1909.00512) for cosines of one word over layers.
     """
     if len(groups) != len(points):
         raise ValueError(

@@ -95,8 +95,6 @@ def show_attention(
     Args:
         matrix: float `[T, T]`, at least 0; `[W, W]` where words are to be merged and
             their pieces were put together already.
-        tokenized: the text.
-        options: what to do.
     """
     matrix, places = _of_words(matrix, tokenized, options)
     kept = _kept(places, options)
@@ -115,8 +113,6 @@ def show_heads(
 
     Args:
         heads: float `[..., T, T]`, at least 0.
-        tokenized: the text.
-        options: what to do.
 
     Returns:
         float `[..., S, S]`.

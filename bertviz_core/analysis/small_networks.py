@@ -44,8 +44,7 @@ class GradientPath(FrozenArrays):
         Args:
             slope: max|f′|, see `activations.largest_slope`.
 
-        Source:
-            Pascanu et al. 2013 (arXiv:1211.5063), section 2.1, equation 7.
+        Source: Pascanu et al. 2013 (arXiv:1211.5063), section 2.1, equation 7.
         """
         return float(np.prod(self.weights * slope))
 
@@ -127,9 +126,8 @@ def gradient_through_layers(
         seed: of the weights; not used for H = 1.
         start: the input of the network; with H > 1, its spread.
 
-    Source:
-        Bengio et al. 1994, "Learning long-term dependencies with gradient descent
-        is difficult"; the spread: Glorot and Bengio 2010.
+    Source: Bengio et al. 1994, "Learning long-term dependencies with gradient descent
+    is difficult"; the spread: Glorot and Bengio 2010.
     """
     rng = np.random.default_rng(seed)
     hidden = np.full(1, start) if width == 1 else start * rng.standard_normal(width)
@@ -150,11 +148,7 @@ def gradient_through_layers(
 
 
 def output_signs(name: str) -> OutputSigns:
-    """Measures where the outputs lie when the inputs are standard normal.
-
-    Args:
-        name: of the function.
-    """
+    """Measures where the outputs lie when the inputs are standard normal."""
     outputs = activate(name, _NORMAL_GRID)
     shares = normal_density(_NORMAL_GRID)
     shares /= shares.sum()
@@ -184,8 +178,7 @@ def learn_two_weights(
         num_steps: S.
         seed: of the examples; the same z for every function.
 
-    Source:
-        LeCun et al. 1998, "Efficient BackProp", section 4.3.
+    Source: LeCun et al. 1998, "Efficient BackProp", section 4.3.
     """
     normal = np.random.default_rng(seed).standard_normal((num_steps, 2))
     signs = output_signs(name)
@@ -204,7 +197,6 @@ def linear_layers(depth: int, seed: int = 0) -> tuple[LinearLayer, ...]:
     Args:
         depth: at least 1. A deeper stack begins with the same numbers, but for
             the last layer.
-        seed: of the weights.
     """
     sizes = [2, *[3] * (depth - 1), 2]
     rng = np.random.default_rng(seed)

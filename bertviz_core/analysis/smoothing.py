@@ -23,8 +23,7 @@ def running_mean(values: np.ndarray) -> np.ndarray:
     Returns:
         float64 `[S]`.
 
-    Source:
-        Kingma and Ba 2015 (arXiv:1412.6980), section 3, for the correction.
+    Source: Kingma and Ba 2015 (arXiv:1412.6980), section 3, for the correction.
     """
     smoothed = np.empty(len(values), "float64")
     mean = 0.0

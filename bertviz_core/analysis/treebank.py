@@ -40,8 +40,7 @@ def read_treebank(conllu: str) -> tuple[ParsedSentence, ...]:
     Raises:
         TextError: no CoNLL-U, no sentence, or more than `MAX_SENTENCES`.
 
-    Source:
-        https://universaldependencies.org/format.html
+    Source: https://universaldependencies.org/format.html
     """
     from conllu import parse
     from conllu.exceptions import ParseException
@@ -70,12 +69,7 @@ def read_treebank(conllu: str) -> tuple[ParsedSentence, ...]:
 
 
 def word_tokens(sentence: ParsedSentence, text: TokenizedText) -> np.ndarray:
-    """Which tokens a word is made of, bool `[W, T]`; none where it was cut off.
-
-    Args:
-        sentence: of the treebank.
-        text: its tokens.
-    """
+    """Which tokens a word is made of, bool `[W, T]`; none where it was cut off."""
     starts, ends = np.array(sentence.spans).T[:, :, None]
     first = text.offsets[:, 0]
     return np.asarray((first >= starts) & (first < ends) & ~text.is_added)

@@ -45,13 +45,9 @@ def compare_predictions(
         logits_a: float `[V]`, before softmax.
         logits_b: float `[V]`, of the same vocabulary.
 
-    Raises:
-        ValueError: not two rows of one length.
-
-    Source:
-        Kurita et al. 2019 (arXiv:1906.07337), section 2, for log-probability
-        differences as a measure of association; Lin 1991, "Divergence measures
-        based on the Shannon entropy", for the divergence.
+    Source: Kurita et al. 2019 (arXiv:1906.07337), section 2, for log-probability
+    differences as a measure of association; Lin 1991, "Divergence measures based on the
+    Shannon entropy", for the divergence.
     """
     if logits_a.ndim != 1 or logits_a.shape != logits_b.shape:
         raise ValueError(
@@ -83,7 +79,6 @@ def most_shifted(
     """The words that gain most in A and in B.
 
     Args:
-        comparison: of the two sentences.
         count: how many of each, at most.
         least_prob: a word must reach this probability in A or in B. Without a
             limit the list is full of words that are next to impossible in both.

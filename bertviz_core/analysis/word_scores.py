@@ -20,15 +20,11 @@ def word_scores(
     occlusion it is the sum of what each piece alone is worth.
 
     Args:
-        text: T tokens.
         scores: float `[T]`, NaN where there is none.
 
     Returns:
         W words as they are written, added tokens by their names; and float64 `[W]`,
         NaN where no piece has a score.
-
-    Raises:
-        ValueError: another number of scores.
     """
     if scores.shape != (text.num_tokens,):
         raise ValueError(

@@ -92,9 +92,6 @@ def entries_of_kind(tokens: Sequence[str], kind: str) -> np.ndarray:
 
     Returns:
         bool `[V]`.
-
-    Raises:
-        ValueError: an unknown kind.
     """
     if kind not in KINDS:
         raise ValueError(f"`kind` must be among {tuple(KINDS)}. Received: {kind}.")

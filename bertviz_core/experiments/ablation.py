@@ -29,19 +29,7 @@ def ablate_heads(
     runs through the layers above only: about half the work of L x N passes, in
     large batches.
 
-    Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        target: what is watched.
-        pair: the second text.
-        progress: told the share done and "layers"; may raise to stop.
-
-    Raises:
-        CheckpointError: the model lacks the target's head.
-        TextError: see `targets.ask`.
-
-    Source:
-        Michel et al. 2019 (arXiv:1905.10650), section 3.2, "ablating one head".
+    Source: Michel et al. 2019 (arXiv:1905.10650), section 3.2, "ablating one head".
     """
     num_heads = explorer.config.num_attention_heads
     strengths = 1.0 - np.eye(num_heads, dtype="float32")
@@ -83,12 +71,10 @@ def switch_in_layers(
     """What becomes of an answer where parts of one layer pass on less, exactly.
 
     Args:
-        question: text and target.
         states: float `[L + 1, T, H]`, the text's hidden states.
         layers: int `[R]`, not falling: in which each of R copies is changed.
         heads: float `[R, N]`, strengths of its heads, 0 for off.
         neurons: float `[R, I or 1]`, of its neurons.
-        progress: see `ablate_heads`.
 
     Returns:
         Probabilities and logits of the target, float64 `[R]`.

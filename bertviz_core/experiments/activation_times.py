@@ -33,9 +33,6 @@ def time_activations(
 ) -> dict[str, ActivationTime]:
     """Times Keras' functions and their derivatives, as training has them: float32.
 
-    Args:
-        progress: told the fraction done; may raise to cancel.
-
     Returns:
         For each of `ACTIVATIONS`, and `ALONE` for the numbers as they are.
 

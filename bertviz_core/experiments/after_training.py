@@ -68,9 +68,6 @@ def weight_change(before: Bert, after: Bert) -> WeightChange:
     Args:
         before: the model that training began with.
         after: of the same config.
-
-    Raises:
-        ValueError: the models differ in shape.
     """
     old = dict(_layers(before))
     new = {name: parts for name, parts in _layers(after) if name in old}
@@ -192,14 +189,11 @@ def compare_layers(
         reading: of `READINGS`: "cls", the vector of the first token, or "mean" over a
             row's own tokens.
         max_tokens: see `row_prediction.read_text`.
-        progress: told the share of the work done; may raise to cancel.
 
     Raises:
         TextError: pairs for a model that reads one text at a time.
-        ValueError: an unknown reading.
 
-    Source:
-        Alain and Bengio 2016 (arXiv:1610.01644), linear classifier probes.
+    Source: Alain and Bengio 2016 (arXiv:1610.01644), linear classifier probes.
     """
     if reading not in READINGS:
         raise ValueError(f"`reading` must be among {READINGS}. Received: {reading}.")
@@ -306,8 +300,7 @@ def probe_classes(
     Returns:
         int `[M]`, the classes it names.
 
-    Source:
-        Alain and Bengio 2016 (arXiv:1610.01644), linear classifier probes.
+    Source: Alain and Bengio 2016 (arXiv:1610.01644), linear classifier probes.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -372,14 +365,11 @@ def row_vectors(
     """The `pooled_output` of each row, which the classifier reads; float32 `[R, H]`.
 
     Args:
-        explorer: of a model with a classifier.
         texts: R texts.
         pairs: R second texts.
         max_tokens: see `row_prediction.read_text`.
-        progress: told the share of the work done; may raise to cancel.
 
     Raises:
-        CheckpointError: the model has no classifier.
         TextError: no rows.
     """
     explorer.require_head("classifier")
@@ -400,8 +390,6 @@ def nearest_rows(
     """Finds the training rows whose vectors point most the way of a text's vector.
 
     Args:
-        explorer: of the model that made the vectors.
-        tokenized: the text.
         vectors: float `[R, H]` of the training rows, see `row_vectors`.
         data: the rows.
         count: how many at most; equals in the order of the rows.

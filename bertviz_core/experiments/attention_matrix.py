@@ -63,8 +63,6 @@ def attention_matrix(
     """One matrix of a text's attention, float32 `[T, T]`; rows look.
 
     Args:
-        explorer: of the model.
-        trace: of the text.
         method: one of `METHODS`: "head", one head; "layer", the mean of a layer's
             heads; "chosen", the mean of `heads`; "mean" or "max" of all heads;
             "rollout" or "flow" up to a layer; "norms", the length of what a layer
@@ -74,12 +72,9 @@ def attention_matrix(
         heads: (layer, head) pairs from 0, for "chosen".
         word_ids: T, for "max" and "flow": makes it one of words, `[W, W]`, their
             pieces put together first; see `group_words`.
-        progress: told the fraction done of "flow" and "value_zeroing"; may raise to
-            cancel.
 
     Raises:
         TextError: more than `MOST_FLOWING` tokens for "flow".
-        ValueError: no such method.
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be among {METHODS}. Received: {method!r}.")
@@ -112,7 +107,6 @@ def attention_mass(trace: Trace, position: int) -> np.ndarray:
     """What each head gives to real words from one token, float `[L, N]`.
 
     Args:
-        trace: of the text.
         position: index of the token that looks.
     """
     special = trace.tokenized.is_special
@@ -163,8 +157,6 @@ def profile_of(
     """Measures all heads on one text, to be added to those of others.
 
     Args:
-        explorer: of the model.
-        read: the text.
         attention: float `[L, N, T, T]`, of the text.
     """
     return head_profile(

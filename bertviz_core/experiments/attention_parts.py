@@ -38,19 +38,10 @@ def norm_weighted_attention(
 ) -> NormWeightedAttention:
     """Weighs each attention probability with the vector that it lets through.
 
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
-        layer: from 0.
-
-    Raises:
-        ValueError: the trace has no hidden states, or there is no such layer.
-
-    Source:
-        Kobayashi et al. 2020 (arXiv:2004.10102), equations 4 to 6: the output of
-        attention is the sum of a f(x) with f(x) = (x W_V + b_V) W_O, plus the bias of
-        W_O. Several heads: their vectors are added before the length is taken. With
-        the residual, Kobayashi et al. 2021 (arXiv:2109.07152), section 3, "AttnRes-N".
+    Source: Kobayashi et al. 2020 (arXiv:2004.10102), equations 4 to 6: the output of
+    attention is the sum of a f(x) with f(x) = (x W_V + b_V) W_O, plus the bias of W_O.
+    Several heads: their vectors are added before the length is taken. With the
+    residual, Kobayashi et al. 2021 (arXiv:2109.07152), section 3, "AttnRes-N".
     """
     values = block_values(explorer, trace, layer)
     probs = values["attention.probs"].astype(np.float64)
@@ -85,12 +76,6 @@ def value_zeroing(
     model it is the residual, before the norm of the next block. The work grows with
     the square of the text: every token passes the feed-forward network T times.
 
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
-        layer: from 0.
-        progress: told the fraction done; may raise to cancel.
-
     Returns:
         float64 `[Q, K]`, cosine distance of the block's output at a row's token, with
         and without the value vector of the column's token; rows sum to 1, but for
@@ -98,10 +83,8 @@ def value_zeroing(
 
     Raises:
         TextError: see `require_room`.
-        ValueError: the trace has no hidden states, or there is no such layer.
 
-    Source:
-        Mohebbi et al. 2023 (arXiv:2301.12971), section 3.
+    Source: Mohebbi et al. 2023 (arXiv:2301.12971), section 3.
     """
     num_tokens = trace.tokenized.num_tokens
     require_room(explorer.config, num_tokens)
@@ -133,7 +116,6 @@ def require_room(config: BertConfig, num_tokens: int) -> None:
     """Refuses a value zeroing that would take too long, or not fit into memory.
 
     Args:
-        config: sizes of the model.
         num_tokens: T.
 
     Raises:
@@ -176,19 +158,11 @@ def pair_arithmetic(
     result says what that rounding is, and which probability there would be without it.
 
     Args:
-        explorer: the model of the trace.
-        trace: with hidden states and attention.
-        layer: from 0.
-        head: from 0.
         query_token: index of the token that looks.
         key_token: index of the token that is looked at.
 
-    Raises:
-        ValueError: the trace lacks a part, or there is no such layer, head, token.
-
-    Source:
-        Vaswani et al. 2017 (arXiv:1706.03762), equation 1; for `norm` see
-        `norm_weighted_attention`.
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), equation 1; for `norm` see
+    `norm_weighted_attention`.
     """
     from bertviz_core.model.attention import MASKED_SCORE
 

@@ -53,28 +53,17 @@ def attribute(
     the number itself.
 
     Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        target: the answer.
         contrast: id of the answer of the same head to hold against it.
-        pair: the second text.
         baseline: of `BASELINES`: what integrated gradients put in the place of every
             word. The place that is predicted, [CLS] and [SEP] stay.
-        cut: leaves out what is beyond the last position.
-        progress: told as methods are done; may raise to cancel.
 
     Raises:
-        CheckpointError: the model lacks the target's head.
         EngineError: a gradient on OpenVINO.
-        TextError: see `targets.ask`.
-        ValueError: an unknown baseline, or a contrast or a target beyond the head's
-            outputs.
 
-    Source:
-        Sundararajan et al. 2017 (arXiv:1703.01365) for integrated gradients;
-        Shrikumar et al. 2017 (arXiv:1605.01713) for gradient x input; Li et al.
-        2016 (arXiv:1612.08220) for occlusion; Yin and Neubig 2022
-        (arXiv:2202.10419) for the contrast.
+    Source: Sundararajan et al. 2017 (arXiv:1703.01365) for integrated gradients;
+    Shrikumar et al. 2017 (arXiv:1605.01713) for gradient x input; Li et al. 2016
+    (arXiv:1612.08220) for occlusion; Yin and Neubig 2022 (arXiv:2202.10419) for the
+    contrast.
     """
     if baseline not in BASELINES:
         raise ValueError(f"`baseline` must be in {BASELINES}. Received: {baseline}.")

@@ -30,12 +30,7 @@ class Answers(FrozenArrays):
 
 @dataclass(frozen=True)
 class Target:
-    """The one answer of the model that an experiment watches.
-
-    Raises:
-        ValueError: another head, a negative number, or a position for a head
-            that has none.
-    """
+    """The one answer of the model that an experiment watches."""
 
     head: str  # "mlm", "nsp" or "classifier"
     index: int  # a token id, 0 (is next) or 1 (random), or a class

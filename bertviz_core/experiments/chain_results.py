@@ -27,11 +27,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class GibbsSettings:
-    """How a chain draws.
-
-    Raises:
-        ValueError: a value outside its range.
-    """
+    """How a chain draws."""
 
     temperature: float = 1.0  # at least 0, see `analysis.sampling.softmax`
     # Keep this many of the most likely words; `None` keeps all.

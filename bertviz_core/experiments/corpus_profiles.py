@@ -39,14 +39,10 @@ def corpus_profile(
     cut there. A model that knows one segment reads a pair as two texts.
 
     Args:
-        explorer: of the model.
-        language: of the bundled sentences.
         sentences: others in their place.
-        progress: told the fraction done; may raise to cancel.
 
     Raises:
         TextError: there is no sentence.
-        ValueError: see `bundled_sentences`.
     """
     if sentences is None:
         sentences = bundled_sentences(language)
@@ -74,10 +70,7 @@ def grammar_of_heads(
     """Measures parts of speech and dependencies over a treebank.
 
     Args:
-        explorer: of the model.
-        language: of the bundled sentences.
         conllu: others in their place, see `read_treebank`.
-        progress: told the fraction done; may raise to cancel.
 
     Raises:
         TextError: see `read_treebank`.

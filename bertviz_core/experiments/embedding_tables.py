@@ -28,16 +28,7 @@ def take_input_apart(
     All vectors are those of the pass; beside them stands how far a layer norm
     written out in NumPy is from the model's.
 
-    Args:
-        explorer: of the model.
-        text: the text, or the first of two.
-        pair: the second text.
-
-    Raises:
-        TextError: see `Explorer.tokenize`.
-
-    Source:
-        Devlin et al. 2019 (arXiv:1810.04805), figure 2.
+    Source: Devlin et al. 2019 (arXiv:1810.04805), figure 2.
     """
     tokenized = explorer.tokenize(text, pair, cut=True)
     found = explorer.forward.embed(**tokenized.inputs, keep=(*_PARTS, "sum", "norm"))

@@ -39,17 +39,10 @@ def predict_every_position(
     """Predicts a word at each place of the text: not at the added [CLS] and [SEP].
 
     Args:
-        explorer: of a model with the masked-word head.
         text: masks in it are predicted too, with no word to compare.
         masked: hides each place in turn, a row of a batch each. Otherwise one
             pass reads the text as it stands, and sees what it predicts.
         top_k: best words to keep of each place.
-        cut: leaves out what is beyond the last position.
-        progress: told after each batch; may raise to cancel.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: see `Explorer.tokenize`.
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text, cut=cut)

@@ -44,16 +44,9 @@ def start_chain(
     """Starts from a sentence.
 
     Args:
-        explorer: of a model with the masked-word head.
         text: masks in it are drawn like words.
-        settings: how to draw.
         positions: token indices that may change; `None` for all of the text,
             so not for the [CLS] and [SEP] that were added.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: see `Explorer.tokenize`.
-        ValueError: a position that is not in the text.
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text)
@@ -79,13 +72,7 @@ def start_from_masks(
 ) -> GibbsState:
     """Starts from nothing but masks between [CLS] and [SEP].
 
-    Args:
-        explorer: of a model with the masked-word head.
-        num_masks: words of the sentence to come.
-        settings: how to draw.
-
     Raises:
-        CheckpointError: the model has no masked-word head.
         TextError: fewer than one mask, or more than the model has positions.
     """
     if num_masks < 1:
@@ -114,10 +101,6 @@ def run_chain(
         explorer: of the model that the state was made with.
         state: from `start_chain`, or the `end` of an earlier run.
         num_steps: of each chain.
-        progress: told the fraction of these steps; may raise to cancel.
-
-    Raises:
-        ValueError: a state of another model.
     """
     if state.model_id != explorer.model_id:
         raise ValueError(
@@ -147,8 +130,6 @@ def follow_chain(
     their turn.
 
     Args:
-        explorer: see `run_chain`.
-        state: see `run_chain`.
         num_steps: of each chain, at most.
         progress: told and shown the steps so far, as `GibbsRun.to_dict`, about
             `LOOK_SECONDS` apart; may raise to cancel.

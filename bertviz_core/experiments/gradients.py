@@ -68,24 +68,15 @@ def estimate_heads(
     exact for a tiny change of a head. What happens when the head is switched off
     whole is what `ablation.ablate_heads` measures.
 
-    Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        target: what is watched.
-        pair: the second text.
-
     Returns:
         float32 `[L, N]`, off less on, of `Prediction.value`.
 
     Raises:
-        CheckpointError: the model lacks the target's head.
         EngineError: on OpenVINO.
-        TextError: see `targets.ask`.
 
-    Source:
-        Michel et al. 2019 (arXiv:1905.10650), section 4.1. They take the mean
-        size of the loss's derivative over many texts; this is the derivative
-        itself, with its sign, for one text.
+    Source: Michel et al. 2019 (arXiv:1905.10650), section 4.1. They take the mean size
+    of the loss's derivative over many texts; this is the derivative itself, with its
+    sign, for one text.
     """
     question = ask(explorer, text, target, pair)
     before, _ = question.run()
@@ -105,7 +96,6 @@ def slopes(
     """The derivative of an answer with respect to what stands inside the network.
 
     Args:
-        question: text and target.
         place: of `PLACES`.
         values: what stands there, for B copies of the text: the strengths of heads
             float `[B, L, N]` or neurons `[B, L, I]`, which 1 leaves as they are, or
@@ -118,7 +108,6 @@ def slopes(
 
     Raises:
         EngineError: on OpenVINO.
-        ValueError: another quantity.
     """
     if quantity not in QUANTITIES:
         raise ValueError(

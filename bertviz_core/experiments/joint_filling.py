@@ -37,23 +37,18 @@ def fill_masks(
     """Fills every mask with its best word; special tokens are never chosen.
 
     Args:
-        explorer: of a model with the masked-word head.
         text: with at least one mask.
         mode: "independent" predicts all masks at once and fills from the left;
             "left_to_right" reads the text anew after each fill;
             "most_confident_first" too, and takes the mask with the likeliest
             best word next, the leftmost where several are alike.
         top_k: candidates kept of each step.
-        progress: told after each step; may raise to cancel.
 
     Raises:
-        CheckpointError: the model has no masked-word head.
         TextError: no mask, or see `Explorer.tokenize`.
-        ValueError: an unknown mode.
 
-    Source:
-        Ghazvininejad et al. 2019 (arXiv:1904.09324), section 4, for the order
-        by confidence, here one word at a time.
+    Source: Ghazvininejad et al. 2019 (arXiv:1904.09324), section 4, for the order by
+    confidence, here one word at a time.
     """
     if mode not in MODES:
         raise ValueError(f"`mode` must be among {MODES}. Received: mode={mode}.")
@@ -94,20 +89,16 @@ def best_pairs(
     Pairs that only one order found are then measured in the other order too.
 
     Args:
-        explorer: of a model with the masked-word head.
         text: with exactly two masks.
         top_k: words of each mask that are tried.
         num_pairs: best pairs of each order to keep; those of both are shown.
-        progress: told after each pass; may raise to cancel.
 
     Raises:
-        CheckpointError: the model has no masked-word head.
         TextError: not two masks, or see `Explorer.tokenize`.
 
-    Source:
-        The chain rule of probability, p(a, b) = p(a) p(b | a) = p(b) p(a | b);
-        a masked-word model satisfies only one side at a time
-        (Goyal et al. 2022, arXiv:2106.02736).
+    Source: The chain rule of probability, p(a, b) = p(a) p(b | a) = p(b) p(a | b); a
+    masked-word model satisfies only one side at a time (Goyal et al. 2022,
+    arXiv:2106.02736).
     """
     tokenized = explorer.require_masks(text)
     if len(tokenized.mask_positions) != 2:

@@ -39,7 +39,6 @@ def list_steps(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
     model says a number.
 
     Args:
-        explorer: the model of the trace.
         trace: of any parts; only tokens and asked positions are read.
     """
     config = explorer.config
@@ -60,10 +59,6 @@ class StepReader:
 
     Keeps the numbers of the part that was read last, so that the next step of the same
     layer costs nothing: a few MB for a sentence, 70 MB for 512 tokens of a BERT-base.
-
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
     """
 
     def __init__(self, explorer: Explorer, trace: Trace) -> None:
@@ -73,11 +68,7 @@ class StepReader:
         self._kept: tuple[str, Arrays] | None = None
 
     def step(self, name: str) -> LayerStep:
-        """One of `steps`.
-
-        Raises:
-            ValueError: there is no such step.
-        """
+        """One of `steps`."""
         if name not in self._by_name:
             raise ValueError(
                 "`step_name` must be the name of one of the steps, such as "
@@ -88,15 +79,9 @@ class StepReader:
     def values(self, step_name: str) -> np.ndarray:
         """The numbers of one step.
 
-        Args:
-            step_name: of one of `steps`.
-
         Returns:
             float32 of the step's shape, read-only, as the forward pass has them; the
             softmax of an answer in float64.
-
-        Raises:
-            ValueError: there is no such step, or the trace has no hidden states.
         """
         step = self.step(step_name)
         operation = OPERATIONS[step.operation]
@@ -111,13 +96,6 @@ class StepReader:
         """What a step gets from one of its inputs, with all tokens.
 
         What comes from an earlier part is the hidden state that the trace has there.
-
-        Args:
-            step: one of `steps`.
-            input_name: one of its inputs.
-
-        Raises:
-            ValueError: the trace has no hidden states.
         """
         if self.step(input_name).part == step.part:
             return self.values(input_name)
@@ -132,17 +110,9 @@ class StepReader:
 def block_values(explorer: Explorer, trace: Trace, layer: int) -> Arrays:
     """What one layer computes on its way.
 
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
-        layer: from 0.
-
     Returns:
         float32 by the names of `model.taps` without "layer.3.", those of the steps;
         "input" and "output" enter and leave the layer. No axis for the batch.
-
-    Raises:
-        ValueError: there is no such layer, or the trace has no hidden states.
     """
     require_index("layer", layer, explorer.config.num_hidden_layers)
     keep = [OPERATIONS[name].activation for name in layer_operations(False)]

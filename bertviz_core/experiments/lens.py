@@ -35,24 +35,13 @@ def read_layers(
     In a pre-norm model the final norm comes first, as it does at the last layer.
 
     Args:
-        explorer: of a model with the masked-word head.
-        text: the text, or the first of two.
-        pair: the second text.
         word_ids: words whose probability and rank to follow.
         positions: token indices to look at; `None` for all but [CLS] and [SEP].
         top_k: best words to keep.
-        cut: leaves out what is beyond the last position.
-        progress: told after each layer; may raise to cancel.
 
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: see `Explorer.tokenize`.
-        ValueError: a position or a word that does not exist.
-
-    Source:
-        nostalgebraist 2020, "interpreting GPT: the logit lens". Its models have
-        no transform between the last layer and the embeddings; BERT's head has
-        one, trained for the last layer.
+    Source: nostalgebraist 2020, "interpreting GPT: the logit lens". Its models have no
+    transform between the last layer and the embeddings; BERT's head has one, trained
+    for the last layer.
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text, pair, cut)

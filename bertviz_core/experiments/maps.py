@@ -39,13 +39,9 @@ def draw_map(
         points: float `[M, H]`.
         method: "tsne" or "umap".
         seed: see `tsne_map` and `umap_map`.
-        progress: see there.
         neighbourhood: perplexity or `n_neighbors`; `None` for the usual one.
         num_stages: of t-SNE alone.
         others: what both take.
-
-    Raises:
-        ValueError: another method, or see there.
     """
     if method not in NEIGHBOURHOODS:
         known = tuple(NEIGHBOURHOODS)
@@ -79,7 +75,6 @@ def tsne_map(
         seed: 0 begins at the start itself; any other first moves its points by
             Gaussian noise of this seed, a tenth as wide as the start. Nothing else
             in the method is random.
-        progress: told the share of the stages done; may raise to cancel.
         perplexity: about how many neighbours each point has; brought down to
             (M - 1) / 3 in a small cloud.
         num_stages: of 300 steps, at least 1.
@@ -89,12 +84,8 @@ def tsne_map(
         checked_rows: int `[m]`, points whose neighbours are checked for the quality
             of a large map; `None` for all.
 
-    Raises:
-        ValueError: fewer points, fewer than one stage, or another number of axes.
-
-    Source:
-        van der Maaten and Hinton 2008, "Visualizing data using t-SNE"; Kobak and
-        Berens 2019 (doi:10.1038/s41467-019-13056-x) for the start from PCA.
+    Source: van der Maaten and Hinton 2008, "Visualizing data using t-SNE"; Kobak and
+    Berens 2019 (doi:10.1038/s41467-019-13056-x) for the start from PCA.
     """
     _require_points(points, num_axes)
     if num_stages < 1:
@@ -133,18 +124,13 @@ def umap_map(
     Args:
         points: float `[M, H]`, M at least `MIN_POINTS`.
         seed: of which pairs are drawn, and of the start, see `tsne_map`.
-        progress: told the share of the steps done; may raise to cancel.
         n_neighbors: that count for each point, itself among them; brought down to
             M - 1 in a small cloud.
         num_axes: see `tsne_map`, as for all arguments from here on.
         start: float `[M, num_axes]`, or `None`.
         checked_rows: int `[m]`, or `None`.
 
-    Raises:
-        ValueError: fewer points, or another number of axes.
-
-    Source:
-        McInnes, Healy and Melville 2018 (arXiv:1802.03426).
+    Source: McInnes, Healy and Melville 2018 (arXiv:1802.03426).
     """
     _require_points(points, num_axes)
     vectors = np.asarray(points, np.float32)

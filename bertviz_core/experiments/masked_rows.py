@@ -42,17 +42,14 @@ def head_logits(
     Rows of several lengths are padded; padding takes no attention.
 
     Args:
-        explorer: of a model with the head.
         head: "mlm", "nsp" or "classifier"; only "mlm" reads the row's position.
         rows: the variants.
-        progress: told after each chunk; may raise to cancel.
         done: what progress says is going on.
 
     Yields:
         Which rows, and their logits, float32 `[r, C]`; C is V for "mlm".
 
     Raises:
-        CheckpointError: the model has no such head.
         TextError: a row has more tokens than the model has positions.
     """
     explorer.require_head(head)
@@ -84,22 +81,14 @@ def all_word_logits(explorer: Explorer, rows: Sequence[Row]) -> np.ndarray:
 def logits_at(
     explorer: Explorer, tokenized: TokenizedText, positions: np.ndarray
 ) -> np.ndarray:
-    """The logits at several places of one text, in one pass, float32 `[P, V]`.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-    """
+    """The logits at several places of one text, in one pass, float32 `[P, V]`."""
     explorer.require_head("mlm")
     inputs = tokenized.inputs | {"mlm_positions": positions}
     return explorer.forward(inputs, ("mlm_logits",))["mlm_logits"]
 
 
 def mask_position(tokenized: TokenizedText, mask_index: int) -> int:
-    """Token index of a mask, counted from the left.
-
-    Raises:
-        ValueError: there is no such mask.
-    """
+    """Token index of a mask, counted from the left."""
     positions = tokenized.mask_positions
     require_index("mask_index", mask_index, len(positions))
     return int(positions[mask_index])

@@ -52,23 +52,14 @@ def rank_neurons(
     estimate is small and whose effect is not is missed.
 
     Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        target: what is watched.
         num_neurons: F; all of them where the model has fewer.
-        pair: the second text.
-        progress: told the share done and "layers"; may raise to stop.
 
     Raises:
-        CheckpointError: the model lacks the target's head.
         EngineError: on OpenVINO.
-        TextError: see `targets.ask`.
-        ValueError: `num_neurons` below 1.
 
-    Source:
-        The estimate is that of Michel et al. 2019 (arXiv:1905.10650), section 4.1,
-        for heads, and of Molchanov et al. 2017 (arXiv:1611.06440), section 2.2,
-        "Taylor expansion", for single units; here with its sign, for one text.
+    Source: The estimate is that of Michel et al. 2019 (arXiv:1905.10650), section 4.1,
+    for heads, and of Molchanov et al. 2017 (arXiv:1611.06440), section 2.2, "Taylor
+    expansion", for single units; here with its sign, for one text.
     """
     if num_neurons < 1:
         raise ValueError(f"`num_neurons` must be at least 1. Received: {num_neurons}.")

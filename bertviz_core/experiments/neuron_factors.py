@@ -36,22 +36,13 @@ def neuron_factors(
     the result says how much that left out.
 
     Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
         num_factors: F.
-        seed: of the start.
         layers: whose neurons; `None` for all.
         top_k: neurons to name for each factor.
-        progress: told the fraction done; may raise to cancel.
 
-    Raises:
-        ValueError: no layer, or one that there is not; less than one factor; or the
-            trace has no hidden states.
-
-    Source:
-        Alammar 2021, "Ecco", for factors of activations; Lee and Seung 1999,
-        "Learning the parts of objects by non-negative matrix factorization",
-        Nature 401. scikit-learn's `NMF` finds them.
+    Source: Alammar 2021, "Ecco", for factors of activations; Lee and Seung 1999,
+    "Learning the parts of objects by non-negative matrix factorization", Nature 401.
+    scikit-learn's `NMF` finds them.
     """
     chosen = range(explorer.config.num_hidden_layers) if layers is None else layers
     if not len(chosen):

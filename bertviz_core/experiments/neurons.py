@@ -38,17 +38,9 @@ def strongest_neurons(
     """The neurons that are strongest at a token.
 
     Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
-        layer: from 0.
-        token: index of the token.
         num_neurons: F; all of them where the layer has fewer.
         order: "activation", the largest first; or "contribution", by the length of
             what a neuron adds to the residual, whatever the activation's sign.
-
-    Raises:
-        ValueError: another order, there is no such layer or token, or the trace has
-            no hidden states.
     """
     if order not in ORDERS:
         raise ValueError(f"`order` must be one of {ORDERS}. Received: {order}.")
@@ -68,18 +60,8 @@ def neuron_activations(
 ) -> np.ndarray:
     """One neuron at every token.
 
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
-        layer: from 0.
-        neuron: from 0, below I.
-
     Returns:
         float32 `[2, T]`, before and after the activation function.
-
-    Raises:
-        ValueError: there is no such layer or neuron, or the trace has no hidden
-            states.
     """
     require_index("neuron", neuron, explorer.config.intermediate_size)
     values = block_values(explorer, trace, layer)
@@ -101,15 +83,9 @@ def words_of_neuron(
 
     Args:
         explorer: of any model; the output embedding of BERT is that of its input.
-        layer: from 0.
-        neuron: from 0, below I.
         top_k: words on each side.
 
-    Raises:
-        ValueError: there is no such layer or neuron.
-
-    Source:
-        Geva et al. 2022 (arXiv:2203.14680), section 3, "sub-updates".
+    Source: Geva et al. 2022 (arXiv:2203.14680), section 3, "sub-updates".
     """
     require_index("layer", layer, explorer.config.num_hidden_layers)
     require_index("neuron", neuron, explorer.config.intermediate_size)
@@ -138,20 +114,9 @@ def words_of_neuron_here(
     the model's own.
 
     Args:
-        explorer: of a model with the masked-word head.
-        trace: with hidden states.
-        layer: from 0.
-        neuron: from 0, below I.
-        token: index of the token.
         top_k: words on each side.
 
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        ValueError: there is no such layer, neuron or token, or the trace has no
-            hidden states.
-
-    Source:
-        The logit lens, see `lens.read_layers`, with and without one neuron.
+    Source: The logit lens, see `lens.read_layers`, with and without one neuron.
     """
     explorer.require_head("mlm")
     require_index("neuron", neuron, explorer.config.intermediate_size)

@@ -24,16 +24,13 @@ def predict_next_sentence(explorer: Explorer, first: str, second: str) -> NextSe
     """P(is next) of two texts, and of the two swapped, in one pass.
 
     Args:
-        explorer: of a model with the next-sentence head.
         first: a text.
         second: the text that may follow it.
 
     Raises:
-        CheckpointError: the model has no next-sentence head.
         TextError: an empty text, or see `Explorer.tokenize`.
 
-    Source:
-        Devlin et al. 2019 (arXiv:1810.04805), section 3.1, task 2.
+    Source: Devlin et al. 2019 (arXiv:1810.04805), section 3.1, task 2.
     """
     explorer.require_head("nsp")
     both = [
@@ -59,14 +56,10 @@ def run_shuffled_test(
     none becomes (B, B). Pairs that are too long are cut.
 
     Args:
-        explorer: of a model with the next-sentence head.
         pairs: at least two, each (first, the text that follows it).
-        seed: of the shuffle.
         random_weights: asks a model of random weights, see `shuffled_explorer`.
-        progress: told after each batch; may raise to cancel.
 
     Raises:
-        CheckpointError: the model has no next-sentence head.
         TextError: fewer than two pairs, pairs that have no such shuffle, or an
             empty text.
     """

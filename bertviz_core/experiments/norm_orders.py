@@ -18,19 +18,13 @@ def spread_in_both_orders(
     would begin it. The served model is not changed.
 
     Args:
-        explorer: any model.
         text: what is beyond the last position is left out.
-        pair: the second text.
 
     Returns:
         For "post" and "pre", float64 `[L + 2]`: the standard deviation of all numbers
         of the states, embedding output first, and of what the heads read.
 
-    Raises:
-        TextError: see `Explorer.tokenize`.
-
-    Source:
-        Xiong et al. 2020 (arXiv:2002.04745), figure 1.
+    Source: Xiong et al. 2020 (arXiv:2002.04745), figure 1.
     """
     inputs = explorer.tokenize(text, pair, cut=True).inputs
     is_pre = explorer.config.pre_norm

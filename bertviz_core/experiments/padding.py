@@ -24,12 +24,8 @@ def padded_pair(explorer: Explorer, text: str, other: str) -> PaddedPair:
     """Reads the shorter of two texts alone, padded with a mask, and without one.
 
     Args:
-        explorer: any model.
         text: one text.
         other: the other; what is beyond the last position is left out.
-
-    Raises:
-        TextError: see `Explorer.tokenize`.
     """
     both = [explorer.tokenize(one, cut=True) for one in (text, other)]
     short, long = sorted(both, key=lambda one: one.num_tokens)
@@ -71,10 +67,6 @@ def padding_costs(explorer: Explorer, language: str) -> dict[str, PaddingCost]:
     "all": every row as long as the longest; "batch": as the longest of ten, in their
     order; "bucket": the same, sorted by length; "packed": several in a row of 128, as
     in pre-training, each seeing itself alone.
-
-    Args:
-        explorer: whose tokenizer is asked.
-        language: of the sentences, "en" or "zh".
     """
     from bertviz_core.training.pretrain.sequences import pack_rows
 

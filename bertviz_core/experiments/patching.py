@@ -31,7 +31,6 @@ def patch_hidden_states(
     """Replaces each hidden state of one text by the other's, one at a time.
 
     Args:
-        explorer: whose model is asked.
         clean: the text that hidden states are taken from.
         corrupted: the text that they are put into; as many tokens.
         target: what is watched, at the same position in both.
@@ -39,17 +38,14 @@ def patch_hidden_states(
             less its logit. `None`: the score is the target's probability, or
             its logit where the head has one output.
         pair: the second text beside either.
-        progress: told the share done and "layers"; may raise to stop.
 
     Raises:
-        CheckpointError: the model lacks the target's head.
         TextError: the texts differ in length, or do not differ in their
             scores, or see `targets.ask`.
         ValueError: `minus` is the target itself or beyond the head's outputs.
 
-    Source:
-        Meng et al. 2022 (arXiv:2202.05262), section 2.1, "causal tracing";
-        Wang et al. 2022 (arXiv:2211.00593) for the difference of two logits.
+    Source: Meng et al. 2022 (arXiv:2202.05262), section 2.1, "causal tracing"; Wang et
+    al. 2022 (arXiv:2211.00593) for the difference of two logits.
     """
     source = ask(explorer, clean, target, pair)
     place = ask(explorer, corrupted, target, pair)

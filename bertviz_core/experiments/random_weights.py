@@ -30,22 +30,12 @@ def check_with_random_weights(
     The shuffled model is a second one, in memory while this runs; the served
     model is not changed.
 
-    Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        target: the answer.
-        contrast: see `attribution.attribute`.
-        baseline: see `attribution.attribute`.
-        seed: of the shuffle.
-        progress: told as each half is done; may raise to cancel.
-
     Raises:
         CheckpointError, TextError, ValueError: see `attribution.attribute`.
 
-    Source:
-        Adebayo et al. 2018 (arXiv:1810.03292), section 3, model parameter
-        randomisation; shuffled rather than drawn anew, so that every weight
-        keeps its scale.
+    Source: Adebayo et al. 2018 (arXiv:1810.03292), section 3, model parameter
+    randomisation; shuffled rather than drawn anew, so that every weight keeps its
+    scale.
     """
     own = attribute(explorer, text, target, contrast, baseline=baseline)
     progress(0.5, "shuffle")
@@ -61,7 +51,6 @@ def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
     """The same architecture with each weight's numbers in a random order.
 
     Args:
-        explorer: whose weights are read.
         seed: at least 0.
     """
     from bertviz_core.model.bert import twin_of

@@ -30,9 +30,6 @@ class ReferenceCheck:
 def check_against_reference(explorer: Explorer) -> ReferenceCheck | None:
     """Computes on this machine what the reference computed.
 
-    Args:
-        explorer: whose model is asked.
-
     Returns:
         The check; `None` for a model that brings no `reference.npz`, as only the
         bundled ones do (`tests/make_golden.py` writes them).

@@ -18,16 +18,7 @@ def residual_stream(
     trace: Trace,
     progress: Progress = untold,
 ) -> ResidualStream:
-    """Measures the residual and both updates at every layer and token.
-
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states, of a forward pass without interventions.
-        progress: told the fraction done; may raise to cancel.
-
-    Raises:
-        ValueError: the trace has no hidden states.
-    """
+    """Measures the residual and both updates at every layer and token."""
     rows = []
     pre_norm = explorer.config.pre_norm
     added_to = "attention.residual" if pre_norm else "attention.norm"

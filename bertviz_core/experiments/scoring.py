@@ -45,24 +45,18 @@ def score_words(
     piece gets its entry of the softmax.
 
     Args:
-        explorer: of a model with the masked-word head.
         text: with at least one mask; the other masks stay.
         words: each any string; a piece of the vocabulary counts as itself
             ("##ing").
-        mask_index: which mask, left to right.
-        progress: told after each batch; may raise to cancel.
 
     Returns:
         A score for each word, in their order.
 
     Raises:
-        CheckpointError: the model has no masked-word head.
         TextError: a word without pieces in the vocabulary, no mask, or a text
             that gets too long.
-        ValueError: there is no such mask.
 
-    Source:
-        Kauf and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
+    Source: Kauf and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
     """
     tokenized = explorer.require_masks(text)
     position = mask_position(tokenized, mask_index)
@@ -115,21 +109,15 @@ def score_sentence(
     """Pseudo-log-likelihood: each token predicted from all others.
 
     Args:
-        explorer: of a model with the masked-word head.
         text: masks in it stay masked and are not scored.
-        pair: the second text.
         variant: "naive" hides one token at a time. "within_word" also hides
             the later pieces of the same word, which would give it away.
-        progress: told after each batch; may raise to cancel.
 
     Raises:
-        CheckpointError: the model has no masked-word head.
         TextError: nothing but masks, or see `Explorer.tokenize`.
-        ValueError: an unknown variant.
 
-    Source:
-        Salazar et al. 2020 (arXiv:1910.14659), equation 1, for "naive"; Kauf
-        and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
+    Source: Salazar et al. 2020 (arXiv:1910.14659), equation 1, for "naive"; Kauf and
+    Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
     """
     (found,) = score_sentences(explorer, [(text, pair)], variant, progress)
     return found
@@ -190,17 +178,14 @@ def score_minimal_pair(
     """Scores two sentences that differ little, side by side.
 
     Args:
-        explorer: of a model with the masked-word head.
         first: the one that is expected to be better.
         second: the other.
         variant: see `score_sentence`.
-        progress: told after each batch; may raise to cancel.
 
     Raises:
         CheckpointError, TextError, ValueError: see `score_sentence`.
 
-    Source:
-        Warstadt et al. 2020 (arXiv:1912.00582) for judging a model by pairs.
+    Source: Warstadt et al. 2020 (arXiv:1912.00582) for judging a model by pairs.
     """
     texts = [(first, None), (second, None)]
     one, other = score_sentences(explorer, texts, variant, progress)

@@ -43,14 +43,12 @@ def map_by_pca(
     """Draws every layer by PCA, at once.
 
     Args:
-        states: of the sentences.
         num_axes: 2 or 3.
         alignment: of `layer_maps.ALIGNMENTS`.
         seed: of the points whose neighbours are checked on a large map.
 
     Raises:
         TextError: fewer points than a map needs.
-        ValueError: see `layer_maps`.
     """
     _require_points(states, num_axes + 1)
     coordinates, explained = layer_maps(states.states, num_axes, alignment)
@@ -78,18 +76,15 @@ def map_by_neighbours(
     begins anew: both methods would spread them over a cloud that is not there.
 
     Args:
-        states: of the sentences.
         method: of `NEIGHBOURHOODS`.
         num_axes: 2 or 3.
         seed: see `tsne_map`, at every layer; and of the points whose neighbours are
             checked.
         neighbourhood: see there; `None` for the usual one.
         num_stages: of t-SNE, of 300 steps, at each layer.
-        progress: told the share done; may raise to cancel.
 
     Raises:
         TextError: fewer points than a map needs.
-        ValueError: another method.
     """
     _require_points(states, max(MIN_POINTS, num_axes + 1))
     num_states, num_points, _ = states.states.shape
@@ -144,11 +139,9 @@ def layer_facts(
         states: of the sentences, read token by token.
         num_deviations: above 0, see `outlier_dimensions`.
         seed: of the pairs and tokens that are drawn.
-        progress: told the share done; may raise to cancel.
 
     Raises:
         TextError: fewer than three tokens.
-        ValueError: states read in another way.
     """
     if states.reading != "token":
         raise ValueError(f'`states` must be of "token". Received: {states.reading}.')
@@ -205,7 +198,6 @@ def checked_rows(
 
     Args:
         num_points: of the map.
-        seed: of the draw.
         limit: of points; `None` for `MOST_CHECKED`.
     """
     limit = MOST_CHECKED if limit is None else limit

@@ -40,16 +40,13 @@ def sentence_states(
     padded: a sentence gives the numbers that it gives alone.
 
     Args:
-        explorer: of the model.
         sentences: from 1 to `MAX_SENTENCES`; see `split_pair` for a pair. What is
             beyond the last position is left out.
         reading: of `READINGS`, see `SentenceStates`.
-        progress: told the share of the sentences done; may raise to cancel.
 
     Raises:
         TextError: none or too many sentences, too many tokens to keep all of
             them, or see `Explorer.tokenize`.
-        ValueError: an unknown reading.
     """
     if reading not in READINGS:
         raise ValueError(f"`reading` must be among {READINGS}. Received: {reading}.")
@@ -83,10 +80,8 @@ def states_of(
     """One vector of each text at every layer, see `sentence_states`.
 
     Args:
-        explorer: of the model.
         texts: M of them; the mean of an empty one is its [CLS].
         reading: "cls" or "mean".
-        progress: told the share of the texts done; may raise to cancel.
 
     Returns:
         float32 `[L + 1, M, H]`, embedding output first. In a pre-norm model the last
@@ -109,7 +104,6 @@ def nearest_points(
     """Finds the points nearest to one of them by cosine, in the full space.
 
     Args:
-        states: of the sentences.
         layer: 0 is the embedding output.
         point: which one; it is not its own neighbour.
         num_neighbours: how many to name; fewer where there are fewer points.
@@ -134,21 +128,17 @@ def word_senses(
     over its tokens.
 
     Args:
-        explorer: of the model.
         sentences: from 1 to `MAX_SENTENCES`, each with the word in it.
         word: one word, or several; any number of tokens.
         senses: the name of the sense in each sentence; "" where it has none,
             which is then not scored.
-        progress: told the share of the sentences done; may raise to cancel.
 
     Raises:
         TextError: a sentence without the word, no word, or see
             `sentence_states`.
-        ValueError: another number of senses than of sentences.
 
-    Source:
-        Ethayarajh 2019 (arXiv:1909.00512), section 3.3; Coenen et al. 2019
-        (arXiv:1906.02715), section 4, for senses.
+    Source: Ethayarajh 2019 (arXiv:1909.00512), section 3.3; Coenen et al. 2019
+    (arXiv:1906.02715), section 4, for senses.
     """
     if len(senses) != len(sentences):
         raise ValueError(

@@ -36,12 +36,8 @@ def similar_contexts(
         point: the token of `own`; [CLS] and [SEP] are not among them.
         num_contexts: to name; fewer where fewer tokens are searched.
 
-    Raises:
-        ValueError: states read in another way.
-
-    Source:
-        Hoover, Strobelt and Gehrmann 2020, "exBERT" (arXiv:1910.05276), section 3:
-        its search of a corpus by a token's vector.
+    Source: Hoover, Strobelt and Gehrmann 2020, "exBERT" (arXiv:1910.05276), section 3:
+    its search of a corpus by a token's vector.
     """
     if (own.reading, searched.reading) != ("token", "token"):
         raise ValueError(

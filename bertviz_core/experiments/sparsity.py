@@ -34,18 +34,12 @@ def predict_sparsely(
     Args:
         explorer: whose model is asked. One that is sparse by itself keeps its
             own pattern too.
-        text: the text, or the first of two.
-        target: what is watched.
         pattern: cut in all layers and heads what it does not have.
-        pair: the second text.
 
     Raises:
-        CheckpointError: the model lacks the target's head.
         ConfigError: a number of the pattern is below 0, or its block below 1.
-        TextError: see `targets.ask`.
 
-    Source:
-        See `model.sparse.pattern_edges`.
+    Source: See `model.sparse.pattern_edges`.
     """
     question = ask(explorer, text, target, pair)
     num_tokens = question.tokenized.num_tokens

@@ -83,7 +83,6 @@ class PartNumbers:
 
         Args:
             step: of this part.
-            input_name: one of its inputs.
 
         Returns:
             `None` for an input of another part that does not enter this one.

@@ -215,9 +215,8 @@ def layer_operations(pre_norm: bool) -> tuple[str, ...]:
         pre_norm: norms in front of attention and feed-forward network, as in
             GPT-2, or after them, as in BERT.
 
-    Source:
-        Devlin et al. 2019 (arXiv:1810.04805); Xiong et al. 2020
-        (arXiv:2002.04745), figure 1.
+    Source: Devlin et al. 2019 (arXiv:1810.04805); Xiong et al. 2020 (arXiv:2002.04745),
+    figure 1.
     """
     return _PRE_NORM if pre_norm else _POST_NORM
 

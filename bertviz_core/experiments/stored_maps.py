@@ -48,9 +48,6 @@ def store_map(found: DrawnMap, model_id: str, digest: str, beside: bool = True) 
     """Writes a map and returns its file.
 
     Args:
-        found: the map.
-        model_id: of the model.
-        digest: see `digest_of`.
         beside: into the model's own folder, where it has one; else into the cache.
     """
     folder = _model_folder(model_id) if beside else None
@@ -67,8 +64,6 @@ def find_map(
     """Reads the map of a model; `None` where there is none of these vectors.
 
     Args:
-        model_id: of the model.
-        digest: see `digest_of`.
         num_axes: 2 or 3.
         num_entries: V.
         method: of `NEIGHBOURHOODS`.

@@ -37,23 +37,12 @@ def switch_off(
     its feed-forward block still adds the bias of its second projection. The
     residual and the norms stay as well.
 
-    Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        target: what is watched.
-        switches: what to switch off, in any combination.
-        pair: the second text.
-
     Raises:
-        CheckpointError: the model lacks the target's head.
         TextError: a token is left with nothing to look at, or an edge names a
             token that the text does not have, or see `targets.ask`.
-        ValueError: there is no such layer, head or neuron.
 
-    Source:
-        Michel et al. 2019 (arXiv:1905.10650) for heads; an edge is cut before
-        the softmax, as in Geva et al. 2023 (arXiv:2304.14767), "attention
-        knockout".
+    Source: Michel et al. 2019 (arXiv:1905.10650) for heads; an edge is cut before the
+    softmax, as in Geva et al. 2023 (arXiv:2304.14767), "attention knockout".
     """
     question = ask(explorer, text, target, pair)
     interventions = interventions_of(switches, explorer.config, question.tokenized)
@@ -68,14 +57,8 @@ def interventions_of(
 ) -> Interventions:
     """The switches as masks of the forward pass.
 
-    Args:
-        switches: what to switch off.
-        config: of the model.
-        tokenized: the text, for its tokens.
-
     Raises:
         TextError: see `switch_off`.
-        ValueError: there is no such layer, head or neuron.
     """
     layers, heads = config.num_hidden_layers, config.num_attention_heads
     neurons = (layers, config.intermediate_size)

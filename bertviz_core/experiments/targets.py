@@ -71,7 +71,6 @@ class Question:
                 begins with; 0 is the embedding output.
             enter: called with a level and the rows that begin there; gives their
                 hidden states `[M, T, H]`.
-            progress: told the share of the work done; may raise to stop.
 
         Returns:
             float32 `[R, C]`: the logits of the target's head.
@@ -130,9 +129,7 @@ def ask(
     What is beyond the model's last position is left out, or refused if not to be cut.
 
     Raises:
-        CheckpointError: the model has no such head.
         TextError: no such token in the text, or see `Explorer.tokenize`.
-        ValueError: `target.index` is beyond the head's outputs.
     """
     explorer.require_head(target.head)
     model = explorer.loaded.model

@@ -72,19 +72,10 @@ def objective_of(
     """Hides pieces of a text, has the model guess them, and adds up the losses.
 
     Args:
-        explorer: of a model with the masked-word head.
         text: what is beyond the last position is left out.
-        pair: the second text.
-        seed: of what is drawn.
-        rate: share of the pieces to guess.
         is_next: whether the second text is to be told as the next one.
 
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: see `Explorer.tokenize`.
-
-    Source:
-        Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.
+    Source: Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.
     """
     from bertviz_core.training.pretrain.objective import losses_of, total_loss
 

@@ -32,7 +32,6 @@ def steps_for_one_token(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ..
     """All operations, the masked-word head asked at one position.
 
     Args:
-        explorer: the model of the trace.
         trace: of any parts; only its tokens are read.
     """
     return list_steps(explorer, _asking_at(trace, 0))
@@ -45,13 +44,8 @@ def part_numbers(
     """What every step of a part computed for one token.
 
     Args:
-        explorer: the model of the trace.
-        trace: with hidden states, of a forward pass without interventions.
         part: "embeddings", "layer_2" (from 0) or "heads".
         token: index of the token; the masked-word head is asked there.
-
-    Raises:
-        ValueError: there is no such part or token, or the trace has no hidden states.
     """
     require_index("token", token, trace.tokenized.num_tokens)
     reader = StepReader(explorer, _asking_at(trace, token))
@@ -78,17 +72,11 @@ def step_table(
     """What a step computed for the tokens around one, see `StepTable`.
 
     Args:
-        explorer: the model of the trace.
-        trace: with hidden states, of a forward pass without interventions.
         step_name: of a step with an axis of tokens.
         token: index of the token in the middle, where the text has an end on neither
             side.
         head: from 0; not read for a step without heads.
         num_tokens: at most this many.
-
-    Raises:
-        ValueError: there is no such step, token or head, the step has no axis of
-            tokens, or the trace has no hidden states.
     """
     require_index("token", token, trace.tokenized.num_tokens)
     reader = StepReader(explorer, trace)
@@ -113,14 +101,7 @@ def norm_input_at(
     """What a layer norm got for one token, that of the masked-word head included.
 
     Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
         step_name: of a step whose operation ends in "_norm".
-        token: index of the token.
-
-    Raises:
-        ValueError: there is no such step, it is no norm, there is no such token, or
-            the trace has no hidden states.
     """
     if not step_name.endswith("_norm"):
         raise ValueError(f"`step_name` must name a norm. Received: {step_name}.")

@@ -59,18 +59,9 @@ def decoding_costs(
     """Decodes rows of one text, each hidden anew, in both ways.
 
     Args:
-        explorer: of a model with the masked-word head, on TensorFlow.
         text: what is beyond the last position is left out.
-        pair: the second text.
-        seed: of what is drawn.
-        rate: share of the pieces to guess.
 
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: see `Explorer.tokenize`.
-
-    Source:
-        google-research/bert, `run_pretraining.py`, `gather_indexes`.
+    Source: google-research/bert, `run_pretraining.py`, `gather_indexes`.
     """
     from keras import ops
 
@@ -115,11 +106,7 @@ def remat_costs(
 ) -> dict[str, Cost]:
     """Takes gradients of a small model of random weights in each way of `REMAT`.
 
-    Args:
-        progress: told the fraction done; may raise to cancel.
-
-    Source:
-        Chen et al. 2016 (arXiv:1604.06174), section 4.
+    Source: Chen et al. 2016 (arXiv:1604.06174), section 4.
     """
     import tensorflow as tf
 

@@ -37,8 +37,6 @@ def vocabulary_map(
     """Every entry of the vocabulary on a map.
 
     Args:
-        explorer: of the model.
-        words: its vocabulary.
         num_axes: 2 or 3.
         method: "pca", drawn at once; of others a map that was computed before, or
             `None` where there is none.
@@ -112,7 +110,6 @@ def map_by_neighbours(
         method: of `NEIGHBOURHOODS`.
         num_axes: 2 or 3.
         seed: see `tsne_map`; and of the entries whose neighbours are checked.
-        progress: told the share done; may raise to cancel.
         neighbourhood: see there; `None` for the usual one.
         num_stages: of t-SNE, of 300 steps.
     """
@@ -134,7 +131,6 @@ def exported_vectors(words: WordVectors, rows: tuple[int, ...]) -> np.ndarray:
 
     Raises:
         TextError: more numbers than a page can write.
-        ValueError: no such row.
     """
     vectors = words.table.vectors
     if any(not 0 <= row < len(vectors) for row in rows):

@@ -17,11 +17,7 @@ def weight_picture(explorer: Explorer, name: str) -> WeightPicture:
     """Counts the numbers of one weight.
 
     Args:
-        explorer: any model.
         name: path of the Keras variable, `names.Weight.ours`.
-
-    Raises:
-        ValueError: there is no such weight.
     """
     values = weight_values(explorer, name).astype(np.float64)
     counts, edges = np.histogram(values, bins=NUM_INTERVALS)

@@ -64,12 +64,7 @@ def whole_model(
     """Takes the picture of one text in one model.
 
     Args:
-        explorer: the model of the trace.
-        trace: with hidden states and attention.
         focus: index of the token to follow; `None` for `usual_focus`.
-
-    Raises:
-        ValueError: there is no such token.
     """
     tokenized, attention = trace.tokenized, trace.attention.mean(axis=1, dtype=float)
     focus = usual_focus(tokenized) if focus is None else focus
@@ -152,17 +147,9 @@ def remove_tokens(
     softmax. The answer's change is the total variation distance of all words.
 
     Args:
-        explorer: of a model with the masked-word head.
-        trace: with hidden states and attention.
         focus: index of the token whose word is guessed.
-        progress: told the share done; may raise to stop.
 
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        ValueError: there is no such token.
-
-    Source:
-        Geva et al. 2023 (arXiv:2304.14767), "attention knockout".
+    Source: Geva et al. 2023 (arXiv:2304.14767), "attention knockout".
     """
     explorer.require_head("mlm")
     num_tokens = trace.tokenized.num_tokens
@@ -294,12 +281,7 @@ def open_embeddings(explorer: Explorer, trace: Trace, token: int) -> Opened:
 
 @task()
 def open_answer(explorer: Explorer, trace: Trace, token: int) -> np.ndarray:
-    """What every word scores at a token, float32 `[V]`, before softmax.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        ValueError: there is no such token.
-    """
+    """What every word scores at a token, float32 `[V]`, before softmax."""
     require_index("token", token, trace.tokenized.num_tokens)
     return logits_at(explorer, trace.tokenized, np.array([token], "int32"))[0]
 

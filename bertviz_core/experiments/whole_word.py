@@ -40,26 +40,20 @@ def find_whole_words(
     score is that of `scoring.score_words`.
 
     Args:
-        explorer: of a model with the masked-word head.
         text: with at least one mask; the other masks stay.
         num_pieces: of the word, 1 to `MOST_PIECES`.
         kind: "characters" builds words of Chinese characters; punctuation,
             letters and digits are left out. "pieces" builds words of an
             alphabet: one beginning and `##` pieces, letters only.
-        mask_index: which mask, left to right.
         beam: beginnings kept at each piece, and most words found. Words that the
             tokenizer would cut into other pieces are none of them.
-        progress: told after each piece; may raise to cancel.
 
     Raises:
-        CheckpointError: the model has no masked-word head.
         TextError: no mask, a text that gets too long, or a vocabulary without
             such pieces.
-        ValueError: an unknown kind, or a number outside its range.
 
-    Source:
-        Cui et al. 2021 (arXiv:1906.08101) for masking whole Chinese words; the
-        score as in Kauf and Ivanova 2023 (arXiv:2305.10588).
+    Source: Cui et al. 2021 (arXiv:1906.08101) for masking whole Chinese words; the
+    score as in Kauf and Ivanova 2023 (arXiv:2305.10588).
     """
     if kind not in KINDS or not 1 <= num_pieces <= MOST_PIECES or beam < 1:
         raise ValueError(

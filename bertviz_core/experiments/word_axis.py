@@ -51,8 +51,6 @@ def project_words(
     the other, that is the mean of the steps from one to the other in each pair.
 
     Args:
-        explorer: of the model.
-        vectors: of the same model.
         first: the word at 0, or several.
         second: the word at 1, or several.
         words: up to `MAX_WORDS` to lay out; repeats count once.
@@ -60,10 +58,8 @@ def project_words(
 
     Raises:
         TextError: the two ends are one vector, too many words, or see `find_rows`.
-        ValueError: an unknown kind.
 
-    Source:
-        Bolukbasi et al. 2016 (arXiv:1607.06520), section 5.
+    Source: Bolukbasi et al. 2016 (arXiv:1607.06520), section 5.
     """
     ends = _find_ends(explorer, vectors, first, second)
     _require_few(words)
@@ -106,19 +102,13 @@ def remove_axis(
     """Takes the direction of an axis out of every vector and asks for neighbours again.
 
     Args:
-        explorer: of the model.
-        vectors: of the same model.
         word: whose neighbours are named; itself and its pieces are not.
-        first: see `project_words`.
-        second: see `project_words`.
         without: kinds of entries that are no answer.
 
     Raises:
         TextError: see `project_words`.
-        ValueError: an unknown kind.
 
-    Source:
-        Bolukbasi et al. 2016 (arXiv:1607.06520), section 6, "neutralize".
+    Source: Bolukbasi et al. 2016 (arXiv:1607.06520), section 6, "neutralize".
     """
     ends = _find_ends(explorer, vectors, first, second)
     rows = find_rows(explorer, word)

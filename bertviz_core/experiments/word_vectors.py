@@ -55,11 +55,7 @@ class WordVectors:
         return stored_maps.digest_of(self.table.vectors)
 
     def allowed(self, without: Collection[str]) -> np.ndarray:
-        """Entries of none of these kinds, bool `[V]`; never rows without a word.
-
-        Raises:
-            ValueError: an unknown kind.
-        """
+        """Entries of none of these kinds, bool `[V]`; never rows without a word."""
         if unknown := sorted(set(without) - set(KINDS)):
             raise ValueError(
                 f"`without` must be among {tuple(KINDS)}. Received: {unknown}."
@@ -146,8 +142,6 @@ def nearest_words(
     """Finds the entries nearest to one of them.
 
     Args:
-        explorer: of the model.
-        vectors: of the same model.
         word: an entry of the vocabulary, or a word of several pieces, whose mean is
             asked about; see `find_rows`.
         num_neighbours: how many to name.
@@ -156,7 +150,6 @@ def nearest_words(
 
     Raises:
         TextError: see `find_rows`.
-        ValueError: an unknown metric or kind.
     """
     rows = find_rows(explorer, word)
     allowed = vectors.allowed(without)
@@ -191,8 +184,6 @@ def solve_analogy(
     """Ranks the words nearest to a - b + c, and finds the expected one's rank.
 
     Args:
-        explorer: of the model.
-        vectors: of the same model.
         inputs: the words a, b, c, as king, man, woman.
         expected: the word that is hoped for; "" for none.
         num_neighbours: how many to name.
@@ -203,11 +194,9 @@ def solve_analogy(
 
     Raises:
         TextError: see `find_rows`.
-        ValueError: an unknown metric or kind.
 
-    Source:
-        Mikolov et al. 2013 (N13-1090), section 4; Linzen 2016 (W16-2503) for what
-        leaving the inputs out hides.
+    Source: Mikolov et al. 2013 (N13-1090), section 4; Linzen 2016 (W16-2503) for what
+    leaving the inputs out hides.
     """
     a, b, c = (find_rows(explorer, word) for word in inputs)
     hoped = find_rows(explorer, expected) if expected.strip() else None

@@ -73,7 +73,6 @@ def formulas_of(name: str, config: BertConfig) -> tuple[str, str]:
 
     Args:
         name: of `WRONG`.
-        config: of the model.
     """
     right, wrong = WRONG[name]
 
@@ -86,12 +85,7 @@ def formulas_of(name: str, config: BertConfig) -> tuple[str, str]:
 
 
 def wrong_in(config: BertConfig, heads: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the wrong formulas that a model can be given.
-
-    Args:
-        config: of the model.
-        heads: that it has.
-    """
+    """Names of the wrong formulas that a model can be given."""
     lacks = {
         "gelu_curve": config.hidden_act not in OTHER_GELU,
         "pooler": "pooler" not in heads,
@@ -113,15 +107,9 @@ def effect_of_formula(
     The served model is not changed: a copy of it is, see `bert.twin_of`.
 
     Args:
-        explorer: any model.
         text: what is beyond the last position is left out.
         name: of `wrong_in`.
         token: where to guess if the text has no mask.
-        pair: the second text.
-
-    Raises:
-        TextError: see `Explorer.tokenize`.
-        ValueError: the model cannot be given this formula.
     """
     masks = explorer.tokenize(text, pair, cut=True).mask_positions.tolist()
     other, function = explorer_with(explorer, name)
@@ -150,16 +138,9 @@ def held_out_with(
     """Hides each token of the bundled sentences in turn, with both formulas.
 
     Args:
-        explorer: of a model with the masked-word head.
         name: of `wrong_in`.
-        language: of the sentences, "en" or "zh".
-        progress: told after each batch; may raise to cancel.
 
-    Raises:
-        CheckpointError: the model has no masked-word head.
-
-    Source:
-        Salazar et al. 2020 (arXiv:1910.14659), for the score.
+    Source: Salazar et al. 2020 (arXiv:1910.14659), for the score.
     """
     sentences = bundled_sentences(language)[:NUM_SENTENCES]
     texts = [(sentence.text, sentence.pair) for sentence in sentences]
@@ -185,9 +166,6 @@ def explorer_with(
     Returns:
         The model, and the function in it that is wrong; `None` for a curve that is
         right elsewhere.
-
-    Raises:
-        ValueError: the model cannot be given this formula.
     """
     if name not in wrong_in(explorer.config, explorer.loaded.model.heads):
         raise ValueError(f"`name` must be of `wrong_in`. Received: {name}.")

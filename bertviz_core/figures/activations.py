@@ -73,7 +73,6 @@ def curves_figure(
         x: float `[P]`.
         curves: each function once.
         read_at: where the functions are read out.
-        words: the texts on the figure.
         with_slopes: whether to draw the derivatives, too.
     """
     by_name = {curve.name: curve for curve in curves}

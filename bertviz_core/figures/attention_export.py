@@ -59,7 +59,6 @@ def attention_html(
     Args:
         view: what it shows first, or a map, which is all there.
         title: of the page, the sentence for instance.
-        language: of the words, for screen readers.
         attention_probs: float `[L, N, T, T]`, so that every head can be chosen in the
             file (13 MB for BERT-base and 128 tokens). Without it the shown head stays.
         description: what is shown, below the title; plain text.
@@ -78,11 +77,7 @@ def component_html(
     """Writes a component that has a `showAlone` as one file that needs no network.
 
     Args:
-        component: see `component_script`.
-        payload: what it shows.
         title: see `attention_html`.
-        language: likewise.
-        description: likewise.
     """
     text = base64.b64encode(payload).decode("ascii")
     name = html.escape(title)
@@ -150,7 +145,6 @@ def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Column
 
     Args:
         view: its tokens and filters.
-        links: of every layer.
     """
     targets = np.stack([layer.targets[..., 0] for layer in links])  # [L, N, T]
     weights = np.stack([layer.weights[..., 0] for layer in links])

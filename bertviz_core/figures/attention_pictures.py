@@ -35,7 +35,6 @@ def all_heads(
     """Every head in small, filtered once for both pictures of them.
 
     Args:
-        trace: of the text.
         options: filters, which leave S rows of the T; `None` shows all.
         word_ids: T, words of one's own to merge; `None` for the tokenizer's.
 
@@ -102,8 +101,6 @@ def attention_links(
     """The strongest links of every row of a layer's heads.
 
     Args:
-        trace: of the text.
-        layer: from 0.
         options: filters, which leave S rows of the T; `None` shows all.
         word_ids: T, words of one's own to merge; `None` for the tokenizer's.
     """

@@ -35,7 +35,6 @@ def named_bars_figure(
     Args:
         names: R names, at least one; repeats are allowed.
         values: float `[R]`; NaN draws nothing.
-        title: what the numbers are.
         are_shares: writes them as percentages.
     """
     write = percent if are_shares else "{:.4g}".format
@@ -49,9 +48,7 @@ def signed_bars_figure(
     """Draws what speaks for something to the right, what speaks against it to the left.
 
     Args:
-        names: see `named_bars_figure`.
         values: float `[R]`.
-        title: what the values are.
         digits: of the written numbers.
     """
 
@@ -75,10 +72,8 @@ def effect_bars_figure(
     """Draws a bar for what was measured, and a diamond for what it is held against.
 
     Args:
-        names: see `named_bars_figure`.
         measured: float `[R]`.
         estimated: float `[R]`, in the same unit: an estimate, or what was before.
-        title: what the numbers are.
         measured_name: of the bars, in the legend.
         estimated_name: of the diamonds.
     """

@@ -25,7 +25,6 @@ def line(x: np.ndarray, y: np.ndarray, dash: str = "solid") -> dict[str, Any]:
     Args:
         x: float `[P]`. Sent as 32-bit floats: a picture needs no more.
         y: float `[P]`.
-        dash: as plotly names it.
     """
     return {
         "type": "scatter",
@@ -51,8 +50,6 @@ def marked_line(
         x: float `[P]`, increasing.
         y: float `[P]`.
         mark: x and y of the point.
-        symbol: as plotly names it.
-        dash: as plotly names it.
     """
     place = int(np.searchsorted(x, mark[0]))
     # One trace, so that both have one colour: all other symbols have no size.
@@ -96,14 +93,9 @@ def layout(
     """A layout with the legend above and nothing that a finger would drag.
 
     Args:
-        x_title: of the horizontal axis.
-        y_title: of the other one.
         rows: names of lying bars, or what else stands in rows, the first on top; the
             pointer then asks for what is nearest.
         lines: see `upright`.
-        height: pixels.
-        hovermode: as plotly names it.
-        showlegend: likewise.
     """
     made: dict[str, Any] = {
         "height": height,

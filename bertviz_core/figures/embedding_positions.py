@@ -18,8 +18,6 @@ def chain_figure(
 
     Args:
         coordinates: float `[P, 2]`, P points.
-        x_title: of the horizontal axis.
-        y_title: of the other one.
         order: what the colour stands for; points are counted from 1.
     """
     places = np.arange(1, len(coordinates) + 1, dtype=np.int32)

@@ -40,7 +40,6 @@ def confusion_figure(
     Args:
         confusion: int `[C, C]`, the true class in the row.
         labels: C names.
-        words: the texts on the figure.
         as_shares: writes and shades shares of the true class instead of counts.
     """
     num_classes = len(labels)

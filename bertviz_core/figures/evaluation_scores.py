@@ -72,7 +72,6 @@ def calibration_figure(
         counts: int `[K]`.
         confidence: float `[K]`, NaN in an empty bin.
         accuracy: float `[K]`, likewise.
-        words: the texts on the figure.
     """
     kept = np.flatnonzero(counts)
     sizes = np.sqrt(counts[kept] / max(int(counts.max(initial=0)), 1)) * _LARGEST_DOT
@@ -118,7 +117,6 @@ def coverage_figure(
         coverage: float `[K]`, share of the rows that are answered.
         accuracy: float `[K]`, of these; NaN where there is none.
         chosen: the threshold that is marked.
-        words: the texts on the figure.
     """
     lines = [
         {

@@ -37,7 +37,6 @@ def balance_figure(
     Args:
         names: C classes, the first one on top.
         parts: int `[C]` each, rows to train, for validation and to test on.
-        words: the texts on the figure.
     """
     bars = [
         {
@@ -81,7 +80,6 @@ def lengths_figure(
         num_rows: int `[U]`, texts of each length.
         max_tokens: a longer text loses its end.
         longest_shown: longer texts share the last of at most `MAX_BARS` bars.
-        words: the texts on the figure.
     """
     least, longest = int(num_tokens[0]), int(num_tokens[-1])
     top = max(least, min(longest, longest_shown))
@@ -139,7 +137,6 @@ def numbers_figure(
         edges: float `[B + 1]`, bounds of the bars, of one width.
         parts: int `[B]` each, see `balance_figure`.
         name: of the label's column.
-        words: the texts on the figure.
     """
     ranges = [f"{low:.4g} – {high:.4g}" for low, high in itertools.pairwise(edges)]
     bars = [

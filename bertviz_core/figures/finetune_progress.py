@@ -37,7 +37,6 @@ def schedule_figure(
     Args:
         rates: float `[S]`.
         steps_per_epoch: where an epoch ends.
-        words: the texts on the figure.
         step: steps that are done, marked on the curve; `None` marks nothing.
         steps: int `[S]`, from 1, increasing, the last one included; `None` means
             that there is a rate of every step.
@@ -77,7 +76,6 @@ def loss_figure(
         losses: float `[S]`.
         epoch_steps: int `[E]`, the last step of each epoch that ended.
         validation_losses: float `[E]`; NaN without rows to check by.
-        words: the texts on the figure.
     """
     shown = spread_out(len(steps), MAX_POINTS)
     smooth = running_mean(losses)
@@ -109,7 +107,6 @@ def metric_figure(
         values: float `[E]`, E at least 1; 1 is perfect.
         best_epoch: from 1.
         name: of the metric, for the reader.
-        words: the texts on the figure.
     """
     epochs = np.arange(1, len(values) + 1)
     curve = {

@@ -64,7 +64,6 @@ def sheet_chapters(pre_norm: bool, heads: Sequence[str]) -> tuple[SheetChapter, 
 
     Args:
         pre_norm: see `step_table.layer_operations`.
-        heads: that the model has.
     """
     needs = {"nsp": "nsp", "class": "classifier", "pool": "pooler", "mlm": "mlm"}
     shown: dict[str, list[str]] = {}
@@ -87,8 +86,6 @@ def formula_sheet(
 
     Args:
         config: of the model whose sizes are written beside the letters.
-        heads: that the model has.
-        language: of the words, "en" or "zh".
         say: the text of a name: "intro", "signs", "chapter_layer" and so on, and
             those of the operations.
         title: of the sheet, with the model's.

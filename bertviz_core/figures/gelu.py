@@ -29,7 +29,6 @@ def normal_figure(
         x: float `[P]`, increasing.
         values: "density", "cumulative", "error_function" and "gelu", each `[P]`.
         read_at: up to where the area under the density is filled.
-        words: the texts on the figure.
         sampled: x and the mean of a gate's draws there, each float `[S]`.
     """
     below = x <= read_at
@@ -73,7 +72,6 @@ def error_figure(
         x: float `[P]`.
         errors: of "chosen", "taylor" and "paper", float `[P]`.
         peaks: of the same, x and the (signed) error there.
-        words: the texts on the figure.
     """
     dashes = {"chosen": "solid", "taylor": "dash", "paper": "dot"}
     traces = [
@@ -100,7 +98,6 @@ def largest_error_figure(
         constants: float `[P]`.
         largest: float `[P]`, the largest error of each.
         marked: of "chosen", "taylor", "paper" and "best": constant and error.
-        words: the texts on the figure.
     """
     traces = [{**line(constants, largest), "showlegend": False}]
     for (name, (constant, error)), symbol in zip(

@@ -69,10 +69,8 @@ def layer_diagram(pre_norm: bool, words: Words) -> go.Figure:
 
     Args:
         pre_norm: norms in front of each half, or after it as in BERT.
-        words: the texts of the drawing.
 
-    Source:
-        Xiong et al. 2020 (arXiv:2002.04745), figure 1.
+    Source: Xiong et al. 2020 (arXiv:2002.04745), figure 1.
     """
     boxes = layer_boxes(pre_norm)
     shapes: list[dict[str, Any]] = []

@@ -107,9 +107,7 @@ def strip_figure(
         values: float `[R, C]`; NaN leaves a cell empty.
         rows: R labels, the first one on top.
         columns: C labels; `None` for numbers from 1.
-        title: what the numbers are.
         row_title: what a row is; may be empty.
-        column_title: what a column is.
         is_signed: has 0 in the middle of the scale and one hue on each side; else
             the scale begins at 0.
         starts: the number of each row's first column where it is not 1.

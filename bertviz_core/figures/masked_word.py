@@ -48,7 +48,6 @@ def candidates_figure(
         tokens: M word pieces, the likeliest first; repeats are allowed.
         probs: float `[M]`, in [0, 1]; or `[M + 1]`, the last of all other words.
         logits: float `[M]`, before softmax.
-        words: the texts on the figure.
         ranks: M places; `None` counts from 1.
         after: like `probs`, after temperature, top-k and top-p; 0 for a word that was
             left out. `None` draws `probs` alone.
@@ -204,7 +203,6 @@ def chain_figure(
         burn_in: first steps that are not counted; shaded.
         x_title: the word for step.
         changed: name of the first line.
-        entropy: name of the second line, with its unit.
         burn_in_name: what is written into the shade.
     """
     traces = [

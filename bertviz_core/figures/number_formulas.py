@@ -11,14 +11,10 @@ from bertviz_core.experiments.attention_results import PairArithmetic
 def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
     """Shapes, score, mask, softmax, and what one pair of tokens passes on.
 
-    Args:
-        found: the numbers.
-
     Returns:
         A formula for each step, without the signs around it.
 
-    Source:
-        Vaswani et al. 2017 (arXiv:1706.03762), equation 1.
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), equation 1.
     """
     size, num_keys = len(found.query), len(found.scores)
     dot, score = float(found.running_sums[-1]), found.score
@@ -65,12 +61,10 @@ def norm_formulas(found: LayerNormSteps, gamma: float, beta: float) -> tuple[str
     """Mean, variance and the way of the first number.
 
     Args:
-        found: every number on the way.
         gamma: scale of that number.
         beta: its shift.
 
-    Source:
-        Ba et al. 2016 (arXiv:1607.06450), equation 3.
+    Source: Ba et al. 2016 (arXiv:1607.06450), equation 3.
     """
     size = len(found.vector)
     return (

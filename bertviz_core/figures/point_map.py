@@ -153,7 +153,6 @@ def category_colour(title: str, names: Sequence[str], others: str) -> Colour:
     """Colours points by a name each; the commonest name comes first.
 
     Args:
-        title: what the names are.
         names: M of them. Of more than 256 different ones, all but the 255 commonest
             share the last colour.
         others: what that one is called.

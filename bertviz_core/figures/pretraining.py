@@ -28,7 +28,6 @@ def objective_formulas(
         losses: float `[M]`, nats.
         num_places: P.
         nsp_loss: of the second text; `None` without one.
-        total: of all.
     """
     letters = r"L = \frac{1}{P} \sum_{i \in M} -\ln p(w_i \mid x_{\setminus M})"
     numbers = rf"L = \frac{{{losses.sum():.4f}}}{{{num_places}}}"

@@ -54,8 +54,6 @@ def two_sentences_figure(
         log_probs_a: float `[M]`, natural logarithms.
         log_probs_b: float `[M]`, likewise.
         written: which points carry their word.
-        title_a: of the horizontal axis.
-        title_b: of the other one.
         rest: the same two rows for all other words, which are counted in grey
             squares behind the points; `None` draws none.
         rest_name: what a square counts.
@@ -114,7 +112,6 @@ def next_sentences_figure(
         rows: name, float `[M]` in [0, 1], M texts under the pointer, and whether
             these pairs are true neighbours, `None` where nobody knows; the first
             row is on top.
-        title: what the numbers are.
     """
     traces: list[dict[str, Any]] = []
     for index, (_, probs, hints, is_next) in enumerate(rows):

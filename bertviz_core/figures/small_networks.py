@@ -26,8 +26,6 @@ def gradients_figure(
     Args:
         gradients: of each function, float `[n + 1]`; a gradient of 0 has no place
             on the axis, its curve ends there.
-        labels: of the functions.
-        words: the texts on the figure.
     """
     traces = []
     for name in PLACES:
@@ -48,13 +46,7 @@ def means_figure(
     labels: Mapping[str, str],
     words: Words,
 ) -> go.Figure:
-    """Draws where each function's outputs lie: their mean, and their spread.
-
-    Args:
-        signs: of each function.
-        labels: of the functions.
-        words: the texts on the figure.
-    """
+    """Draws where each function's outputs lie: their mean, and their spread."""
     measured = list(signs.values())
     trace = {
         "type": "scatter",
@@ -83,8 +75,6 @@ def path_figure(
 
     Args:
         paths: of each function; all with one goal.
-        labels: of the functions.
-        words: the texts on the figure.
     """
     traces = []
     for name in PLACES:
@@ -130,9 +120,6 @@ def collapse_figure(
         stack: float `[P]`, of the linear layers.
         collapsed: float `[P]`, of the one layer.
         with_function: float `[P]`, of the layers with a function in between.
-        count: of the layers.
-        label: of the function.
-        words: the texts on the figure.
     """
     every = slice(None, None, max(len(x) // 16, 1))
     traces = [

@@ -39,10 +39,7 @@ def neuron_figure(
 
     Args:
         trainings: of two functions, from the same start; the second is drawn on top.
-        labels: of the functions.
-        neuron: zero-based.
         step: the one that is looked at.
-        words: the texts on the figure.
     """
     traces = []
     for axis, measure in (("y", "activity"), ("y2", "gradients")):
@@ -76,9 +73,7 @@ def fit_figure(
 
     Args:
         trainings: of two functions, on the same examples; the second is drawn on top.
-        labels: of the functions.
         step: after how many steps.
-        words: the texts on the figure.
     """
     traces: list[dict[str, Any]] = [
         {**line(training.inputs, training.outputs[step], dash), "name": labels[name]}

@@ -36,7 +36,6 @@ def square_map_figure(
         values: float `[M, M]`: distances in [0, 1], of which small ones are light, or
             cosines.
         names: M names, in that order; `None` counts from 1.
-        title: what the numbers are.
         side_title: what a row is, and a column.
         is_signed: from -1 to 1, 0 in the middle of the scale.
         marked: index of a row with a line through it.

@@ -60,9 +60,6 @@ def value_map_figure(
         values: float `[R, C]`; NaN leaves a cell empty.
         rows: R labels, the first one on top.
         columns: C labels.
-        title: what the numbers are.
-        row_title: what a row is.
-        column_title: what a column is.
         is_signed: has 0 in the middle of the scale and one hue on each side.
         digits: of the numbers under the pointer; 0 writes none into the cells.
         is_paired: rows and columns are the same things, and the values of each pair

@@ -25,7 +25,6 @@ def whole_model_payload(
     """Packs the picture.
 
     Args:
-        picture: what it shows.
         inside: what is inside of its parts by their names, for a saved file.
         vocabulary: by the index of a score.
         header: what else goes along: its id, words, file name.
@@ -66,7 +65,6 @@ def answer_payload(
     """Packs what the picture is told besides, and what an opened part shows.
 
     Args:
-        told: plain values.
         opened: one of the results of `experiments.whole_model`; several vectors are
             one after the other. `None` where nothing is open.
         words: by the index of a score; the likeliest of "logits" travel along.
