@@ -46,13 +46,10 @@ def copy_weights(target: Bert, source: Bert, but: Collection[str] = ()) -> int:
 def truncated_normal(
     rng: np.random.Generator, shape: tuple[int, ...], spread: float
 ) -> np.ndarray:
-    """Draws start values with NumPy, so that every backend starts alike.
+    """Draws start values with NumPy, so that every backend starts alike, float32.
 
     Args:
         spread: standard deviation before the tails are cut, `initializer_range`.
-
-    Returns:
-        float32.
 
     Source: google-research/bert, `modeling.py`, `create_initializer`: normal, drawn
     again beyond two standard deviations.

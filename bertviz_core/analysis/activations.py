@@ -49,16 +49,13 @@ class Activation:
 def activate(
     name: str, x: np.ndarray, parameter: float | np.ndarray | None = None
 ) -> np.ndarray:
-    """Applies an activation function to every number.
+    """Applies an activation function to every number, float64, shaped like `x`.
 
     Args:
         name: a key of `ACTIVATIONS`.
         x: float, any shape.
         parameter: of the function; its default if `None`. An array, for each number
             its own, must broadcast with `x`.
-
-    Returns:
-        float64, shaped like `x`.
     """
     function = _activation(name)
     return function.value(_floats(x), _parameter_of(function, parameter))

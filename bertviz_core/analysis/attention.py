@@ -113,7 +113,7 @@ def group_words(word_ids: np.ndarray, token_type_ids: np.ndarray) -> np.ndarray:
 
 
 def merge_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Makes one row and one column of each word's pieces.
+    """Makes one row and one column of each word's pieces, float `[..., W, W]`.
 
     Attention to a word is the sum over its pieces; attention from a word is the mean
     over its pieces. Rows that summed to 1 still do.
@@ -121,9 +121,6 @@ def merge_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
     Args:
         attention: float `[..., T, T]`.
         groups: int `[T]`, see `group_words`.
-
-    Returns:
-        float `[..., W, W]`.
 
     Source: Clark et al. 2019 (arXiv:1906.04341), section 4.1.
     """

@@ -40,16 +40,13 @@ class LargestError:
 def approximation_error(
     x: np.ndarray, constant: float, measure: str = "gelu"
 ) -> np.ndarray:
-    """The tanh form minus the exact one.
+    """The tanh form minus the exact one, float64, shaped like `x`.
 
     Args:
         x: float, any shape.
         constant: c, before x³.
         measure: "gelu" for the difference of the two GELUs, "cumulative" for
             that of the two factors of x, (1 + tanh(…))/2 and Φ(x).
-
-    Returns:
-        float64, shaped like `x`.
     """
     if measure not in MEASURES:
         raise ValueError(

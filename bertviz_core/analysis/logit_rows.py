@@ -23,13 +23,10 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def softmax_rows(logits: np.ndarray) -> np.ndarray:
-    """Probabilities of each row.
+    """Probabilities of each row, float64 `[..., V]`; a row sums to 1.
 
     Args:
         logits: float `[..., V]`.
-
-    Returns:
-        float64 `[..., V]`; a row sums to 1.
     """
     shifted = np.asarray(logits, np.float64)
     # Changes no probability, and no power is too large for a number.

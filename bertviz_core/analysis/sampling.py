@@ -22,16 +22,13 @@ def rank_order(logits: np.ndarray) -> np.ndarray:
 
 
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """Turns logits into probabilities.
+    """Turns logits into probabilities, float64 `[V]`, sums to 1.
 
     Args:
         logits: float `[V]`.
         temperature: at least 0. 1 leaves the model's own probabilities, less
             sharpens, more flattens. 0 is the limit: all probability on the
             largest logit, shared where several are the largest.
-
-    Returns:
-        float64 `[V]`, sums to 1.
 
     Source: Hinton et al. 2015 (arXiv:1503.02531), section 2.
     """
@@ -119,7 +116,7 @@ def effective_choices(probs: np.ndarray) -> float:
 
 
 def draw_tokens(probs: np.ndarray, num_draws: int, seed: int) -> np.ndarray:
-    """Draws token ids with replacement.
+    """Draws token ids with replacement, int64 `[num_draws]`, in the order of drawing.
 
     More draws with the same seed begin with the same ones. A word of
     probability 0 is never drawn.
@@ -128,9 +125,6 @@ def draw_tokens(probs: np.ndarray, num_draws: int, seed: int) -> np.ndarray:
         probs: float `[V]`, sums to 1.
         num_draws: at least 0.
         seed: at least 0.
-
-    Returns:
-        int64 `[num_draws]`, in the order of drawing.
     """
     cumulative = np.cumsum(probs)
     uniform = np.random.default_rng(seed).random(num_draws) * cumulative[-1]

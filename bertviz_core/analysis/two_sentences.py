@@ -96,7 +96,7 @@ def most_shifted(
 
 
 def find_words(vocabulary: Sequence[str], query: str) -> np.ndarray:
-    """Ids of the words that a search finds.
+    """Ids of the words that a search finds, int64 `[m]`, at most 20.
 
     The word itself comes first, then words that begin with the query, then those
     that hold it; in each group by id. Case does not count; `##` is not searched
@@ -105,9 +105,6 @@ def find_words(vocabulary: Sequence[str], query: str) -> np.ndarray:
     Args:
         vocabulary: V word pieces.
         query: what was typed; nothing finds nothing.
-
-    Returns:
-        int64 `[m]`, at most 20.
     """
     wanted = query.strip().casefold()
     groups: tuple[list[int], ...] = ([], [], [])

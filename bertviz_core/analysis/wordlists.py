@@ -84,14 +84,11 @@ KINDS: dict[str, Callable[[str], bool]] = {
 
 
 def entries_of_kind(tokens: Sequence[str], kind: str) -> np.ndarray:
-    """Which entries are of a kind.
+    """Which entries are of a kind, bool `[V]`.
 
     Args:
         tokens: V entries; `[row 57]` for a row without a word.
         kind: of `KINDS`; an entry may be of several, as `##红`.
-
-    Returns:
-        bool `[V]`.
     """
     if kind not in KINDS:
         raise ValueError(f"`kind` must be among {tuple(KINDS)}. Received: {kind}.")
