@@ -64,17 +64,7 @@ def activate(
 def differentiate(
     name: str, x: np.ndarray, parameter: float | np.ndarray | None = None
 ) -> np.ndarray:
-    """The derivative of an activation function at every number.
-
-    Args:
-        name: a key of `ACTIVATIONS`.
-        x: float, any shape. At a corner: the derivative of the left side.
-        parameter: of the function; its default if `None`. An array, for each number
-            its own, must broadcast with `x`.
-
-    Returns:
-        float64, shaped like `x`.
-    """
+    """The derivative likewise, see `activate`; at a corner that of the left side."""
     function = _activation(name)
     return function.derivative(_floats(x), _parameter_of(function, parameter))
 

@@ -21,14 +21,10 @@ _WHOLE = 10**9
 def mean_of_heads(
     attention: np.ndarray, chosen: np.ndarray | None = None
 ) -> np.ndarray:
-    """Averages heads; rows that sum to 1 in each head still do.
+    """Averages heads `[L, N, Q, K]` to float64 `[Q, K]`; rows that sum to 1 still do.
 
     Args:
-        attention: float `[L, N, Q, K]`.
         chosen: bool `[L, N]`, the heads that count; `None` for all.
-
-    Returns:
-        float64 `[Q, K]`.
     """
     weights = _chosen(attention, chosen).astype(np.float64)
     # A layer at a time: all heads of a long text are 300 MB in float64.
@@ -41,13 +37,9 @@ def mean_of_heads(
 
 
 def max_of_heads(attention: np.ndarray) -> np.ndarray:
-    """The largest weight that any head gives; rows may sum to more than 1.
+    """The largest weight that any head `[L, N, Q, K]` gives, float64 `[Q, K]`.
 
-    Args:
-        attention: float `[L, N, Q, K]`.
-
-    Returns:
-        float64 `[Q, K]`.
+    Rows may sum to more than 1.
     """
     return attention.max(axis=(0, 1)).astype(np.float64)
 
@@ -55,10 +47,10 @@ def max_of_heads(attention: np.ndarray) -> np.ndarray:
 def rollout(attention: np.ndarray) -> np.ndarray:
     """Follows attention through the layers, with the residual as half of each weight.
 
-    Each layer's heads are averaged to A; A' = I / 2 + A / 2; the rollout of a layer
-    is A' times the rollout of the layer below. It treats
-    attention as if it carried tokens along, which it does not quite: values, norms
-    and feed-forward networks are left out.
+    Each layer's heads are averaged to A; A' = I / 2 + A / 2; the rollout of a layer is
+    A' times the rollout of the layer below. It treats attention as if it carried tokens
+    along, which it does not quite: values, norms and feed-forward networks are left
+    out.
 
     Args:
         attention: float `[L, N, T, T]`, rows sum to 1.
@@ -162,8 +154,8 @@ def follow_down(shares: np.ndarray, focus: int) -> np.ndarray:
     Returns:
         float64 `[L + 1, T]`, the input first; each row adds up to 1.
 
-    Source: Abnar and Zuidema 2020 (arXiv:2005.00928), section 3, for one token and from
-    the top; there with attention in the place of these shares.
+    Source: Abnar and Zuidema 2020, see `rollout`, for one token and from the top; there
+    with attention in the place of these shares.
     """
     reached = [np.eye(shares.shape[-1])[focus]]
     for layer in shares[::-1]:

@@ -14,13 +14,10 @@ _BLOCK = 4096
 
 
 def mean_cosine(points: np.ndarray) -> float:
-    """The mean cosine of all pairs of different rows: exact, no pair is drawn.
+    """The mean cosine of all pairs of different rows `[M, H]`: exact, no pair is drawn.
 
     0 for directions without preference, 1 for a single direction. The sum over
     all pairs is the squared length of the sum of unit vectors, less its diagonal.
-
-    Args:
-        points: float `[M, H]`, M at least 2.
 
     Source: Ethayarajh 2019 (arXiv:1909.00512), section 3.3, "self-similarity" of random
     words, there estimated from a sample.
@@ -29,13 +26,7 @@ def mean_cosine(points: np.ndarray) -> float:
 
 
 def cosine_contributions(points: np.ndarray) -> np.ndarray:
-    """The part of each dimension in the mean cosine of all pairs.
-
-    Args:
-        points: float `[M, H]`, M at least 2.
-
-    Returns:
-        float64 `[H]`, with `mean_cosine` for its sum.
+    """The part of each dimension in `mean_cosine`, which is their sum, float64 `[H]`.
 
     Source: Timkey and van Schijndel 2021 (arXiv:2109.04404), section 3.1.
     """
@@ -50,15 +41,9 @@ def cosine_contributions(points: np.ndarray) -> np.ndarray:
 
 
 def random_pair_cosines(points: np.ndarray, num_pairs: int, seed: int) -> np.ndarray:
-    """Cosines of pairs drawn at random, to show how widely they spread.
+    """Cosines of pairs drawn with replacement, to show how widely they spread.
 
-    Args:
-        points: float `[M, H]`, M at least 2.
-        num_pairs: drawn with replacement; the two of a pair are different rows.
-        seed: the same seed draws the same pairs.
-
-    Returns:
-        float64 `[num_pairs]`.
+    The two of a pair are different rows; the same seed draws the same pairs.
     """
     num_points = _num_points(points)
     if num_pairs < 1:
@@ -73,15 +58,11 @@ def random_pair_cosines(points: np.ndarray, num_pairs: int, seed: int) -> np.nda
 def outlier_dimensions(
     points: np.ndarray, num_deviations: float = 3.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the dimensions whose mean stands far out.
+    """Finds the dimensions of vectors `[M, H]` whose mean stands far out.
 
     The rule: average every dimension over the vectors; a dimension stands out
     where its average is more than `num_deviations` standard deviations (over the
     H averages, divided by H) from their mean.
-
-    Args:
-        points: float `[M, H]`, M at least 2.
-        num_deviations: above 0.
 
     Returns:
         The dimensions, int `[D]`, furthest out first, of which there may be none; how

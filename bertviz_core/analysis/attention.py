@@ -15,13 +15,10 @@ from bertviz_core.errors import require_index
 
 
 def segment_tokens(token_type_ids: np.ndarray, segment: int | None) -> np.ndarray:
-    """Marks the tokens of one text of a pair, bool `[T]`.
+    """Marks the tokens of one text of a pair, bool `[T]`; all of them for `None`.
 
-    A picture "A to B" takes rows of segment 0 and columns of segment 1.
-
-    Args:
-        token_type_ids: int `[T]`; [CLS] and the first [SEP] are of segment 0.
-        segment: 0 or 1; `None` marks all tokens.
+    A picture "A to B" takes rows of segment 0 and columns of segment 1. [CLS] and the
+    first [SEP] are of segment 0.
     """
     if segment is None:
         return np.ones(len(token_type_ids), bool)
@@ -29,37 +26,25 @@ def segment_tokens(token_type_ids: np.ndarray, segment: int | None) -> np.ndarra
 
 
 def share_of_row(attention: np.ndarray) -> np.ndarray:
-    """Divides each entry by the sum of its row; a row of zeros stays 0.
-
-    Args:
-        attention: float `[..., Q, K]`, at least 0.
-    """
+    """Divides each entry, at least 0, by the sum of its row; a row of zeros stays 0."""
     total = attention.sum(axis=-1, keepdims=True)
     return np.divide(attention, total, out=np.zeros_like(attention), where=total > 0)
 
 
 def threshold_weight(attention: np.ndarray, least: float | np.ndarray) -> np.ndarray:
-    """Sets weights below `least` to 0.
-
-    Args:
-        attention: float `[..., Q, K]`.
-        least: in the units of `attention`; one, or `[..., 1, 1]`.
-    """
+    """Sets weights below `least` to 0; that is one for all, or `[..., 1, 1]`."""
     return np.where(attention >= least, attention, 0).astype(attention.dtype)
 
 
 def threshold_mass(attention: np.ndarray, mass: float) -> np.ndarray:
     """Keeps the fewest of each row's largest weights that reach a share of it.
 
-    The entry that crosses the line stays. Of equal weights the one further left is
-    taken first.
+    The others become 0. The entry that crosses the line stays. Of equal weights the one
+    further left is taken first.
 
     Args:
         attention: float `[..., Q, K]`, at least 0.
         mass: in (0, 1], share of the row's sum; 1 keeps every weight above 0.
-
-    Returns:
-        float `[..., Q, K]`, 0 where a weight was left out.
     """
     if not 0 < mass <= 1:
         raise ValueError(f"`mass` must be in (0, 1]. Received: mass={mass}.")
@@ -80,10 +65,7 @@ def _largest(
 ) -> np.ndarray:
     """Which weights are the largest `num_kept` of their rows, bool `[..., Q, K]`.
 
-    Args:
-        attention: float `[..., Q, K]`.
-        least: `[..., Q, 1]`, the smallest of them.
-        num_kept: int `[..., Q, 1]`.
+    Of each row, `[..., Q, 1]`: `least` is the smallest of them.
     """
     kept: np.ndarray = attention >= least
     tied = (kept.sum(axis=-1, keepdims=True) > num_kept)[..., 0]
@@ -95,17 +77,11 @@ def _largest(
 
 
 def group_words(word_ids: np.ndarray, token_type_ids: np.ndarray) -> np.ndarray:
-    """Numbers the words of a text from left to right, for `merge_words`.
+    """Numbers the words of a text from left to right, int64 `[T]`, 0 to W - 1.
 
-    Neighbours with one id in one segment are one word. The ids may be a tokenizer's,
-    or those of any words one likes, for instance of several Chinese characters.
-
-    Args:
-        word_ids: int `[T]`; less than 0 stands alone: [CLS], [SEP].
-        token_type_ids: int `[T]`.
-
-    Returns:
-        int64 `[T]`, 0 to W - 1, never falling.
+    Neighbours with one id in one segment are one word. The ids may be a tokenizer's, or
+    those of any words one likes, for instance of several Chinese characters; less than
+    0 stands alone: [CLS], [SEP].
     """
     word_ids, segments = np.asarray(word_ids), np.asarray(token_type_ids)
     is_same = (np.diff(word_ids) == 0) & (np.diff(segments) == 0) & (word_ids[1:] >= 0)
@@ -116,11 +92,7 @@ def merge_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Makes one row and one column of each word's pieces, float `[..., W, W]`.
 
     Attention to a word is the sum over its pieces; attention from a word is the mean
-    over its pieces. Rows that summed to 1 still do.
-
-    Args:
-        attention: float `[..., T, T]`.
-        groups: int `[T]`, see `group_words`.
+    over its pieces. Rows that summed to 1 still do. For `groups` see `group_words`.
 
     Source: Clark et al. 2019 (arXiv:1906.04341), section 4.1.
     """
@@ -132,15 +104,9 @@ def merge_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 
 def merge_labels(tokens: Sequence[str], groups: np.ndarray) -> tuple[str, ...]:
-    """Writes the pieces of each word together, without their `##`.
+    """Writes the pieces of each word together, without their `##`: W labels.
 
-    Args:
-        tokens: T word pieces.
-        groups: int `[T]`, see `group_words`.
-
-    Returns:
-        W labels. A piece that begins a word keeps its `##`: it was cut off from
-        what stood before it.
+    A piece that begins a word keeps its `##`: it was cut off from what stood before it.
     """
     starts = _starts(groups, len(tokens))
     ends = [*starts[1:], len(tokens)]
@@ -165,7 +131,7 @@ def _starts(groups: np.ndarray, num_tokens: int) -> np.ndarray:
 def attention_mass(
     attention_probs: np.ndarray, is_special: np.ndarray, position: int
 ) -> np.ndarray:
-    """Share of its attention that a token puts on tokens of the text.
+    """Share of its attention that a token puts on tokens of the text, float `[L, N]`.
 
     What is left lies on [CLS] and [SEP], which heads look at when they have
     nothing to do.
@@ -174,9 +140,6 @@ def attention_mass(
         attention_probs: float `[L, N, Q, K]`, rows sum to 1.
         is_special: bool `[K]`, true for [CLS] and [SEP].
         position: index of the token that looks.
-
-    Returns:
-        float `[L, N]`, in [0, 1].
 
     Source: Clark et al. 2019 (arXiv:1906.04341), section 3.2, on [SEP] as a place to
     look at without effect.

@@ -57,10 +57,6 @@ def align_tokens(first: Sequence[str], second: Sequence[str]) -> Alignment:
     have as many, the rightmost. Between two of these, what was replaced by as many
     tokens is paired in order; the rest has no partner.
 
-    Args:
-        first: T1 tokens.
-        second: T2 tokens.
-
     Source: The longest common subsequence by dynamic programming: Wagner and Fischer
     1974, "The String-to-String Correction Problem".
     """
@@ -95,7 +91,6 @@ def attention_difference(
     Args:
         first: float `[..., T1, T1]`.
         second: float `[..., T2, T2]`, the same axes before.
-        alignment: see `align_tokens`.
     """
     rows_first = first[..., alignment.first, :].astype(np.float64)
     rows_second = second[..., alignment.second, :].astype(np.float64)

@@ -8,16 +8,12 @@ import numpy as np
 def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
     """Rank correlation: how far two lists of numbers have the same order.
 
-    Args:
-        first: float, any shape; its numbers count as one list.
-        second: float, the same shape.
-
     Returns:
         In [-1, 1]: 1 the same order, -1 the opposite. `None` where all numbers
         of a list are equal: it has no order.
 
     Raises:
-        ValueError: the shapes differ, or a number is not finite.
+        ValueError: the shapes, which may be any, differ, or a number is not finite.
 
     Source: Spearman 1904; with ties, the Pearson correlation of the mean ranks, as
     `scipy.stats.spearmanr` computes it.
@@ -36,17 +32,7 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1, the smallest first; equal numbers share their mean rank.
-
-    Args:
-        values: float, any shape.
-
-    Returns:
-        float64, one axis.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
+    """Ranks from 1, the smallest first, on one axis; equal numbers share the mean."""
     values = np.asarray(values, "float64").reshape(-1)
     if not np.isfinite(values).all():
         raise ValueError("All numbers must be finite.")

@@ -43,7 +43,6 @@ def approximation_error(
     """The tanh form minus the exact one, float64, shaped like `x`.
 
     Args:
-        x: float, any shape.
         constant: c, before x³.
         measure: "gelu" for the difference of the two GELUs, "cumulative" for
             that of the two factors of x, (1 + tanh(…))/2 and Φ(x).
@@ -82,12 +81,8 @@ def sampled_gate(
 def largest_error(constant: float, measure: str = "gelu") -> LargestError:
     """Finds the x at which the tanh form is farthest from the exact one.
 
-    A grid finds the peak, a golden-section search on the neighbouring steps its
-    exact place.
-
-    Args:
-        constant: c, before x³; from 0 to 0.2.
-        measure: see `approximation_error`.
+    A grid finds the peak, a golden-section search on the neighbouring steps its exact
+    place. The constant is from 0 to 0.2; for `measure` see `approximation_error`.
     """
     grid = np.arange(0, FARTHEST, _STEP)
     error = np.abs(approximation_error(grid, constant, measure))
@@ -103,14 +98,9 @@ def largest_error(constant: float, measure: str = "gelu") -> LargestError:
 
 
 def largest_errors(constants: np.ndarray, measure: str = "gelu") -> np.ndarray:
-    """The largest absolute error of many constants, for a curve: on the grid alone.
+    """The largest absolute errors of constants `[C]`, for a curve: on the grid alone.
 
-    Args:
-        constants: float `[C]`.
-        measure: see `approximation_error`.
-
-    Returns:
-        float64 `[C]`, too small by less than 2e-8.
+    Too small by less than 2e-8.
     """
     grid = np.arange(0, FARTHEST, _STEP)
     errors = _error(grid, normal_cumulative(grid), constants[:, None], measure)
@@ -118,14 +108,7 @@ def largest_errors(constants: np.ndarray, measure: str = "gelu") -> np.ndarray:
 
 
 def best_constant(measure: str = "gelu") -> float:
-    """The constant whose largest error is the smallest.
-
-    Args:
-        measure: see `approximation_error`.
-
-    Returns:
-        c, to about six digits.
-    """
+    """The constant whose largest error is the smallest, to about six digits."""
     grid = np.arange(0, FARTHEST, _STEP)
     cumulative = normal_cumulative(grid)
 

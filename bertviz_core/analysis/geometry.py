@@ -39,14 +39,10 @@ class Pca(FrozenArrays):
 
 
 def fit_pca(points: np.ndarray, num_axes: int) -> Pca:
-    """Principal components, exact, without sampling.
+    """Principal components of points `[M, H]`, exact, without sampling.
 
-    By the covariance where there are more vectors than numbers in one, else by
-    the singular values of the centred vectors.
-
-    Args:
-        points: float `[M, H]`.
-        num_axes: k, at most the smaller of M and H.
+    By the covariance where there are more vectors than numbers in one, else by the
+    singular values of the centred vectors; at most as many axes as the smaller of both.
 
     Source: Pearson 1901, "On lines and planes of closest fit"; Jolliffe 2002,
     "Principal Component Analysis", chapter 3.
@@ -95,26 +91,16 @@ def are_alike(points: np.ndarray) -> bool:
 
 
 def is_rounding(points: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Which numbers do not really differ between vectors, bool `[H]`.
-
-    Args:
-        points: float64 `[M, H]`.
-        spread: float64 `[H]`, their standard deviations.
-    """
+    """Which numbers of points `[M, H]`, so spread, do not really differ, bool `[H]`."""
     size = np.sqrt(np.square(points).mean())
     constant: np.ndarray = spread <= _ROUNDING * size
     return constant
 
 
 def cosine_matrix(points: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
-    """The cosine of each vector with each.
+    """The cosine of each vector `[M, H]` with each, or with others `[O, H]`: `[M, O]`.
 
-    Args:
-        points: float `[M, H]`.
-        others: float `[O, H]`; `None` for `points` themselves.
-
-    Returns:
-        float64 `[M, O]`, in [-1, 1]; 0 with a vector of length 0.
+    float64, in [-1, 1]; 0 with a vector of length 0.
     """
     left = unit_rows(points)
     right = left if others is None else unit_rows(others)
@@ -122,14 +108,7 @@ def cosine_matrix(points: np.ndarray, others: np.ndarray | None = None) -> np.nd
 
 
 def mean_by_distance(points: np.ndarray) -> np.ndarray:
-    """How alike vectors some rows apart are: the mean of cos(p_i, p_{i + distance}).
-
-    Args:
-        points: float `[M, H]`, in order.
-
-    Returns:
-        float64 `[M]`, by distance.
-    """
+    """How alike points `[M, H]` are by their distance: mean of cos(p_i, p_{i + d})."""
     cosines = cosine_matrix(points)
     return np.array([cosines.diagonal(d).mean() for d in range(len(cosines))])
 
@@ -137,12 +116,7 @@ def mean_by_distance(points: np.ndarray) -> np.ndarray:
 def project_on_axis(
     points: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Projects vectors on the line through two of them.
-
-    Args:
-        points: float `[M, H]`.
-        first: float `[H]`.
-        second: float `[H]`.
+    """Projects vectors `[M, H]` on the line through two of them, `[H]`.
 
     Returns:
         float64 `[M]` each: positions on the line, 0 at the first and 1 at the second;
@@ -166,14 +140,9 @@ def project_on_axis(
 
 
 def procrustes(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Turns, mirrors and moves a cloud onto another, without stretching it.
+    """Turns, mirrors and moves a cloud `[M, k]` onto another, without stretching it.
 
-    Args:
-        points: float `[M, k]`.
-        reference: float `[M, k]`, the same things in the same order.
-
-    Returns:
-        The cloud, turned and moved to the middle of the other, float64 `[M, k]`.
+    Both are of the same things in the same order.
 
     Source: Schönemann 1966, "A generalized solution of the orthogonal Procrustes
     problem".

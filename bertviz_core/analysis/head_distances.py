@@ -82,14 +82,7 @@ def divergence_sums(
 def nearest_heads(
     distances: np.ndarray, layer: int, head: int, num_heads: int = 5
 ) -> tuple[NearHead, ...]:
-    """The heads most like one, without itself, nearest first.
-
-    Args:
-        distances: float `[L, N, L, N]`.
-        layer: of the one, from 0.
-        head: of the one, from 0.
-        num_heads: how many at most.
-    """
+    """The heads most like one, without itself, nearest first."""
     from_head = distances[layer, head]
     order = np.argsort(from_head, axis=None, kind="stable")
     places = zip(*np.unravel_index(order, from_head.shape), strict=True)
@@ -102,17 +95,11 @@ def nearest_heads(
 
 
 def order_by_likeness(distances: np.ndarray) -> np.ndarray:
-    """An order of all heads in which like heads lie side by side.
+    """An order of all heads in which like heads lie side by side: layer * N + head.
 
     The two nearest groups become one until one is left, a head alone being the first
     kind of group; two groups are as far apart as their heads are on average. Each
     time the ends that are nearest to each other are put side by side.
-
-    Args:
-        distances: float `[L, N, L, N]`, symmetric.
-
-    Returns:
-        int `[L * N]`: layer * N + head, every head once.
 
     Source: Sokal and Michener 1958, "A Statistical Method for Evaluating Systematic
     Relationships": average linkage (UPGMA).

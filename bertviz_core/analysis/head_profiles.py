@@ -158,9 +158,6 @@ def name_heads(profile: HeadProfile) -> tuple[NamedHead, ...]:
     and its baseline is 1, as nothing is more even than even attention. A measure over
     fewer than `LEAST_ROWS` rows names nothing. A head can have several names.
 
-    Args:
-        profile: of one text or many.
-
     Returns:
         By layer and head, the highest score first.
     """
@@ -184,18 +181,11 @@ def name_heads(profile: HeadProfile) -> tuple[NamedHead, ...]:
 
 
 def telling_head(named: Sequence[NamedHead]) -> NamedHead | None:
-    """The head that has the most to show on a text.
+    """The head that has the most to show on a text; `None` where none has such a name.
 
-    It is the one that gives the largest share of its attention to one of `RELATIONS`
-    and has its name from that: half of its attention, twice what even attention would
-    give, in `LEAST_ROWS` rows. Attention to [CLS], [SEP] or the token itself ties no
-    words to each other, and heads that look at everything alike show nothing.
-
-    Args:
-        named: of one text, see `name_heads`.
-
-    Returns:
-        Of equals the first; `None` where no head has such a name.
+    It is the one that gives the largest share of its attention to one of `RELATIONS`,
+    of equals the first. Attention to [CLS], [SEP] or the token itself ties no words to
+    each other, and heads that look at everything alike show nothing.
     """
     telling = [one for one in named if one.name in RELATIONS]
     return max(telling, key=lambda one: one.score, default=None)

@@ -13,13 +13,9 @@ _WIDE = frozenset("WF")
 
 
 def join_pieces(tokens: Sequence[str], leave_out: Sequence[str] = ()) -> str:
-    """A text that a reader would write for these pieces.
+    """A text that a reader would write for these pieces, without some, such as "[CLS]".
 
     A reading aid, not the way back: spaces and capitals of the original are gone.
-
-    Args:
-        tokens: word pieces, `##` for one that continues a word.
-        leave_out: tokens not to write, such as "[CLS]".
     """
     text = ""
     for token in tokens:

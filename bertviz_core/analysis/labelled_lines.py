@@ -47,10 +47,7 @@ def take_lines(
 ) -> TakenLines:
     """Takes as many sentences as fit, whole ones only, in their order.
 
-    Args:
-        lines: of a file; blank sentences are passed over.
-        limit: of sentences.
-        seed: draws the sentences at random; `None` takes the first ones.
+    The first ones, or with a seed some at random. Blank ones are passed over.
     """
     rows = [
         joined
@@ -130,11 +127,7 @@ def join_lines(sentences: Sequence[str], labels: Sequence[str]) -> str:
 
     White space within a sentence becomes single spaces, and none is left after a
     stroke that would be read as the end of a group; a group that is too long to be
-    read back as one is cut.
-
-    Args:
-        sentences: in their order; one of white space alone is passed over.
-        labels: as many; "" for none.
+    read back as one is cut. Sentences of white space alone are passed over.
     """
     lines = []
     for sentence, label in zip(sentences, labels, strict=True):

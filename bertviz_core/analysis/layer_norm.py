@@ -29,15 +29,7 @@ class LayerNormSteps(FrozenArrays):
 def layer_norm(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float
 ) -> np.ndarray:
-    """Moves each vector to mean 0 and variance 1, then scales and shifts it.
-
-    Args:
-        x: float `[..., H]`.
-        gamma: float `[H]`, scale of each number.
-        beta: float `[H]`, shift of each number.
-
-    Returns:
-        float64 `[..., H]`.
+    """Moves each vector `[..., H]` to mean 0 and variance 1, then scales and shifts it.
 
     Source: Ba et al. 2016 (arXiv:1607.06450), equation 3.
     """
@@ -48,16 +40,9 @@ def layer_norm(
 
 
 def change_vector(vector: np.ndarray, shift: float, scale: float) -> np.ndarray:
-    """Moves a vector's mean, and spreads its numbers around it.
+    """Adds to a vector's mean, and stretches the distances of its numbers from it.
 
-    Args:
-        vector: float `[H]`.
-        shift: added to the mean.
-        scale: factor of every distance from the mean; below 0 mirrors the vector.
-
-    Returns:
-        float64 `[H]`. Its mean is the old one plus `shift`, its standard deviation
-        the old one times the size of `scale`.
+    A scale below 0 mirrors the vector.
     """
     vector = np.asarray(vector, np.float64)
     mean = vector.mean()
@@ -67,21 +52,14 @@ def change_vector(vector: np.ndarray, shift: float, scale: float) -> np.ndarray:
 def layer_norm_steps(
     vector: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float
 ) -> LayerNormSteps:
-    """Shows how the norm of one vector comes about.
+    """Shows how the norm of one vector `[H]` comes about, see `layer_norm`.
 
     A shift of the vector leaves the output as it is, and so does a positive scale,
     but for epsilon: it is felt where the variance is not large against it.
 
-    Args:
-        vector: float `[H]`.
-        gamma: float `[H]`.
-        beta: float `[H]`.
-
     Raises:
         ValueError: the three are not vectors of one size, or epsilon is below 0,
             or it is 0 and all numbers of the vector are equal.
-
-    Source: Ba et al. 2016 (arXiv:1607.06450), equation 3.
     """
     # Copies: the result makes its arrays read-only.
     values = [np.array(part, np.float64) for part in (vector, gamma, beta)]

@@ -9,25 +9,14 @@ import numpy as np
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Natural logarithms of the probabilities of each row.
-
-    Args:
-        logits: float `[..., V]`.
-
-    Returns:
-        float64 `[..., V]`; the exponentials of a row sum to 1.
-    """
+    """Natural logarithms of the probabilities of each row, float64 `[..., V]`."""
     shifted = np.asarray(logits, np.float64)
     shifted = shifted - shifted.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 def softmax_rows(logits: np.ndarray) -> np.ndarray:
-    """Probabilities of each row, float64 `[..., V]`; a row sums to 1.
-
-    Args:
-        logits: float `[..., V]`.
-    """
+    """Probabilities of each row of logits, float64 `[..., V]`; a row sums to 1."""
     shifted = np.asarray(logits, np.float64)
     # Changes no probability, and no power is too large for a number.
     shifted = shifted - shifted.max(axis=-1, keepdims=True)
@@ -40,7 +29,6 @@ def top_words(logits: np.ndarray, count: int) -> np.ndarray:
 
     Args:
         logits: float `[R, V]`; `-inf` for a word that may not be chosen.
-        count: how many; all of them where the row has fewer.
 
     Returns:
         int64 `[R, min(count, V)]`.
@@ -58,15 +46,7 @@ def top_words(logits: np.ndarray, count: int) -> np.ndarray:
 
 
 def ranks_of(logits: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Place of one word in each row, 1 for the best; equals are ordered by id.
-
-    Args:
-        logits: float `[R, V]`.
-        ids: int `[R]`.
-
-    Returns:
-        int64 `[R]`, from 1 to V.
-    """
+    """Place of a word in each row `[R, V]`, 1 for the best; equals are in order of id."""
     value = np.take_along_axis(logits, ids[:, None], axis=1)  # [R, 1]
     above = (logits > value).sum(axis=1)
     ties = (logits == value) & (np.arange(logits.shape[1]) < ids[:, None])

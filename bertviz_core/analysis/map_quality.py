@@ -37,11 +37,9 @@ def map_quality(
     num_neighbours: int = MOST_NEIGHBOURS,
     rows: np.ndarray | None = None,
 ) -> MapQuality:
-    """Compares nearest neighbours before and after, by Euclidean distance.
+    """Compares nearest neighbours of points `[M, H]` with those on a map `[M, d]`.
 
     Args:
-        points: float `[M, H]`, the vectors.
-        positions: float `[M, d]`, the map.
         num_neighbours: k; brought below M / 2, where the measure is defined.
         rows: int `[m]`, points to check, for a map that is large; `None` for all.
             Neighbours are looked for among all points either way.

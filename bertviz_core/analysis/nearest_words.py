@@ -28,12 +28,9 @@ class Neighbours(FrozenArrays):
 
 
 class WordTable:
-    """A table of vectors that is asked about again and again.
+    """A table of vectors `[V, H]`, not copied, that is asked about again and again.
 
     Holds the lengths of the rows, so that a question reads the table once.
-
-    Args:
-        vectors: float `[V, H]`; kept as it is, not copied.
     """
 
     def __init__(self, vectors: np.ndarray) -> None:
@@ -41,14 +38,11 @@ class WordTable:
         self.norms = row_norms(self.vectors)
 
     def scores(self, query: np.ndarray, metric: str = "cosine") -> np.ndarray:
-        """How near each row is to a vector: equal rows have equal scores.
-
-        Args:
-            query: float `[H]`.
-            metric: of `METRICS`; the cosine with a vector of length 0 is 0.
+        """How near each row is to a vector `[H]`: equal rows have equal scores.
 
         Returns:
-            float64 `[V]`, cosines in [-1, 1], or Euclidean distances.
+            float64 `[V]`, cosines in [-1, 1], 0 with a vector of length 0; or Euclidean
+            distances.
         """
         size, target = self.vectors.shape[1], np.asarray(query, np.float64)
         if metric not in METRICS:
@@ -96,14 +90,7 @@ def best_of(
     metric: str = "cosine",
     allowed: np.ndarray | None = None,
 ) -> Neighbours:
-    """The rows with the best scores.
-
-    Args:
-        scores: float `[V]`, see `WordTable.scores`.
-        num_neighbours: k at most; fewer where fewer rows are allowed.
-        metric: of the scores.
-        allowed: bool `[V]`; `None` for all rows.
-    """
+    """The rows with the best scores `[V]` of a metric, fewer where few are allowed."""
     if num_neighbours < 1:
         raise ValueError(
             f"`num_neighbours` must be at least 1. Received: {num_neighbours}."

@@ -55,10 +55,7 @@ class PositionGeometry(FrozenArrays):
 
 
 def position_geometry(table: np.ndarray) -> PositionGeometry:
-    """Measures a table of position embeddings.
-
-    Args:
-        table: float `[P, H]`, P at least 2.
+    """Measures a table of position embeddings `[P, H]`, P at least 2.
 
     Source: Wang and Chen 2020 (arXiv:2010.04903) for cosines between positions.
     """
@@ -94,14 +91,10 @@ def position_geometry(table: np.ndarray) -> PositionGeometry:
 
 
 def robust_scores(values: np.ndarray) -> np.ndarray:
-    """Deviations from the median that a few outliers cannot hide.
+    """Deviations of `[P]` from the median that a few outliers cannot hide.
 
-    Args:
-        values: float `[P]`.
-
-    Returns:
-        float64 `[P]`, 0.6745 (x - median) / (median absolute deviation); all 0 where
-        more than half of the values are alike, as there is no scale then.
+    0.6745 (x - median) / (median absolute deviation); all 0 where more than half of the
+    values are alike, as there is no scale then.
 
     Source: Iglewicz and Hoaglin 1993, "How to Detect and Handle Outliers", page 11.
     """

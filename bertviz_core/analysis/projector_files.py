@@ -20,10 +20,7 @@ ROW_COLUMN = "row"
 
 
 def vectors_tsv(points: np.ndarray) -> str:
-    """One vector a line, numbers that read back as the same floats, no header.
-
-    Args:
-        points: float `[M, H]`.
+    """One vector of `[M, H]` a line, as numbers that read back as the same floats.
 
     Raises:
         ValueError: another number of axes, or a number that is not finite.
@@ -39,17 +36,15 @@ def metadata_tsv(columns: Mapping[str, Sequence[object]]) -> str:
     """The names of the vectors, with a header, in the order of the vectors.
 
     A last column `row` counts from 0. With it there are always two columns: the
-    projector takes the first line of a single column for a name, and passes over
-    a blank line, after which names and vectors would no longer match.
+    projector takes the first line of a single column, which labels the points, for a
+    name, and passes over a blank line, after which names and vectors would no longer
+    match.
 
-    What a spreadsheet would run as a formula gets an apostrophe in front, as in
-    every CSV file: words come from the vocabularies and texts of strangers, and
-    people look into such files with a spreadsheet. The projector shows the
-    apostrophe, too, which costs little: `=`, `-`, `+` and `@`, the only word pieces
-    of usual vocabularies that begin so, are no formulas and stay as they are.
-
-    Args:
-        columns: values by the name of the column; the first labels the points.
+    What a spreadsheet would run as a formula gets an apostrophe in front, as in every
+    CSV file: words come from strangers, and people look into such files with a
+    spreadsheet. The projector shows it, too, which costs little: `=`, `-`, `+` and `@`,
+    the only word pieces of usual vocabularies that begin so, are no formulas and stay
+    as they are.
 
     Raises:
         ValueError: no column, columns of several lengths, or one named `row`.

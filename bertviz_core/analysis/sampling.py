@@ -55,18 +55,13 @@ def sampling_distribution(
 ) -> np.ndarray:
     """Probabilities of a draw: temperature first, then top-k, then top-p.
 
-    Top-p reads the distribution that top-k left, made to sum to 1 again. The
-    most likely word always stays.
+    Top-p reads the distribution that top-k left, made to sum to 1 again. The most
+    likely word always stays; what is left out has 0. For the rest see `softmax`.
 
     Args:
-        logits: float `[V]`.
-        temperature: see `softmax`.
         top_k: keep this many of the most likely words; `None` keeps all.
         top_p: in (0, 1]; keep the fewest of the most likely words that reach
             this probability together.
-
-    Returns:
-        float64 `[V]`, sums to 1; 0 for a word that was left out.
 
     Source: Fan et al. 2018 (arXiv:1805.04833) for top-k; Holtzman et al. 2020
     (arXiv:1904.09751), section 3.1, for top-p. The order is that of Hugging Face's
@@ -118,13 +113,8 @@ def effective_choices(probs: np.ndarray) -> float:
 def draw_tokens(probs: np.ndarray, num_draws: int, seed: int) -> np.ndarray:
     """Draws token ids with replacement, int64 `[num_draws]`, in the order of drawing.
 
-    More draws with the same seed begin with the same ones. A word of
-    probability 0 is never drawn.
-
-    Args:
-        probs: float `[V]`, sums to 1.
-        num_draws: at least 0.
-        seed: at least 0.
+    More draws with the same seed begin with the same ones. A word of probability 0 is
+    never drawn.
     """
     cumulative = np.cumsum(probs)
     uniform = np.random.default_rng(seed).random(num_draws) * cumulative[-1]
@@ -134,17 +124,11 @@ def draw_tokens(probs: np.ndarray, num_draws: int, seed: int) -> np.ndarray:
 
 
 def count_interval(probs: np.ndarray, num_draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often words are drawn in 95 % or more of the experiments of this size.
+    """The fewest and the most draws of each word in 95 % or more of such experiments.
 
     Exact binomial quantiles, with as much of the rest as possible on either side: the
-    normal curve would promise negative counts to rare words.
-
-    Args:
-        probs: float `[M]`, the true probabilities.
-        num_draws: at least 1.
-
-    Returns:
-        The least and the greatest count, int64 `[M]` each, both inside.
+    normal curve would promise negative counts to rare words. Both are inside, int64
+    `[M]`.
     """
     cumulative = np.cumsum(_binomial(probs, num_draws), axis=1)  # [M, num_draws + 1]
     low = (cumulative < 0.025).sum(axis=1)

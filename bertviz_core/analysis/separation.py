@@ -31,16 +31,12 @@ class Separation:
 
 
 def group_separation(points: np.ndarray, groups: Sequence[str]) -> Separation:
-    """Holds each vector against the centre of each group, by cosine.
+    """Holds each vector of `[M, H]` against the centre of each group, by cosine.
 
-    A centre is the mean of the group's vectors at length 1. A tie counts as wrong.
-    A vector alone in its group is not scored, but its group can be mistaken for
-    another's. A vector without a group is left out of everything: those that
+    A centre is the mean of the group's vectors at length 1. A tie counts as wrong. A
+    vector alone in its group is not scored, but its group can be mistaken for
+    another's. A vector without a group, "", is left out of everything: those that
     nobody named have nothing in common.
-
-    Args:
-        points: float `[M, H]`.
-        groups: M names; "" for a vector without one.
 
     Source: Tibshirani et al. 2002, "Diagnosis of multiple cancer types by shrunken
     centroids of gene expression", for the nearest centroid; Ethayarajh 2019

@@ -109,14 +109,7 @@ def show_attention(
 def show_heads(
     heads: np.ndarray, tokenized: TokenizedText, options: AttentionOptions
 ) -> np.ndarray:
-    """Applies the options to many heads at once, each as `show_attention` does.
-
-    Args:
-        heads: float `[..., T, T]`, at least 0.
-
-    Returns:
-        float `[..., S, S]`.
-    """
+    """Applies the options to each head of `[..., T, T]` as `show_attention` does."""
     heads, places = _of_words(heads, tokenized, options)
     return _cut_off(_selected(heads, places, options), options)
 

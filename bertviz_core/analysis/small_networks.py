@@ -41,9 +41,6 @@ class GradientPath(FrozenArrays):
     def bound(self, slope: float) -> float:
         """What the gradient at the input cannot exceed: (|W| max|f′|)ⁿ for one neuron.
 
-        Args:
-            slope: max|f′|, see `activations.largest_slope`.
-
         Source: Pascanu et al. 2013 (arXiv:1211.5063), section 2.1, equation 7.
         """
         return float(np.prod(self.weights * slope))
@@ -60,13 +57,10 @@ class OutputSigns:
     negative: float
 
     def one_sided(self, num_inputs: int) -> float:
-        """The share of examples in which no two of the outputs differ in sign.
+        """The share of examples in which no two of so many outputs differ in sign.
 
         The gradient of the next neuron's weights has these signs, all the same
         or all turned round, so its weights then all grow or all shrink.
-
-        Args:
-            num_inputs: outputs that one neuron takes in, independent of each other.
         """
         zero = max(1 - self.positive - self.negative, 0.0)
         return (
@@ -169,14 +163,10 @@ def learn_two_weights(
 ) -> LearningPath:
     """Lets a neuron learn to subtract: its goal is one weight up, the other down.
 
-    It sees f(z₁) and f(z₂) for standard normal z and should give their difference;
-    one example a step, the loss is half the squared error. The rate, 0.5, is divided by
-    the mean square of the inputs, so that no function gains by its scale alone.
-
-    Args:
-        name: of the function f.
-        num_steps: S.
-        seed: of the examples; the same z for every function.
+    It sees f(z₁) and f(z₂) for standard normal z, the same for every function, and
+    should give their difference; one example a step, the loss is half the squared
+    error. The rate, 0.5, is divided by the mean square of the inputs, so that no
+    function gains by its scale alone.
 
     Source: LeCun et al. 1998, "Efficient BackProp", section 4.3.
     """
@@ -194,9 +184,7 @@ def learn_two_weights(
 def linear_layers(depth: int, seed: int = 0) -> tuple[LinearLayer, ...]:
     """Draws layers 2 → 3 → … → 3 → 2.
 
-    Args:
-        depth: at least 1. A deeper stack begins with the same numbers, but for
-            the last layer.
+    A deeper stack begins with the same numbers, but for the last layer.
     """
     sizes = [2, *[3] * (depth - 1), 2]
     rng = np.random.default_rng(seed)
@@ -221,15 +209,9 @@ def run_layers(
     inputs: np.ndarray,
     name: str | None = None,
 ) -> tuple[np.ndarray, ...]:
-    """Sends inputs through the layers, with a function between them or without.
+    """Sends inputs `[P, 2]` through the layers; gives the output of each, `[P, out]`.
 
-    Args:
-        layers: at least one.
-        inputs: float `[P, 2]`.
-        name: of the function, after every layer but the last; `None` for none.
-
-    Returns:
-        The output of every layer, its function included, float64 `[P, out]`.
+    A function may come after every layer but the last.
     """
     outputs = [inputs]
     for index, layer in enumerate(layers):

@@ -17,12 +17,6 @@ def running_mean(values: np.ndarray) -> np.ndarray:
     The first values are not drawn towards 0: what is missing before the first step
     is divided out.
 
-    Args:
-        values: float `[S]`.
-
-    Returns:
-        float64 `[S]`.
-
     Source: Kingma and Ba 2015 (arXiv:1412.6980), section 3, for the correction.
     """
     smoothed = np.empty(len(values), "float64")
@@ -34,15 +28,7 @@ def running_mean(values: np.ndarray) -> np.ndarray:
 
 
 def spread_out(num_values: int, max_points: int) -> np.ndarray:
-    """Chooses values for a picture, evenly, the first and the last included.
-
-    Args:
-        num_values: S, of which to choose.
-        max_points: at most so many, at least 2.
-
-    Returns:
-        int64 `[P]`, ascending, no two alike.
-    """
+    """Chooses up to P of S values for a picture, evenly, first and last included."""
     if num_values <= max_points:
         return np.arange(num_values)
     return np.linspace(0, num_values - 1, max_points).round().astype("int64")

@@ -30,12 +30,9 @@ class ParsedSentence:
 
 
 def read_treebank(conllu: str) -> tuple[ParsedSentence, ...]:
-    """Reads sentences in CoNLL-U.
+    """Reads the text of a file in CoNLL-U.
 
     Multiword tokens and empty nodes are passed over: dependencies are between words.
-
-    Args:
-        conllu: the text of a file.
 
     Raises:
         TextError: no CoNLL-U, no sentence, or more than `MAX_SENTENCES`.

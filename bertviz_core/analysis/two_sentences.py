@@ -36,14 +36,10 @@ class PredictionComparison(FrozenArrays):
 def compare_predictions(
     logits_a: np.ndarray, logits_b: np.ndarray
 ) -> PredictionComparison:
-    """Compares the predictions at two masks.
+    """Compares the predictions at two masks, logits `[V]` of one vocabulary.
 
     A large shift says what the model learned of its texts, stereotypes among
     it; it says nothing about people.
-
-    Args:
-        logits_a: float `[V]`, before softmax.
-        logits_b: float `[V]`, of the same vocabulary.
 
     Source: Kurita et al. 2019 (arXiv:1906.07337), section 2, for log-probability
     differences as a measure of association; Lin 1991, "Divergence measures based on the
@@ -76,16 +72,11 @@ def ranks(logits: np.ndarray) -> np.ndarray:
 def most_shifted(
     comparison: PredictionComparison, count: int, least_prob: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The words that gain most in A and in B.
+    """Ids of the words that gain most in A, and in B; the largest shift first.
 
-    Args:
-        count: how many of each, at most.
-        least_prob: a word must reach this probability in A or in B. Without a
-            limit the list is full of words that are next to impossible in both.
-
-    Returns:
-        Ids of the words that A favours and of those that B favours, the largest
-        shift first; words that do not shift are in neither.
+    A word must reach the least probability in A or in B: without a limit the list is
+    full of words that are next to impossible in both. Words that do not shift are in
+    neither.
     """
     largest = np.maximum(comparison.log_probs_a, comparison.log_probs_b)
     counted = np.exp(largest) >= least_prob
@@ -100,11 +91,7 @@ def find_words(vocabulary: Sequence[str], query: str) -> np.ndarray:
 
     The word itself comes first, then words that begin with the query, then those
     that hold it; in each group by id. Case does not count; `##` is not searched
-    unless it is typed.
-
-    Args:
-        vocabulary: V word pieces.
-        query: what was typed; nothing finds nothing.
+    unless it is typed. Nothing finds nothing.
     """
     wanted = query.strip().casefold()
     groups: tuple[list[int], ...] = ([], [], [])

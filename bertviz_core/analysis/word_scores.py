@@ -14,13 +14,10 @@ from bertviz_core.trace import TokenizedText
 def word_scores(
     text: TokenizedText, scores: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """Adds up the scores of the pieces of each word, in the order of the text.
+    """Adds up the scores `[T]` of the pieces of each word, in the order of the text.
 
     For integrated gradients the sum is what the word as a whole is worth; for
     occlusion it is the sum of what each piece alone is worth.
-
-    Args:
-        scores: float `[T]`, NaN where there is none.
 
     Returns:
         W words as they are written, added tokens by their names; and float64 `[W]`,

@@ -84,12 +84,7 @@ KINDS: dict[str, Callable[[str], bool]] = {
 
 
 def entries_of_kind(tokens: Sequence[str], kind: str) -> np.ndarray:
-    """Which entries are of a kind, bool `[V]`.
-
-    Args:
-        tokens: V entries; `[row 57]` for a row without a word.
-        kind: of `KINDS`; an entry may be of several, as `##红`.
-    """
+    """Which of V entries are of a kind, bool; one may be of several, as `##红`."""
     if kind not in KINDS:
         raise ValueError(f"`kind` must be among {tuple(KINDS)}. Received: {kind}.")
     return np.fromiter(map(KINDS[kind], tokens), bool, len(tokens))
@@ -108,14 +103,7 @@ MAIN_KINDS = (
 
 
 def main_kinds(tokens: Sequence[str]) -> np.ndarray:
-    """The one kind that says most about each entry.
-
-    Args:
-        tokens: V entries; `[row 57]` for a row without a word.
-
-    Returns:
-        int64 `[V]`, indices into `MAIN_KINDS`.
-    """
+    """The one kind that says most about each entry, an index into `MAIN_KINDS`."""
     tests = [KINDS[kind] for kind in MAIN_KINDS[:-1]]
     others = len(tests)
     return np.fromiter(

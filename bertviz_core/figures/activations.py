@@ -67,14 +67,7 @@ def curves_figure(
     words: Words,
     with_slopes: bool = True,
 ) -> go.Figure:
-    """Draws functions and their derivatives on one axis, read out at one x.
-
-    Args:
-        x: float `[P]`.
-        curves: each function once.
-        read_at: where the functions are read out.
-        with_slopes: whether to draw the derivatives, too.
-    """
+    """Draws functions and their derivatives over x `[P]`, read out at one x."""
     by_name = {curve.name: curve for curve in curves}
     traces = []
     for is_slope in (False, True):

@@ -74,11 +74,7 @@ def attention_html(
 def component_html(
     component: str, payload: bytes, title: str, language: str, description: str = ""
 ) -> bytes:
-    """Writes a component that has a `showAlone` as one file that needs no network.
-
-    Args:
-        title: see `attention_html`.
-    """
+    """Writes a component that has a `showAlone` as `attention_html` does."""
     text = base64.b64encode(payload).decode("ascii")
     name = html.escape(title)
     described = f"<p>{html.escape(description)}</p>" if description else ""

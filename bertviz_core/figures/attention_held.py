@@ -42,11 +42,7 @@ class HeldHeads(FrozenArrays):
 
 
 def hold_heads(layers: Sequence[np.ndarray]) -> HeldHeads:
-    """Makes what a browser holds of all heads.
-
-    Args:
-        layers: L times float `[N, S, S]`, weights from 0 to 1.
-    """
+    """Makes what a browser holds of all heads, L times float `[N, S, S]` in [0, 1]."""
     digest = hashlib.blake2b(digest_size=8)
     for layer in layers:
         digest.update(layer.astype(np.float32).tobytes())

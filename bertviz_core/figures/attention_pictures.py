@@ -55,11 +55,9 @@ def difference_heads(
     options: AttentionOptions | None = None,
     in_small: bool = False,
 ) -> np.ndarray:
-    """Every head's difference, on what both sides have.
+    """Every head's difference, on what both sides have: the other less the one.
 
     Args:
-        one: one side.
-        other: the other one, of which the first is taken away.
         words: of both sides, see `all_heads`.
         options: filters of both sides; `None` shows all.
         in_small: pictures, see `grid_thumbnails`; else the numbers, for a file: 9 MB
@@ -98,12 +96,7 @@ def attention_links(
     options: AttentionOptions | None = None,
     word_ids: WordIds = None,
 ) -> StrongestLinks:
-    """The strongest links of every row of a layer's heads.
-
-    Args:
-        options: filters, which leave S rows of the T; `None` shows all.
-        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
-    """
+    """The strongest links of every row of a layer's heads, see `all_heads`."""
     return strongest_links(_filtered(trace, layer, options, word_ids))
 
 

@@ -113,14 +113,7 @@ def effect_bars_figure(
 def histogram_figure(
     counts: np.ndarray, edges: np.ndarray, *, x_title: str, y_title: str
 ) -> go.Figure:
-    """Draws how numbers are spread, a standing bar for each interval; marks 0.
-
-    Args:
-        counts: int `[B]`.
-        edges: float `[B + 1]`.
-        x_title: what the numbers are.
-        y_title: what is counted.
-    """
+    """Draws how numbers are spread, a standing bar for each interval `[B]`; marks 0."""
     bars = {
         "type": "bar",
         "x": (edges[:-1] + edges[1:]) / 2,

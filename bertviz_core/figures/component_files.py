@@ -42,11 +42,9 @@ PARTS = {
 def component_script(name: str) -> str:
     """All parts of a component's script.
 
-    Args:
-        name: one of `PARTS`; "attention" defines `showAttention`, "points"
-            `showPoints`, "layers" `showStrip`, "step" `showPicture`,
-            "whole_model" `showWhole`,
-            "save_button" `showSave`, "frame" `tendFrame`.
+    "attention" defines `showAttention`, "points" `showPoints`, "layers" `showStrip`,
+    "step" `showPicture`, "whole_model" `showWhole`, "save_button" `showSave`, "frame"
+    `tendFrame`.
     """
     own = (part if "/" in part else f"{name}/{part}" for part in PARTS[name])
     files = [_FOLDER / f"{part}.js" for part in (_SHARED, *own)]

@@ -22,9 +22,7 @@ GREY = "#7F8894"
 def line(x: np.ndarray, y: np.ndarray, dash: str = "solid") -> dict[str, Any]:
     """A curve, in the colour of its place.
 
-    Args:
-        x: float `[P]`. Sent as 32-bit floats: a picture needs no more.
-        y: float `[P]`.
+    Sent as 32-bit floats `[P]`: a picture needs no more.
     """
     return {
         "type": "scatter",
@@ -44,13 +42,7 @@ def marked_line(
     symbol: str,
     dash: str = "solid",
 ) -> dict[str, Any]:
-    """A curve with a symbol at one point of it.
-
-    Args:
-        x: float `[P]`, increasing.
-        y: float `[P]`.
-        mark: x and y of the point.
-    """
+    """A curve over increasing x `[P]` with a symbol at one point of it, x and y."""
     place = int(np.searchsorted(x, mark[0]))
     # One trace, so that both have one colour: all other symbols have no size.
     sizes = np.zeros(len(x) + 1, np.uint8)

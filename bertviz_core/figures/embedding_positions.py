@@ -14,11 +14,9 @@ _CHAIN_HEIGHT = 460  # pixels
 def chain_figure(
     coordinates: np.ndarray, *, x_title: str, y_title: str, order: str
 ) -> go.Figure:
-    """Draws points in their order, joined by a line, coloured along it.
+    """Draws points `[P, 2]` in their order, joined by a line, coloured along it.
 
-    Args:
-        coordinates: float `[P, 2]`, P points.
-        order: what the colour stands for; points are counted from 1.
+    The colour stands for the order, counted from 1.
     """
     places = np.arange(1, len(coordinates) + 1, dtype=np.int32)
     # Every number of the order would hide the chain.

@@ -32,15 +32,10 @@ def confusion_figure(
     words: Words,
     as_shares: bool = False,
 ) -> go.Figure:
-    """Draws how often each class was taken for each.
+    """Draws how often each class was taken for each, or its share of the true class.
 
-    An invisible mark in each cell carries (true, predicted) as `customdata`: a
-    click on a heatmap alone does not say which cell it met.
-
-    Args:
-        confusion: int `[C, C]`, the true class in the row.
-        labels: C names.
-        as_shares: writes and shades shares of the true class instead of counts.
+    An invisible mark in each cell carries (true, predicted) as `customdata`: a click on
+    a heatmap alone does not say which cell it met. The true class is in the row.
     """
     num_classes = len(labels)
     totals = confusion.sum(axis=1, keepdims=True)

@@ -36,12 +36,7 @@ class Dots:
 
 
 def intervals_figure(rows: Sequence[str], dots: Sequence[Dots]) -> go.Figure:
-    """Draws shares as dots with 95 % whiskers, a row each.
-
-    Args:
-        rows: M names.
-        dots: one to four kinds of shares, each of M.
-    """
+    """Draws one to four kinds of shares, each of M rows, as dots with 95 % whiskers."""
     names = [label(row) for row in rows]
     step = 0.5 / len(dots)
     traces = []
@@ -66,12 +61,7 @@ def calibration_figure(
     """Draws how often rows were right against how sure the model was.
 
     A dot is a bin, its area the number of rows; on the line the model is as sure
-    as it is right.
-
-    Args:
-        counts: int `[K]`.
-        confidence: float `[K]`, NaN in an empty bin.
-        accuracy: float `[K]`, likewise.
+    as it is right. Numbers of an empty bin are NaN.
     """
     kept = np.flatnonzero(counts)
     sizes = np.sqrt(counts[kept] / max(int(counts.max(initial=0)), 1)) * _LARGEST_DOT
@@ -176,14 +166,9 @@ def predicted_figure(
     x_title: str,
     y_title: str,
 ) -> go.Figure:
-    """Draws predicted numbers against true ones; on the line they agree.
+    """Draws R predicted numbers against true ones, with texts under the pointer.
 
-    Args:
-        targets: float `[R]`.
-        predicted: float `[R]`.
-        hints: R texts to show under the pointer.
-        x_title: what the true numbers are.
-        y_title: what the predicted ones are.
+    On the line they agree.
     """
     ends = [
         float(min(targets.min(), predicted.min())),

@@ -32,10 +32,9 @@ def balance_figure(
     parts: Sequence[np.ndarray],
     words: Words,
 ) -> go.Figure:
-    """Draws how many rows each class has in each part of the split.
+    """Draws how many rows each of C classes has in each part of the split.
 
     Args:
-        names: C classes, the first one on top.
         parts: int `[C]` each, rows to train, for validation and to test on.
     """
     bars = [

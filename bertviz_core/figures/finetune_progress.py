@@ -101,13 +101,7 @@ def loss_figure(
 def metric_figure(
     values: np.ndarray, best_epoch: int, name: str, words: Words
 ) -> go.Figure:
-    """Draws the metric after each epoch, the best one marked.
-
-    Args:
-        values: float `[E]`, E at least 1; 1 is perfect.
-        best_epoch: from 1.
-        name: of the metric, for the reader.
-    """
+    """Draws a metric, at best 1, after each epoch; the best one, from 1, is marked."""
     epochs = np.arange(1, len(values) + 1)
     curve = {
         **line(epochs, values),

@@ -60,11 +60,7 @@ def chapter_of(operation: str) -> str:
 
 
 def sheet_chapters(pre_norm: bool, heads: Sequence[str]) -> tuple[SheetChapter, ...]:
-    """All formulas of a model, in the order of the pass.
-
-    Args:
-        pre_norm: see `step_table.layer_operations`.
-    """
+    """All formulas of a model with these heads, in the order of the pass."""
     needs = {"nsp": "nsp", "class": "classifier", "pool": "pooler", "mlm": "mlm"}
     shown: dict[str, list[str]] = {}
     for name in OPERATIONS:
@@ -82,10 +78,9 @@ def formula_sheet(
     say: Callable[[str], str],
     title: str,
 ) -> str:
-    """Writes the sheet as one HTML file.
+    """Writes the sheet as one HTML file, with the model's sizes beside the letters.
 
     Args:
-        config: of the model whose sizes are written beside the letters.
         say: the text of a name: "intro", "signs", "chapter_layer" and so on, and
             those of the operations.
         title: of the sheet, with the model's.
@@ -126,11 +121,7 @@ def shape_of(axes: str, config: BertConfig) -> str:
 
 @functools.cache
 def as_mathml(formula: str) -> str:
-    """A formula as MathML.
-
-    Args:
-        formula: LaTeX, of `step_table`.
-    """
+    """A formula of `step_table`, LaTeX, as MathML."""
     from latex2mathml.converter import convert  # not for every page
 
     # Letters of one word, each in a tag of its own, would stand apart.

@@ -69,7 +69,6 @@ def error_figure(
     """Draws how far tanh forms are from the exact one, each with its worst place.
 
     Args:
-        x: float `[P]`.
         errors: of "chosen", "taylor" and "paper", float `[P]`.
         peaks: of the same, x and the (signed) error there.
     """
@@ -92,11 +91,9 @@ def largest_error_figure(
     marked: Mapping[str, tuple[float, float]],
     words: Words,
 ) -> go.Figure:
-    """Draws the largest error over the constant.
+    """Draws the largest error `[P]` over the constant `[P]`.
 
     Args:
-        constants: float `[P]`.
-        largest: float `[P]`, the largest error of each.
         marked: of "chosen", "taylor", "paper" and "best": constant and error.
     """
     traces = [{**line(constants, largest), "showlegend": False}]

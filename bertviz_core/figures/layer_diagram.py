@@ -45,11 +45,7 @@ class Box:
 
 
 def layer_boxes(pre_norm: bool) -> tuple[Box, ...]:
-    """The parts of a layer in their order.
-
-    Args:
-        pre_norm: see `step_table.layer_operations`.
-    """
+    """The parts of a layer in their order, see `step_table.layer_operations`."""
     order = layer_operations(pre_norm)
     # The stream: the last step, and the first input of each sum on the way to it.
     stream, name = set(), order[-1]
@@ -66,9 +62,6 @@ def layer_boxes(pre_norm: bool) -> tuple[Box, ...]:
 
 def layer_diagram(pre_norm: bool, words: Words) -> go.Figure:
     """Draws one layer from top to bottom.
-
-    Args:
-        pre_norm: norms in front of each half, or after it as in BERT.
 
     Source: Xiong et al. 2020 (arXiv:2002.04745), figure 1.
     """

@@ -32,14 +32,10 @@ _MASKED = -5000.0
 
 
 def color_limit(values: np.ndarray) -> float:
-    """Where the colours of signed numbers end.
+    """Where the colours of signed numbers end, above 0.
 
-    Args:
-        values: float, any shape.
-
-    Returns:
-        Above 0. No less than 99 % of the numbers lie within; all of them when there
-        are few. Numbers that a mask pushed away are not counted.
+    No less than 99 % of the numbers lie within; all of them when there are few. Numbers
+    that a mask pushed away are not counted.
     """
     sizes = np.abs(values[values > _MASKED])
     if not sizes.size:
@@ -52,13 +48,7 @@ def color_limit(values: np.ndarray) -> float:
 def color_range(
     values: np.ndarray, is_signed: bool, limit: float | None = None
 ) -> tuple[float, float]:
-    """The numbers that the ends of the scale of colours stand for.
-
-    Args:
-        values: float, any shape; NaN is passed over.
-        is_signed: see `strip_figure`.
-        limit: see `strip_figure`.
-    """
+    """What numbers the ends of the scale of colours stand for; see `strip_figure`."""
     known = values[~np.isnan(values)]
     if is_signed:
         end = color_limit(known) if limit is None else limit
@@ -67,14 +57,9 @@ def color_range(
 
 
 def fold(values: np.ndarray) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Breaks a long vector into rows.
+    """Breaks a long vector into rows, the end of the last filled with NaN.
 
-    Args:
-        values: float `[C]`.
-
-    Returns:
-        float `[R, width]`, the end filled with NaN, and the first and last index of
-        each row, from 1.
+    Gives the first and last index of each row, too, from 1.
     """
     width = len(values) if len(values) <= _WIDEST_ROW else _FOLDED
     num_rows = -(-len(values) // width)

@@ -145,11 +145,7 @@ def _draws(
 
 
 def percent(probability: float) -> str:
-    """Writes a probability for a reader: three digits, 0 and 100 only if exact.
-
-    Args:
-        probability: in [0, 1].
-    """
+    """Writes a probability for a reader: three digits, 0 and 100 only if exact."""
     if probability in (0, 1):
         return f"{probability:.0%}"
     if 0 < probability < 5e-5:
@@ -197,13 +193,10 @@ def chain_figure(
     """Draws how much a chain changes, and how free it was, step by step.
 
     Args:
-        steps: int `[S]`, increasing, from 1.
-        change_rates: float `[S]`, share of changed words around each step.
+        change_rates: float `[S]`, share of changed words around each step, from 1.
         entropies: float `[S]`, bits, likewise.
         burn_in: first steps that are not counted; shaded.
-        x_title: the word for step.
-        changed: name of the first line.
-        burn_in_name: what is written into the shade.
+        changed, entropy, burn_in_name: names of both lines, and of the shade.
     """
     traces = [
         {**line(steps, change_rates), "name": changed},

@@ -9,10 +9,7 @@ from bertviz_core.experiments.attention_results import PairArithmetic
 
 
 def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
-    """Shapes, score, mask, softmax, and what one pair of tokens passes on.
-
-    Returns:
-        A formula for each step, without the signs around it.
+    """Shapes, score, mask, softmax, and what one pair of tokens passes on, as LaTeX.
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), equation 1.
     """
@@ -58,11 +55,7 @@ def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
 
 
 def norm_formulas(found: LayerNormSteps, gamma: float, beta: float) -> tuple[str, ...]:
-    """Mean, variance and the way of the first number.
-
-    Args:
-        gamma: scale of that number.
-        beta: its shift.
+    """Mean, variance and the way of the first number, with its gamma and beta.
 
     Source: Ba et al. 2016 (arXiv:1607.06450), equation 3.
     """

@@ -90,13 +90,9 @@ class TitledPicture:
 
 
 def pictures_payload(pictures: Mapping[str, TitledPicture]) -> bytes:
-    """Packs pictures for `showPicture` of assets/components/step.
+    """Packs up to 10,000 pictures for `showPicture` of assets/components/step.
 
-    Args:
-        pictures: by the names that choose them, at most 10,000.
-
-    Returns:
-        Bytes, see `payload.pack`; the header's `key` differs where they do.
+    They are chosen by their names. The header's `key` differs where the bytes do.
     """
     header = {
         "pictures": {

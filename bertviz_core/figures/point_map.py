@@ -84,12 +84,7 @@ def labels_id(points: PointMap) -> str:
 
 
 def points_id(points: PointMap, labels: str) -> str:
-    """The same for the same points, whatever is chosen.
-
-    Args:
-        points: of a map.
-        labels: their `labels_id`, which is not worth computing twice.
-    """
+    """The same for the same points, whatever is chosen, and the same `labels_id`."""
     digest = hashlib.sha256(labels.encode())
     digest.update(f"{points.coordinates.shape}".encode())
     digest.update(np.ascontiguousarray(points.coordinates).data)
@@ -152,10 +147,8 @@ def _first_choice(points: PointMap) -> dict[str, Any]:
 def category_colour(title: str, names: Sequence[str], others: str) -> Colour:
     """Colours points by a name each; the commonest name comes first.
 
-    Args:
-        names: M of them. Of more than 256 different ones, all but the 255 commonest
-            share the last colour.
-        others: what that one is called.
+    Of more than 256 different ones, all but the 255 commonest share the last colour,
+    which is called as `others` says.
     """
     known, inverse, counts = np.unique(
         np.asarray(names, dtype=object).astype(str),

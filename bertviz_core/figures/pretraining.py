@@ -23,11 +23,7 @@ def objective_formulas(
     """What pre-training makes smaller, in letters and with the numbers of one text.
 
     P is the room for places to guess in a row, s whether the second text is the next.
-
-    Args:
-        losses: float `[M]`, nats.
-        num_places: P.
-        nsp_loss: of the second text; `None` without one.
+    Losses are in nats.
     """
     letters = r"L = \frac{1}{P} \sum_{i \in M} -\ln p(w_i \mid x_{\setminus M})"
     numbers = rf"L = \frac{{{losses.sum():.4f}}}{{{num_places}}}"
@@ -44,15 +40,7 @@ def keep_rate_figure(
     x_title: str,
     y_title: str,
 ) -> go.Figure:
-    """Draws how surely the last block is kept, with a point at one moment.
-
-    Args:
-        shares: float `[P]`, of the training that is done, increasing.
-        rates: float `[P]`, in [0, 1].
-        now: share and rate at that moment.
-        x_title: what the shares are.
-        y_title: what the rates are.
-    """
+    """Draws how surely the last block is kept over a training, and at one moment."""
     made = layout(x_title, y_title, height=_HEIGHT, showlegend=False)
     made["xaxis"] |= {"tickformat": ".0%", "range": [0, 1]}
     made["yaxis"] |= {"tickformat": ".0%", "range": [0, 1.05]}

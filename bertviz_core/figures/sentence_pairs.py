@@ -47,12 +47,10 @@ def two_sentences_figure(
     rest_name: str = "",
     shows_rest: bool = False,
 ) -> go.Figure:
-    """Draws words as points: how likely in sentence A, how likely in B.
+    """Draws M words as points: how likely in sentence A, how likely in B.
 
     Args:
-        tokens: M words.
-        log_probs_a: float `[M]`, natural logarithms.
-        log_probs_b: float `[M]`, likewise.
+        log_probs_a, log_probs_b: float `[M]`, natural logarithms.
         written: which points carry their word.
         rest: the same two rows for all other words, which are counted in grey
             squares behind the points; `None` draws none.

@@ -23,9 +23,7 @@ def gradients_figure(
 ) -> go.Figure:
     """Draws the gradient's size over the layers that it has come back through.
 
-    Args:
-        gradients: of each function, float `[n + 1]`; a gradient of 0 has no place
-            on the axis, its curve ends there.
+    A gradient of 0 has no place on the axis: its curve ends there.
     """
     traces = []
     for name in PLACES:
@@ -71,11 +69,7 @@ def path_figure(
     labels: Mapping[str, str],
     words: Words,
 ) -> go.Figure:
-    """Draws the ways of two weights to their goal, in the plane of both.
-
-    Args:
-        paths: of each function; all with one goal.
-    """
+    """Draws the ways of two weights to their one goal, in the plane of both."""
     traces = []
     for name in PLACES:
         if name not in paths:
@@ -113,13 +107,10 @@ def collapse_figure(
     label: str,
     words: Words,
 ) -> go.Figure:
-    """Draws one output of a stack of layers along one input.
+    """Draws one output of a stack of layers along one input, all `[P]`.
 
-    Args:
-        x: float `[P]`.
-        stack: float `[P]`, of the linear layers.
-        collapsed: float `[P]`, of the one layer.
-        with_function: float `[P]`, of the layers with a function in between.
+    Beside that of linear layers stand that of the one layer, and of layers with a
+    function in between.
     """
     every = slice(None, None, max(len(x) // 16, 1))
     traces = [

@@ -37,9 +37,7 @@ def neuron_figure(
 ) -> go.Figure:
     """Draws how active one neuron is over the steps, and what gradient it gets.
 
-    Args:
-        trainings: of two functions, from the same start; the second is drawn on top.
-        step: the one that is looked at.
+    Of two functions, from the same start; the second is drawn on top.
     """
     traces = []
     for axis, measure in (("y", "activity"), ("y2", "gradients")):
@@ -71,9 +69,7 @@ def fit_figure(
 ) -> go.Figure:
     """Draws what networks say at one step beside what they should say.
 
-    Args:
-        trainings: of two functions, on the same examples; the second is drawn on top.
-        step: after how many steps.
+    Of two functions, on the same examples; the second is drawn on top.
     """
     traces: list[dict[str, Any]] = [
         {**line(training.inputs, training.outputs[step], dash), "name": labels[name]}

@@ -34,10 +34,9 @@ def square_map_figure(
 
     Args:
         values: float `[M, M]`: distances in [0, 1], of which small ones are light, or
-            cosines.
+            cosines, which are signed, 0 in the middle of the scale.
         names: M names, in that order; `None` counts from 1.
         side_title: what a row is, and a column.
-        is_signed: from -1 to 1, 0 in the middle of the scale.
         marked: index of a row with a line through it.
     """
     sides = list(range(1, len(values) + 1)) if names is None else list(names)

@@ -19,13 +19,9 @@ _PAPER = [[0.0, "#ffffff"], [1.0, "#f0a24a"]]
 def token_grid_figure(
     tokens: Sequence[str], values: np.ndarray, hints: Sequence[str], *, title: str
 ) -> go.Figure:
-    """Draws tokens in the order of reading, their numbers below them.
+    """Draws S tokens in the order of reading, their numbers below them.
 
-    Args:
-        tokens: S pieces, at least one.
-        values: float `[S]`, at least 0; NaN leaves the paper blank.
-        hints: S texts to show under the pointer.
-        title: what the numbers are, with their unit.
+    Numbers are at least 0; NaN leaves the paper blank. Hints show under the pointer.
     """
     shades, texts, said = _cells(tokens, values, hints)
     top = float(np.nan_to_num(values).max(initial=0.0)) or 1.0

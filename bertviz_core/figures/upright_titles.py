@@ -14,9 +14,7 @@ _LINE = 22  # pixels
 def set_titles_upright(figure: go.Figure) -> None:
     """Puts Chinese titles above their scale; those of other scripts stay beside it.
 
-    Args:
-        figure: is changed: titles of vertical axes become annotations, and those of
-            colour bars stand on top.
+    Titles of vertical axes become annotations, and those of colour bars stand on top.
     """
     # All of the layout as a dictionary would be a copy of the template, too.
     layout = figure.layout

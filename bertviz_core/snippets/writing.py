@@ -19,9 +19,6 @@ def write_snippet(template: str, **values: object) -> str:
         template: lines of Python with named places, `{text}`.
         values: for each place, of the types of `Literal`; numbers of NumPy too.
 
-    Returns:
-        The program, ending in a line break.
-
     Raises:
         ValueError: a place without a value, a value without a place, or a value
             that no literal says.
