@@ -34,9 +34,6 @@ def cache_path() -> Path:
 def cache_folder(*inside: str) -> Path:
     """The same, or a folder in it, for those who write: made if need be.
 
-    Args:
-        inside: names of folders, each in the one before.
-
     Raises:
         CheckpointError: it cannot be made.
     """

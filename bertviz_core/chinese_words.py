@@ -27,16 +27,10 @@ def is_character(text: str) -> bool:
 def characters_along(
     words: Sequence[Word], word_index: int, num_characters: int
 ) -> list[int]:
-    """The Chinese word that begins with a character, by its length.
+    """The Chinese word that begins with a character, or its mask, by its length.
 
-    Args:
-        words: of `mask_text.split_words`.
-        word_index: the first character, or the first of the masks that hide them.
-        num_characters: of the word, itself counted.
-
-    Returns:
-        Indices of neighbours alike: characters, or masks, with nothing between.
-        Fewer where the text goes on with something else.
+    Indices of neighbours alike: characters, or masks, with nothing between. Fewer where
+    the text goes on with something else.
     """
     first = words[word_index]
     found = [word_index]
@@ -51,15 +45,7 @@ def characters_along(
 
 
 def neighbouring_masks(tokenized: TokenizedText, mask_index: int) -> range:
-    """The masks that stand side by side with one, nothing between them.
-
-    Args:
-        tokenized: a text with masks.
-        mask_index: which of them, left to right.
-
-    Returns:
-        Mask indices, that one among them.
-    """
+    """The masks that stand side by side with one, itself among them."""
     starts, ends = tokenized.offsets[tokenized.mask_positions].T
     apart = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # first mask of each group
     first = int(apart[apart <= mask_index].max(initial=0))
@@ -68,12 +54,7 @@ def neighbouring_masks(tokenized: TokenizedText, mask_index: int) -> range:
 
 
 def as_one_mask(tokenized: TokenizedText, mask_indices: range) -> str:
-    """The text with neighbouring masks as a single one.
-
-    Args:
-        tokenized: a text with masks.
-        mask_indices: of `neighbouring_masks`.
-    """
+    """The text with masks of `neighbouring_masks` as a single one."""
     places = tokenized.mask_positions[[mask_indices[0], mask_indices[-1]]]
     end_of_first = int(tokenized.offsets[places[0], 1])
     end_of_last = int(tokenized.offsets[places[1], 1])
@@ -85,14 +66,8 @@ def with_words(
 ) -> TokenizedText:
     """A text whose words are those that a reader has put spaces between.
 
-    Args:
-        words: the first text once more, a space between words; "" leaves the words
-            of the tokenizer.
-        pair_words: likewise the second text.
-
-    Returns:
-        The same tokens with other `word_ids`. A token that reaches over a space
-        belongs to the word that it begins in.
+    The same tokens with other `word_ids`. A token that reaches over a space belongs to
+    the word that it begins in. "" leaves the words of the tokenizer.
 
     Raises:
         TextError: more than spaces differs.

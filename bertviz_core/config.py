@@ -140,11 +140,7 @@ class BertConfig:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], source: str) -> BertConfig:
-        """Takes the fields we know from a parsed JSON object; ignores the rest.
-
-        Args:
-            raw: a Google or Hugging Face config.
-            source: the file's name, for messages.
+        """Takes the fields we know of Google's or Hugging Face's JSON, and no others.
 
         Raises:
             ConfigError: no BERT config, or a kind of BERT that this code

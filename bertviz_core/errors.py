@@ -89,10 +89,7 @@ MAX_CHARACTERS = 200_000
 
 
 def require_characters(*texts: str | None) -> None:
-    """Refuses a text that is too long even to be split.
-
-    Args:
-        texts: that the model is to read together; `None` for none.
+    """Refuses a text, or several to read together, too long even to be split.
 
     Raises:
         TextError: names both numbers.
@@ -108,11 +105,7 @@ def require_characters(*texts: str | None) -> None:
 
 
 def require_positions(num_tokens: int, max_tokens: int) -> None:
-    """Refuses a text beyond the last position.
-
-    Args:
-        num_tokens: T, special tokens counted.
-        max_tokens: `max_position_embeddings` of the model.
+    """Refuses a text beyond the last position, special tokens counted.
 
     Raises:
         TextError: names both numbers.

@@ -65,13 +65,10 @@ class Explorer:
         return self.keep_form(changed, make)
 
     def keep_form(self, name: object, make: Callable[[], Form]) -> Form:
-        """Another form of this model; compiling one takes half a second.
+        """Another form of this model by its name; compiling one takes half a second.
 
         The last one of a small model is kept on OpenVINO, where `forward` keeps its
         weights, too; elsewhere the weights are those of now.
-
-        Args:
-            name: of the form; it is compared.
         """
         from bertviz_core.model.compile import uses_openvino
 
@@ -179,9 +176,6 @@ class Explorer:
             cut: leaves out what is beyond the last position.
             mlm_positions: token indices to predict words at; `None` for the
                 masks. The decoder is a quarter of the work of a long text.
-
-        Returns:
-            Every array of `Trace` that the model has a head for.
 
         Raises:
             TextError: see `tokenize`.

@@ -62,14 +62,10 @@ class MaskedText:
 
 
 def normalise_masks(text: str) -> tuple[str, tuple[str, ...]]:
-    """Spells every mask `[MASK]`.
+    """Spells every mask `[MASK]`; gives the other spellings, too, each once, in order.
 
     Understood are two or more underscores, and "mask" in square or angle
     brackets, in any case, with spaces, half-width or full-width.
-
-    Returns:
-        The text with `[MASK]`, and the other spellings that it had, each once,
-        in order of their first place.
     """
     spellings = dict.fromkeys(match.group() for match in _SPELLINGS.finditer(text))
     spellings.pop(MASK, None)
@@ -82,10 +78,7 @@ def split_words(text: str, limit: int | None = None) -> tuple[Word, ...]:
     Letters, digits and their marks run together, also across an apostrophe
     ("don't"); an ideograph, a punctuation mark and an emoji, with all that
     belongs to it, stand alone. White space and control characters are left out.
-
-    Args:
-        text: with masks in any spelling.
-        limit: stop after this many words; `None` goes to the end.
+    Masks may be in any spelling. After `limit` words it stops.
     """
     masks = {match.start(): match.end() for match in _SPELLINGS.finditer(text)}
     barriers = sorted(masks)
@@ -113,10 +106,8 @@ def remember_masks(text: str) -> MaskedText:
 def hide_words(text: str, hidden: Sequence[str]) -> MaskedText:
     """A text with what its masks hide, as a link or a file has them.
 
-    Args:
-        text: with masks in any spelling.
-        hidden: one for each mask, "" where it hides nothing. All are ignored if their
-            number is wrong, as is one that holds a mask: it could never be put back.
+    All are ignored if their number is wrong, as is one that holds a mask: it could
+    never be put back. "" is for a mask that hides nothing.
     """
     masked = remember_masks(text)
     if len(hidden) != len(masked.originals):
@@ -134,13 +125,7 @@ def write_sentence(masked: MaskedText, pair: str) -> bytes:
 
 
 def read_sentence(data: bytes, name: str) -> tuple[MaskedText, str]:
-    """Reads what `write_sentence` has written.
-
-    Args:
-        data: a file of a visitor.
-
-    Returns:
-        The text with what its masks hide, and the second text.
+    """Reads the text with what its masks hide, and the second, of `write_sentence`.
 
     Raises:
         TextError: it is no such file, or its texts are too long to be split.
@@ -169,16 +154,10 @@ def read_sentence(data: bytes, name: str) -> tuple[MaskedText, str]:
 
 
 def toggle_mask(masked: MaskedText, word_index: int) -> MaskedText:
-    """Hides a word behind a mask, or puts back what a mask hides.
+    """Hides a word of `split_words` behind a mask, or puts back what a mask hides.
 
     Hiding keeps the number of words, so an index means the same word before and
-    after.
-
-    Args:
-        word_index: index into `split_words(masked.text)`.
-
-    Returns:
-        The changed text. It is unchanged for a mask that hides nothing.
+    after. The text is unchanged for a mask that hides nothing.
     """
     words = split_words(masked.text)
     require_index("word_index", word_index, len(words))
@@ -198,9 +177,6 @@ def fill_mask(masked: MaskedText, mask_index: int, token: str) -> MaskedText:
     """Writes a token of the vocabulary where a mask stands.
 
     A piece that continues a word (`##ing`) is joined to what stands before it.
-
-    Args:
-        token: as in the vocabulary.
     """
     masks = list(_SPELLINGS.finditer(masked.text))
     require_index("mask_index", mask_index, len(masks))
@@ -218,10 +194,6 @@ def carry_originals(before: MaskedText, text: str) -> MaskedText:
     word remembers that word. Nothing is kept where fewer than half of the words of
     the shorter text stayed: then it is another text, though it may have a mask and a
     full stop as well. Nor beyond `MOST_WORDS_COMPARED` words.
-
-    Args:
-        before: the text before the edit.
-        text: the text after it, with masks in any spelling.
     """
     after = remember_masks(text)
     if after.text == before.text:

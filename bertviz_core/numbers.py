@@ -55,13 +55,7 @@ def may_be_thousands(cells: Sequence[str]) -> list[int]:
     """Where decimals may be thousands: all of them have three digits after a point.
 
     One number with another count of digits, or with a 0 before the point, shows that
-    decimals are meant.
-
-    Args:
-        cells: numbers, as written.
-
-    Returns:
-        Indices of all cells with a mark; empty where there is no doubt.
+    decimals are meant. Indices of all cells with a mark; none where there is no doubt.
     """
     marked = [i for i, cell in enumerate(cells) if "." in cell or "," in cell]
     if all(_LIKE_THOUSANDS.fullmatch(cells[i].strip()) for i in marked):

@@ -25,13 +25,9 @@ _ABBREVIATIONS = {
 
 
 def split_sentences(text: str) -> tuple[tuple[str, ...], ...]:
-    """Cuts a text into paragraphs of sentences.
+    """Cuts a text, English or Chinese, into paragraphs, a line each, of sentences.
 
-    Args:
-        text: English or Chinese; a line is a paragraph.
-
-    Returns:
-        The sentences of each line, without those of white space alone.
+    Those of white space alone are left out.
     """
     paragraphs = (sentences_of(line) for line in _PARAGRAPH.split(text))
     return tuple(paragraph for paragraph in paragraphs if paragraph)
@@ -47,16 +43,10 @@ def neighbouring_sentences(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def sentences_of(paragraph: str) -> tuple[str, ...]:
-    """Splits a paragraph into sentences, English or Chinese.
+    """Splits a paragraph, a line, into its sentences, none of them empty.
 
     A rule of thumb: next-sentence prediction needs borders that are mostly
     right, and no text is lost where one is wrong.
-
-    Args:
-        paragraph: text without a line break.
-
-    Returns:
-        The sentences in order, none of them empty.
     """
     sentences, begin = [], 0
     for match in _SENTENCE_END.finditer(paragraph):

@@ -41,12 +41,7 @@ class Sentence:
 
 @functools.cache
 def bundled_text(name: str, language: str) -> str:
-    """Reads what comes with the project, as a user would type it.
-
-    Args:
-        name: of `ENDINGS`.
-        language: of `LANGUAGES`.
-    """
+    """Reads one of `ENDINGS` in one of `LANGUAGES`, as a user would type it."""
     if name not in ENDINGS or language not in LANGUAGES:
         raise ValueError(
             f"`name` must be among {tuple(ENDINGS)}, `language` among {LANGUAGES}. "
@@ -61,9 +56,6 @@ def bundled_sentences(language: str) -> tuple[Sentence, ...]:
     """Everyday sentences for measuring heads on many texts, always in the same order.
 
     Lengths from a few words to a few dozen; some of them are pairs.
-
-    Args:
-        language: of `LANGUAGES`.
     """
     entries = json.loads(bundled_text("sentences", language))
     return tuple(

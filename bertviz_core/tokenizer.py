@@ -136,9 +136,6 @@ class BertTokenizer:
             cut: leaves out the end of the longer text where there is too much, of
                 both where each is longer than half of the room, instead of refusing.
 
-        Returns:
-            The pieces with ids, types, and places in the original text.
-
         Raises:
             TextError: too many tokens and `cut` is false.
         """
@@ -173,14 +170,9 @@ class BertTokenizer:
     def learn_vocabulary(
         self, texts: Iterable[str], trainer: Trainer
     ) -> tuple[str, ...]:
-        """Learns word pieces from texts normalised and cut as by this tokenizer.
+        """Learns word pieces by id from texts cut as by this tokenizer, read once.
 
-        Args:
-            texts: read once.
-            trainer: how many pieces, and which special tokens come first.
-
-        Returns:
-            The pieces by id. The tokenizer itself stays as it is.
+        The trainer says how many, and which special tokens come first.
         """
         student = Tokenizer(models.WordPiece(unk_token="[UNK]"))
         student.normalizer = self._tokenizer.normalizer

@@ -111,11 +111,7 @@ def _added_piece(entry: Any, name: str) -> AddedPiece:
 
 
 def extended(vocabulary: Sequence[str], added: Sequence[AddedPiece]) -> tuple[str, ...]:
-    """The vocabulary with the tokens that were added behind it.
-
-    Args:
-        vocabulary: word pieces by id.
-        added: by their ids; some may be of the vocabulary already.
+    """The vocabulary with the tokens behind it that were added, if it lacks them.
 
     Raises:
         TokenizerError: ids with a gap, or that are other tokens' already.
@@ -184,13 +180,9 @@ def _lines(path: Path) -> Iterator[Iterator[str]]:
 
 
 def read_switches(path: Path, lower_case: bool) -> dict[str, Any]:
-    """Reads `tokenizer_config.json`, which may be absent.
+    """Reads arguments of `BertTokenizer` in a file that may be absent.
 
-    Args:
-        lower_case: what counts where the file does not say.
-
-    Returns:
-        Arguments of `BertTokenizer`.
+    Where it does not say, the given `lower_case` counts.
 
     Raises:
         ConfigError: no JSON object.
@@ -222,10 +214,7 @@ def _switch(
 
 
 def read_tokenizer_json(path: Path) -> dict[str, Any]:
-    """Reads the vocabulary and the switches in `tokenizer.json`.
-
-    Returns:
-        Arguments of `BertTokenizer`.
+    """Reads arguments of `BertTokenizer`, its vocabulary too, in `tokenizer.json`.
 
     Raises:
         ConfigError: no JSON object.

@@ -147,11 +147,7 @@ class Trace(FrozenArrays):
 
     @task()
     def only(self, parts: tuple[str, ...]) -> Trace:
-        """The same trace with just these arrays.
-
-        Args:
-            parts: names of array fields; "mlm_logits" brings its positions.
-        """
+        """The same trace with just these arrays; "mlm_logits" brings its positions."""
         unknown = set(parts) - set(TRACE_PARTS)
         if unknown:
             raise ValueError(f"`parts` must be among {TRACE_PARTS}. Received: {parts}.")

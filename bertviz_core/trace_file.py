@@ -43,15 +43,11 @@ _BROKEN = (
 
 
 def read_inputs(path: Path, config: BertConfig) -> Arrays:
-    """Reads a batch that is already made of ids.
+    """Reads a batch that is already made of ids: int32 `[B, T]` each.
 
     Args:
         path: an .npz file with `input_ids` int `[B, T]` and, where not all 1
             and all 0, `attention_mask` and `token_type_ids` of the same shape.
-        config: decides which ids exist.
-
-    Returns:
-        The three arrays, int32 `[B, T]`.
 
     Raises:
         DatasetError: not such a file, or an id beyond the model's tables.
@@ -112,16 +108,12 @@ def _require_ids(
 
 
 def trace_arrays(explorer: Explorer, inputs: Arrays) -> Arrays:
-    """Runs a batch and keeps everything, with words predicted everywhere.
-
-    Args:
-        inputs: see `read_inputs`.
+    """Runs a batch of `read_inputs`, keeps everything, and predicts words everywhere.
 
     Returns:
-        `hidden_states` `[B, L + 1, T, H]`, `attention_probs`
-        `[B, L, N, T, T]` and, where the model has the head, `pooled_output`
-        `[B, H]`, `nsp_logits` `[B, 2]`, `class_logits`, `mlm_logits`
-        `[B, T, V]`.
+        `hidden_states` `[B, L + 1, T, H]`, `attention_probs` `[B, L, N, T, T]` and,
+        where the model has the head, `pooled_output` `[B, H]`, `nsp_logits` `[B, 2]`,
+        `class_logits`, `mlm_logits` `[B, T, V]`.
     """
     batch, num_tokens = inputs["input_ids"].shape
     asked = dict(inputs)

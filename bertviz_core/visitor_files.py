@@ -69,10 +69,7 @@ def max_training_seconds() -> float:
 
 
 def place_of(kind: str) -> Path:
-    """The folder that holds a folder for each of a kind; others can't read it.
-
-    Args:
-        kind: `TABLES`, `RUNS` or `UPLOADS`.
+    """The folder that holds one for each table, run or upload; others can't read it.
 
     Raises:
         CheckpointError: it cannot be made.
@@ -85,11 +82,9 @@ def place_of(kind: str) -> Path:
 
 
 def own(folder: Path, owner: str) -> None:
-    """Begins the lease of a folder that somebody has brought.
+    """Begins the lease of a folder that somebody has brought; others may own it, too.
 
-    Args:
-        folder: that exists; others may own it, too.
-        owner: of a session; "" for nobody in particular, such as the command line.
+    The owner is of a session; "" for nobody in particular, such as the command line.
     """
     if owner not in owners_of(folder):
         with (folder / _OWNERS).open("a", encoding="utf-8") as file:
@@ -133,11 +128,7 @@ def renew(folder: Path) -> None:
 
 
 def renew_named(name: str) -> None:
-    """Begins a lease anew, if there is such a thing.
-
-    Args:
-        name: what pages call it: "run:…", "file:…" or "upload:…".
-    """
+    """Begins a lease anew by what pages call it: "run:…", "file:…" or "upload:…"."""
     match = _NAME.match(name)
     if match and match[1] == "run":
         with contextlib.suppress(TrainingError):
@@ -169,12 +160,7 @@ def remove(folder: Path) -> None:
 
 
 def sweep(kind: str, is_in_use: Callable[[Path], bool] = lambda _: False) -> None:
-    """Removes what nobody has asked for.
-
-    Args:
-        kind: see `place_of`.
-        is_in_use: whether a process still works in a folder.
-    """
+    """Removes what nobody has asked for, and where no process still works."""
     folders = list(_kept(kind))
     now = _now() if folders else 0.0  # which writes to the disk
     for folder in folders:
@@ -183,13 +169,9 @@ def sweep(kind: str, is_in_use: Callable[[Path], bool] = lambda _: False) -> Non
 
 
 def require_room(num_bytes: int, owner: str = "", but: Path | None = None) -> None:
-    """Makes room for something that is to be kept.
+    """Makes room for files of so many bytes, beside the folder that they have already.
 
     What nobody has asked for goes, the oldest first; what somebody uses stays.
-
-    Args:
-        num_bytes: of all its files, unpacked.
-        but: its own folder, where it has one already.
 
     Raises:
         StorageError: there is no room, or the owner has a full share.
@@ -229,10 +211,7 @@ def reading_name(run_id: str) -> str:
 
 
 def run_folder(run_id: str) -> Path:
-    """The folder of a run.
-
-    Args:
-        run_id: its name is that, or what `reading_name` makes of its name.
+    """The folder of a run, whose name that is, or of which `reading_name` makes that.
 
     Raises:
         TrainingError: no such run, or it was not asked for in a long time.
@@ -278,9 +257,6 @@ def own_run_folder(run_id: str) -> Path:
 
 def model_of_run(model_id: str) -> Path:
     """Where the model of a finished run lies; its owner's asking renews its lease.
-
-    Args:
-        model_id: `RUN_PREFIX` and the run's id.
 
     Raises:
         TrainingError: the run is gone, or has no model yet.

@@ -26,15 +26,10 @@ def as_numpy(variable: Any) -> np.ndarray:
 
 
 def copy_weights(target: Bert, source: Bert, but: Collection[str] = ()) -> int:
-    """Copies by name the weights that both models have.
+    """Copies by name the weights that both models have; says how many.
 
-    Args:
-        target: to fill. What `source` lacks stays as it is.
-        source: may have rows to spare, behind those of the target's words.
-        but: paths of weights to leave alone.
-
-    Returns:
-        How many were copied.
+    What the source lacks stays as it is. It may have rows to spare, behind those of the
+    target's words. Some may be left alone, by their paths.
     """
     there = {weight.path: weight for weight in source.weights}
     shared = [w for w in target.weights if w.path in there and w.path not in but]

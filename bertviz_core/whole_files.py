@@ -19,9 +19,7 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux' <fcntl.h>
 def write_whole(path: Path, content: str | bytes) -> None:
     """Replaces a file by another whole one; any number of writers may do so.
 
-    Args:
-        path: of the file, in a folder that exists.
-        content: all of it; a text in UTF-8, its line ends as they are given.
+    A text is written in UTF-8, its line ends as they are given.
 
     Raises:
         OSError: it cannot be written; what was there stays.
@@ -51,14 +49,10 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def replace_folder(new: Path, folder: Path) -> None:
-    """Puts a folder in the place of another, which is removed.
+    """Puts a whole folder, on the same disk, in the place of another, if there is one.
 
     Linux lets both change their names in one go. Elsewhere nothing has the name for the
     moment between two renamings.
-
-    Args:
-        new: the folder that is to have the name, whole, on the same disk.
-        folder: the name; nothing need be there.
 
     Raises:
         OSError: it cannot be renamed; what was there stays.

@@ -46,7 +46,7 @@ def top_words(logits: np.ndarray, count: int) -> np.ndarray:
 
 
 def ranks_of(logits: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Place of a word in each row `[R, V]`, 1 for the best; equals are in order of id."""
+    """Place of a word in each row `[R, V]`, 1 for the best; equals go by their id."""
     value = np.take_along_axis(logits, ids[:, None], axis=1)  # [R, 1]
     above = (logits > value).sum(axis=1)
     ties = (logits == value) & (np.arange(logits.shape[1]) < ids[:, None])

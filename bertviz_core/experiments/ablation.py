@@ -45,13 +45,10 @@ def ablate_parts(
     pair: str | None = None,
     progress: Progress = untold,
 ) -> AblationMap:
-    """Switches off each layer's attention, its feed-forward block, and both.
+    """Switches off each layer's attention, its feed-forward block, and both: `[L, 3]`.
 
-    What remains of a half that is off is the bias of its output projection, as
-    in `switching`. Arguments and errors are those of `ablate_heads`.
-
-    Returns:
-        Maps `[L, 3]`, a column for each of `ABLATED_PARTS`.
+    What remains of a half that is off is the bias of its output projection, as in
+    `switching`. There is a column for each of `ABLATED_PARTS`.
     """
     off = {"attention": (0.0, 1.0), "feed_forward": (1.0, 0.0), "both": (0.0, 0.0)}
     chosen = np.array([off[part] for part in ABLATED_PARTS], "float32")  # [3, 2]

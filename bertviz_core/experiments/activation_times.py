@@ -33,8 +33,7 @@ def time_activations(
 ) -> dict[str, ActivationTime]:
     """Times Keras' functions and their derivatives, as training has them: float32.
 
-    Returns:
-        For each of `ACTIVATIONS`, and `ALONE` for the numbers as they are.
+    `ALONE` is for the numbers as they are.
 
     Raises:
         EngineError: on OpenVINO, which derives nothing.

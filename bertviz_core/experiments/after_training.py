@@ -64,10 +64,6 @@ def weight_change(before: Bert, after: Bert) -> WeightChange:
 
     Biases count with their matrices. A part whose weights were all zero has no
     share. The pooler is left out where one of the models has none.
-
-    Args:
-        before: the model that training began with.
-        after: of the same config.
     """
     old = dict(_layers(before))
     new = {name: parts for name, parts in _layers(after) if name in old}
@@ -180,12 +176,10 @@ def compare_layers(
     """Probes, separations and maps of both models on the same rows.
 
     Probes learn from rows that the training learned from, and are judged by its
-    test rows; which, is drawn once and for all. Both models get the same.
+    test rows; which, is drawn once and for all. Both models have the same tokenizer and
+    config, and get the same rows.
 
     Args:
-        before: of the model that training began with.
-        after: of the trained one, with the same tokenizer and config.
-        data: the rows of the run.
         reading: of `READINGS`: "cls", the vector of the first token, or "mean" over a
             row's own tokens.
         max_tokens: see `row_prediction.read_text`.
@@ -287,20 +281,10 @@ _MAX_ITERATIONS = 1000
 def probe_classes(
     vectors: np.ndarray, targets: np.ndarray, judged: np.ndarray
 ) -> np.ndarray:
-    """Learns classes from vectors, and names those of others.
+    """Learns classes from vectors `[R, H]`, and names those of others `[M, H]`.
 
-    Logistic regression on numbers that are brought to mean 0 and spread 1, with
-    the default penalty of scikit-learn.
-
-    Args:
-        vectors: float `[R, H]` to learn from.
-        targets: int `[R]`.
-        judged: float `[M, H]`.
-
-    Returns:
-        int `[M]`, the classes it names.
-
-    Source: Alain and Bengio 2016 (arXiv:1610.01644), linear classifier probes.
+    Logistic regression on numbers that are brought to mean 0 and spread 1, with the
+    default penalty of scikit-learn.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -315,16 +299,7 @@ def probe_classes(
 def probe_numbers(
     vectors: np.ndarray, targets: np.ndarray, judged: np.ndarray, truth: np.ndarray
 ) -> float:
-    """Learns numbers from vectors; the R² of those that it says for others.
-
-    Ridge regression on numbers of mean 0 and spread 1, default penalty.
-
-    Args:
-        vectors: float `[R, H]` to learn from.
-        targets: float `[R]`.
-        judged: float `[M, H]`.
-        truth: float `[M]`.
-    """
+    """Learns numbers likewise by ridge regression; the R² of those said for others."""
     from sklearn.linear_model import Ridge
 
     known, asked = _standard(vectors, judged)
@@ -364,10 +339,7 @@ def row_vectors(
 ) -> np.ndarray:
     """The `pooled_output` of each row, which the classifier reads; float32 `[R, H]`.
 
-    Args:
-        texts: R texts.
-        pairs: R second texts.
-        max_tokens: see `row_prediction.read_text`.
+    For `max_tokens` see `row_prediction.read_text`.
 
     Raises:
         TextError: no rows.
@@ -389,10 +361,7 @@ def nearest_rows(
 ) -> NearTrainingRows:
     """Finds the training rows whose vectors point most the way of a text's vector.
 
-    Args:
-        vectors: float `[R, H]` of the training rows, see `row_vectors`.
-        data: the rows.
-        count: how many at most; equals in the order of the rows.
+    For the vectors see `row_vectors`. Equals come in the order of the rows.
     """
     own = explorer.forward(tokenized.inputs, (_POOLED,))[_POOLED]
     cosines = cosine_matrix(own, vectors)[0]

@@ -104,22 +104,14 @@ def attention_matrix(
 
 @task()
 def attention_mass(trace: Trace, position: int) -> np.ndarray:
-    """What each head gives to real words from one token, float `[L, N]`.
-
-    Args:
-        position: index of the token that looks.
-    """
+    """What each head gives to real words from one token, float `[L, N]`."""
     special = trace.tokenized.is_special
     return mass_of_heads(trace.attention, special, position)
 
 
 @task()
 def compare_heads(one: Trace, other: Trace) -> np.ndarray:
-    """How much of each head's attention goes elsewhere on the other side.
-
-    Args:
-        one: of a text and a model.
-        other: of another text, another model, or both.
+    """How much of each head's attention goes elsewhere in another text or model.
 
     Returns:
         float64 `[L, N]`, see `AttentionDifference.distances`, of the heads that both
@@ -154,11 +146,7 @@ def named_heads(explorer: Explorer, trace: Trace) -> tuple[NamedHead, ...]:
 def profile_of(
     explorer: Explorer, read: TokenizedText, attention: np.ndarray
 ) -> HeadProfile:
-    """Measures all heads on one text, to be added to those of others.
-
-    Args:
-        attention: float `[L, N, T, T]`, of the text.
-    """
+    """Measures all heads `[L, N, T, T]` on one text, to be added to those of others."""
     return head_profile(
         attention,
         read.input_ids,

@@ -1,8 +1,7 @@
 """Attention decomposed: what each head adds to a token, and from which tokens.
 
 A layer's activations are those of the forward pass, in float32; what is made of them
-here, in NumPy, is in float64. The trace must come from a forward pass without
-interventions.
+here, in NumPy, is in float64.
 
 N heads, D head size, H hidden size (H = N * D), I intermediate size, Q = K = T.
 """
@@ -115,9 +114,6 @@ def value_zeroing(
 def require_room(config: BertConfig, num_tokens: int) -> None:
     """Refuses a value zeroing that would take too long, or not fit into memory.
 
-    Args:
-        num_tokens: T.
-
     Raises:
         TextError: more than 512 tokens, or than 1 GB to hold at once beside the model
             and the trace.
@@ -156,10 +152,6 @@ def pair_arithmetic(
     exposed probability, however large they are. The running sum is not: float32 has
     steps of 8e-6 at a score of 100, and the pass rounds at each of D products. So the
     result says what that rounding is, and which probability there would be without it.
-
-    Args:
-        query_token: index of the token that looks.
-        key_token: index of the token that is looked at.
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), equation 1; for `norm` see
     `norm_weighted_attention`.

@@ -137,13 +137,7 @@ class GibbsRun(FrozenArrays):
     def from_dict(
         cls, start: GibbsState, raw: Mapping[str, Any], vocabulary: Sequence[str]
     ) -> GibbsRun:
-        """Makes a run of its steps, as `to_dict` has written them.
-
-        Args:
-            start: the state that the run began with.
-            raw: sequences of any kind, by the names of `STEPS`.
-            vocabulary: names of the model's words, by id.
-        """
+        """Makes a run of its steps, as `to_dict` has written them, or of arrays."""
         shape = (-1, len(start.input_ids))
         steps = {
             name: np.array(raw[name], dtype).reshape(shape)

@@ -32,14 +32,11 @@ def corpus_profile(
     sentences: Sequence[Sentence] | None = None,
     progress: Progress = untold,
 ) -> CorpusProfile:
-    """Measures heads on many texts; each row of each text counts alike.
+    """Measures heads on the bundled sentences, or others; each row counts alike.
 
     Texts of one length go through the network together, so that none is padded: a
     text gives the numbers that it gives alone. A text beyond the last position is
     cut there. A model that knows one segment reads a pair as two texts.
-
-    Args:
-        sentences: others in their place.
 
     Raises:
         TextError: there is no sentence.
@@ -67,10 +64,7 @@ def grammar_of_heads(
     conllu: str | None = None,
     progress: Progress = untold,
 ) -> HeadGrammar:
-    """Measures parts of speech and dependencies over a treebank.
-
-    Args:
-        conllu: others in their place, see `read_treebank`.
+    """Measures parts of speech and dependencies over a treebank, bundled or given.
 
     Raises:
         TextError: see `read_treebank`.

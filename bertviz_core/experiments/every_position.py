@@ -38,11 +38,9 @@ def predict_every_position(
 ) -> EveryPosition:
     """Predicts a word at each place of the text: not at the added [CLS] and [SEP].
 
-    Args:
-        text: masks in it are predicted too, with no word to compare.
-        masked: hides each place in turn, a row of a batch each. Otherwise one
-            pass reads the text as it stands, and sees what it predicts.
-        top_k: best words to keep of each place.
+    Masks are predicted, too, with no word to compare. Either each place is hidden in
+    turn, a row of a batch each; or one pass reads the text as it stands, and sees what
+    it predicts.
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text, cut=cut)

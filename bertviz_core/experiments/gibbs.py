@@ -41,10 +41,9 @@ def start_chain(
     settings: GibbsSettings,
     positions: Sequence[int] | None = None,
 ) -> GibbsState:
-    """Starts from a sentence.
+    """Starts from a sentence, whose masks are drawn like words.
 
     Args:
-        text: masks in it are drawn like words.
         positions: token indices that may change; `None` for all of the text,
             so not for the [CLS] and [SEP] that were added.
     """
@@ -91,16 +90,11 @@ def run_chain(
     num_steps: int,
     progress: Progress = untold,
 ) -> GibbsRun:
-    """Goes on from a state.
+    """Goes on from a state of this model, which `start_chain` or another run gave.
 
-    Each step picks a place, masks it, and draws a word from the model's
-    distribution there. Special tokens and [UNK] are never drawn. All chains take
-    their step in one pass.
-
-    Args:
-        explorer: of the model that the state was made with.
-        state: from `start_chain`, or the `end` of an earlier run.
-        num_steps: of each chain.
+    Each step picks a place, masks it, and draws a word from the model's distribution
+    there. Special tokens and [UNK] are never drawn. All chains take their step in one
+    pass.
     """
     if state.model_id != explorer.model_id:
         raise ValueError(
@@ -127,15 +121,9 @@ def follow_chain(
     """Goes on from a state for a few seconds, showing the steps so far.
 
     Whoever wants more asks again from where it ended: between two chunks others get
-    their turn.
-
-    Args:
-        num_steps: of each chain, at most.
-        progress: told and shown the steps so far, as `GibbsRun.to_dict`, about
-            `LOOK_SECONDS` apart; may raise to cancel.
-
-    Returns:
-        All steps or as many as `MOST_STEPS` and `CHUNK_SECONDS` allow, one at least.
+    their turn. It takes all steps, or as many as `MOST_STEPS` and `CHUNK_SECONDS`
+    allow, one at least; `progress` is shown them as `GibbsRun.to_dict`, about
+    `LOOK_SECONDS` apart.
     """
     run = run_chain(explorer, state, 0)
     num_more, end = 1, time.monotonic() + CHUNK_SECONDS

@@ -1,7 +1,8 @@
 """Derivatives of an answer, and a quick estimate of what each head does for it.
 
-On TensorFlow, JAX or torch; OpenVINO derives nothing. B texts, T tokens, L layers, N
-heads, I intermediate size, H hidden size, C answers of a head.
+On TensorFlow, JAX or torch; OpenVINO derives nothing: there it is an `EngineError`.
+B texts, T tokens, L layers, N heads, I intermediate size, H hidden size, C answers of a
+head.
 """
 
 from __future__ import annotations
@@ -71,9 +72,6 @@ def estimate_heads(
     Returns:
         float32 `[L, N]`, off less on, of `Prediction.value`.
 
-    Raises:
-        EngineError: on OpenVINO.
-
     Source: Michel et al. 2019 (arXiv:1905.10650), section 4.1. They take the mean size
     of the loss's derivative over many texts; this is the derivative itself, with its
     sign, for one text.
@@ -105,9 +103,6 @@ def slopes(
 
     Returns:
         float32, as `values`; one pass there and back.
-
-    Raises:
-        EngineError: on OpenVINO.
     """
     if quantity not in QUANTITIES:
         raise ValueError(

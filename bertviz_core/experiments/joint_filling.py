@@ -37,15 +37,10 @@ def fill_masks(
     """Fills every mask with its best word; special tokens are never chosen.
 
     Args:
-        text: with at least one mask.
         mode: "independent" predicts all masks at once and fills from the left;
             "left_to_right" reads the text anew after each fill;
             "most_confident_first" too, and takes the mask with the likeliest
             best word next, the leftmost where several are alike.
-        top_k: candidates kept of each step.
-
-    Raises:
-        TextError: no mask, or see `Explorer.tokenize`.
 
     Source: Ghazvininejad et al. 2019 (arXiv:1904.09324), section 4, for the order by
     confidence, here one word at a time.
@@ -84,14 +79,10 @@ def best_pairs(
 ) -> PairFilling:
     """Finds the best pairs of words for two masks, in both orders of filling.
 
-    Each of the `top_k` best words of one mask is written there and the text read
-    again, all in one batch, which gives the other mask's exact distribution.
-    Pairs that only one order found are then measured in the other order too.
-
-    Args:
-        text: with exactly two masks.
-        top_k: words of each mask that are tried.
-        num_pairs: best pairs of each order to keep; those of both are shown.
+    Each of the `top_k` best words of one mask is written there and the text read again,
+    all in one batch, which gives the other mask's exact distribution. Pairs that only
+    one order found are then measured in the other order too; the best of each order are
+    kept.
 
     Raises:
         TextError: not two masks, or see `Explorer.tokenize`.

@@ -2,8 +2,7 @@
 
 A layer runs once more on what entered it in the trace, compiled from the same lines,
 and each step shows what they hand to the tap: the numbers of the pass, in float32, to
-the last bit but for what a backend adds up in another order. The trace must come from
-a forward pass without interventions.
+the last bit but for what a backend adds up in another order.
 
 Letters of the axes are those of `step_results`.
 """
@@ -36,10 +35,7 @@ def list_steps(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
 
     Heads that the model lacks are left out, and so are the steps of the masked-word
     head when the trace asked for no position, and the softmax over classes where the
-    model says a number.
-
-    Args:
-        trace: of any parts; only tokens and asked positions are read.
+    model says a number. Of the trace only tokens and asked positions are read.
     """
     config = explorer.config
     order = layer_operations(config.pre_norm)
@@ -77,11 +73,9 @@ class StepReader:
         return self._by_name[name]
 
     def values(self, step_name: str) -> np.ndarray:
-        """The numbers of one step.
+        """The numbers of one step as the pass has them, float32, read-only.
 
-        Returns:
-            float32 of the step's shape, read-only, as the forward pass has them; the
-            softmax of an answer in float64.
+        The softmax of an answer is in float64.
         """
         step = self.step(step_name)
         operation = OPERATIONS[step.operation]

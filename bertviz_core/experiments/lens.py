@@ -37,7 +37,6 @@ def read_layers(
     Args:
         word_ids: words whose probability and rank to follow.
         positions: token indices to look at; `None` for all but [CLS] and [SEP].
-        top_k: best words to keep.
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens". Its models have no
     transform between the last layer and the embeddings; BERT's head has one, trained

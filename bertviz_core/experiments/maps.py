@@ -33,12 +33,9 @@ def draw_map(
     num_stages: int,
     **others: Any,
 ) -> DrawnMap:
-    """Draws a map by one of `NEIGHBOURHOODS`.
+    """Draws a map by one of `NEIGHBOURHOODS`, see `tsne_map` and `umap_map`.
 
     Args:
-        points: float `[M, H]`.
-        method: "tsne" or "umap".
-        seed: see `tsne_map` and `umap_map`.
         neighbourhood: perplexity or `n_neighbors`; `None` for the usual one.
         num_stages: of t-SNE alone.
         others: what both take.

@@ -39,12 +39,8 @@ def head_logits(
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Asks one head about each row; yields as chunks are ready.
 
-    Rows of several lengths are padded; padding takes no attention.
-
-    Args:
-        head: "mlm", "nsp" or "classifier"; only "mlm" reads the row's position.
-        rows: the variants.
-        done: what progress says is going on.
+    Rows of several lengths are padded; padding takes no attention. Only "mlm" reads the
+    row's position.
 
     Yields:
         Which rows, and their logits, float32 `[r, C]`; C is V for "mlm".
@@ -112,11 +108,7 @@ def piece_names(explorer: Explorer, ids: Iterable[int]) -> tuple[str, ...]:
 def padded(
     texts: Sequence[Row | TokenizedText], pad_token_id: int
 ) -> dict[str, np.ndarray]:
-    """Texts of several lengths as one batch; padding takes no attention.
-
-    Returns:
-        int32 `[R, T]` each, by the names of the model's inputs.
-    """
+    """Texts of several lengths as the model's inputs; padding takes no attention."""
     shape = len(texts), max(len(text.input_ids) for text in texts)
     input_ids = np.full(shape, pad_token_id, "int32")
     token_type_ids, attention_mask = np.zeros((2, *shape), "int32")
@@ -137,12 +129,9 @@ def equally_long(
 ) -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
     """Texts of one length together, so that each gives the numbers it gives alone.
 
-    Args:
-        texts: of any lengths.
-        tokens_a_pass: texts times tokens, at most; one text may have more.
-
     Yields:
-        Indices of texts, and their inputs, int32 `[R, T]`.
+        Indices of texts, and their inputs, int32 `[R, T]`; so many tokens at most, or
+        one text.
     """
     by_length: dict[int, list[int]] = defaultdict(list)
     for index, text in enumerate(texts):

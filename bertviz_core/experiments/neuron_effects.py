@@ -51,9 +51,6 @@ def rank_neurons(
     at all tokens, and stand in the order of what that really changes. A neuron whose
     estimate is small and whose effect is not is missed.
 
-    Args:
-        num_neurons: F; all of them where the model has fewer.
-
     Raises:
         EngineError: on OpenVINO.
 

@@ -30,15 +30,10 @@ def neuron_factors(
     top_k: int = 10,
     progress: Progress = untold,
 ) -> NeuronFactors:
-    """Finds groups of neurons that fire together over a text.
+    """Finds groups of neurons, of some layers or all, that fire together over a text.
 
     Activations below 0 (GELU has small ones) are set to 0, as factors know no minus;
     the result says how much that left out.
-
-    Args:
-        num_factors: F.
-        layers: whose neurons; `None` for all.
-        top_k: neurons to name for each factor.
 
     Source: Alammar 2021, "Ecco", for factors of activations; Lee and Seung 1999,
     "Learning the parts of objects by non-negative matrix factorization", Nature 401.

@@ -38,7 +38,6 @@ def strongest_neurons(
     """The neurons that are strongest at a token.
 
     Args:
-        num_neurons: F; all of them where the layer has fewer.
         order: "activation", the largest first; or "contribution", by the length of
             what a neuron adds to the residual, whatever the activation's sign.
     """
@@ -58,11 +57,7 @@ def strongest_neurons(
 def neuron_activations(
     explorer: Explorer, trace: Trace, layer: int, neuron: int
 ) -> np.ndarray:
-    """One neuron at every token.
-
-    Returns:
-        float32 `[2, T]`, before and after the activation function.
-    """
+    """One neuron at every token, float32 `[2, T]`: before and after its function."""
     require_index("neuron", neuron, explorer.config.intermediate_size)
     values = block_values(explorer, trace, layer)
     return np.stack([values[name][:, neuron] for name in ("mlp.pre", "mlp.post")])
@@ -76,14 +71,10 @@ def words_of_neuron(
 
     Its row of the second projection is multiplied with every word's embedding: the
     change of the logits for an activation of 1, if there were nothing but the output
-    embedding after it. All norms, the later layers and the transform of the
-    masked-word head are left out. That head's transform turns the vectors of the
-    last layer before the embeddings meet them, so this reading is a rough one;
-    `words_of_neuron_here` takes the head with it.
-
-    Args:
-        explorer: of any model; the output embedding of BERT is that of its input.
-        top_k: words on each side.
+    embedding after it, which in BERT is that of the input. All norms, the later layers
+    and the transform of the masked-word head are left out. That head's transform turns
+    the vectors of the last layer before the embeddings meet them, so this reading is a
+    rough one; `words_of_neuron_here` takes the head with it.
 
     Source: Geva et al. 2022 (arXiv:2203.14680), section 3, "sub-updates".
     """
@@ -112,9 +103,6 @@ def words_of_neuron_here(
     activation, norm and decoder. The changes are the logits with the neuron less
     those without. Layers in between are left out; at the last layer the change is
     the model's own.
-
-    Args:
-        top_k: words on each side.
 
     Source: The logit lens, see `lens.read_layers`, with and without one neuron.
     """

@@ -23,10 +23,6 @@ IS_NEXT = 0
 def predict_next_sentence(explorer: Explorer, first: str, second: str) -> NextSentence:
     """P(is next) of two texts, and of the two swapped, in one pass.
 
-    Args:
-        first: a text.
-        second: the text that may follow it.
-
     Raises:
         TextError: an empty text, or see `Explorer.tokenize`.
 
@@ -54,10 +50,6 @@ def run_shuffled_test(
     Every second text goes to another first text, at random, and never to one that
     it follows or that is the very same text: of overlapping pairs (A, B), (B, C)
     none becomes (B, B). Pairs that are too long are cut.
-
-    Args:
-        pairs: at least two, each (first, the text that follows it).
-        random_weights: asks a model of random weights, see `shuffled_explorer`.
 
     Raises:
         TextError: fewer than two pairs, pairs that have no such shuffle, or an

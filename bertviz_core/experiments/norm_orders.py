@@ -15,10 +15,7 @@ def spread_in_both_orders(
     """Runs two networks that differ in `pre_norm` alone, and in its final norm.
 
     Both have the model's own weights; a final norm that it lacks begins as training
-    would begin it. The served model is not changed.
-
-    Args:
-        text: what is beyond the last position is left out.
+    would begin it. The served model is not changed. The text is cut.
 
     Returns:
         For "post" and "pre", float64 `[L + 2]`: the standard deviation of all numbers

@@ -21,12 +21,7 @@ WAYS = ("all", "batch", "bucket", "packed")
 
 @task()
 def padded_pair(explorer: Explorer, text: str, other: str) -> PaddedPair:
-    """Reads the shorter of two texts alone, padded with a mask, and without one.
-
-    Args:
-        text: one text.
-        other: the other; what is beyond the last position is left out.
-    """
+    """Reads the shorter of two texts alone, padded with a mask, and without one."""
     both = [explorer.tokenize(one, cut=True) for one in (text, other)]
     short, long = sorted(both, key=lambda one: one.num_tokens)
     inputs = padded((short, long), explorer.tokenizer.pad_token_id)

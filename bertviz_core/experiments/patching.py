@@ -33,7 +33,6 @@ def patch_hidden_states(
     Args:
         clean: the text that hidden states are taken from.
         corrupted: the text that they are put into; as many tokens.
-        target: what is watched, at the same position in both.
         minus: a second word or class: the score is then the logit of the target
             less its logit. `None`: the score is the target's probability, or
             its logit where the head has one output.
@@ -42,7 +41,6 @@ def patch_hidden_states(
     Raises:
         TextError: the texts differ in length, or do not differ in their
             scores, or see `targets.ask`.
-        ValueError: `minus` is the target itself or beyond the head's outputs.
 
     Source: Meng et al. 2022 (arXiv:2202.05262), section 2.1, "causal tracing"; Wang et
     al. 2022 (arXiv:2211.00593) for the difference of two logits.

@@ -28,10 +28,7 @@ def check_with_random_weights(
     """Attributes an answer twice: with the model's weights, and shuffled.
 
     The shuffled model is a second one, in memory while this runs; the served
-    model is not changed.
-
-    Raises:
-        CheckpointError, TextError, ValueError: see `attribution.attribute`.
+    model is not changed. For the rest see `attribution.attribute`.
 
     Source: Adebayo et al. 2018 (arXiv:1810.03292), section 3, model parameter
     randomisation; shuffled rather than drawn anew, so that every weight keeps its
@@ -48,11 +45,7 @@ def check_with_random_weights(
 
 
 def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
-    """The same architecture with each weight's numbers in a random order.
-
-    Args:
-        seed: at least 0.
-    """
+    """The same architecture with each weight's numbers in a random order."""
     from bertviz_core.model.bert import twin_of
 
     twin, rng = twin_of(explorer.loaded.model), np.random.default_rng(seed)

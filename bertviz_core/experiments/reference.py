@@ -30,9 +30,8 @@ class ReferenceCheck:
 def check_against_reference(explorer: Explorer) -> ReferenceCheck | None:
     """Computes on this machine what the reference computed.
 
-    Returns:
-        The check; `None` for a model that brings no `reference.npz`, as only the
-        bundled ones do (`tests/make_golden.py` writes them).
+    `None` for a model that brings no `reference.npz`, as only the bundled ones do
+    (`tests/make_golden.py` writes them).
     """
     from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER  # loads safetensors
 

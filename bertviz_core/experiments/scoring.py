@@ -38,19 +38,12 @@ def score_words(
     mask_index: int = 0,
     progress: Progress = untold,
 ) -> tuple[WordScore, ...]:
-    """Scores words that the user names at a mask.
+    """Scores words that the user names at a mask, in their order; other masks stay.
 
     The mask becomes as many masks as the word has pieces. A piece is predicted
     with those before it written and those after it masked, so a word of one
-    piece gets its entry of the softmax.
-
-    Args:
-        text: with at least one mask; the other masks stay.
-        words: each any string; a piece of the vocabulary counts as itself
-            ("##ing").
-
-    Returns:
-        A score for each word, in their order.
+    piece gets its entry of the softmax. A piece of the vocabulary counts as itself
+    ("##ing").
 
     Raises:
         TextError: a word without pieces in the vocabulary, no mask, or a text
@@ -175,15 +168,9 @@ def score_minimal_pair(
     variant: str = "within_word",
     progress: Progress = untold,
 ) -> MinimalPair:
-    """Scores two sentences that differ little, side by side.
+    """Scores two sentences that differ little, side by side; see `score_sentence`.
 
-    Args:
-        first: the one that is expected to be better.
-        second: the other.
-        variant: see `score_sentence`.
-
-    Raises:
-        CheckpointError, TextError, ValueError: see `score_sentence`.
+    The first is the one that is expected to be better.
 
     Source: Warstadt et al. 2020 (arXiv:1912.00582) for judging a model by pairs.
     """

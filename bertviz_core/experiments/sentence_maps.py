@@ -40,12 +40,9 @@ def map_by_pca(
     alignment: str = "shared",
     seed: int = 0,
 ) -> SentenceMap:
-    """Draws every layer by PCA, at once.
+    """Draws every layer by PCA, at once, see `layer_maps`.
 
-    Args:
-        num_axes: 2 or 3.
-        alignment: of `layer_maps.ALIGNMENTS`.
-        seed: of the points whose neighbours are checked on a large map.
+    The seed is that of the points whose neighbours are checked on a large map.
 
     Raises:
         TextError: fewer points than a map needs.
@@ -77,7 +74,6 @@ def map_by_neighbours(
 
     Args:
         method: of `NEIGHBOURHOODS`.
-        num_axes: 2 or 3.
         seed: see `tsne_map`, at every layer; and of the points whose neighbours are
             checked.
         neighbourhood: see there; `None` for the usual one.
@@ -137,7 +133,7 @@ def layer_facts(
 
     Args:
         states: of the sentences, read token by token.
-        num_deviations: above 0, see `outlier_dimensions`.
+        num_deviations: see `outlier_dimensions`.
         seed: of the pairs and tokens that are drawn.
 
     Raises:
@@ -194,12 +190,7 @@ def _measured(
 def checked_rows(
     num_points: int, seed: int, limit: int | None = None
 ) -> np.ndarray | None:
-    """Points whose neighbours are checked; `None` where all of them are.
-
-    Args:
-        num_points: of the map.
-        limit: of points; `None` for `MOST_CHECKED`.
-    """
+    """Points whose neighbours are checked; `None` where all of them are."""
     limit = MOST_CHECKED if limit is None else limit
     if num_points <= limit:
         return None

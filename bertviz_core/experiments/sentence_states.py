@@ -36,16 +36,12 @@ def sentence_states(
 ) -> SentenceStates:
     """Reads vectors of sentences from every layer; none is left out.
 
-    Sentences of one length go through the network together, so that none is
-    padded: a sentence gives the numbers that it gives alone.
-
-    Args:
-        sentences: from 1 to `MAX_SENTENCES`; see `split_pair` for a pair. What is
-            beyond the last position is left out.
-        reading: of `READINGS`, see `SentenceStates`.
+    Sentences of one length go through the network together, so that none is padded: a
+    sentence gives the numbers that it gives alone. For a pair see `split_pair`; what is
+    beyond the last position is left out.
 
     Raises:
-        TextError: none or too many sentences, too many tokens to keep all of
+        TextError: none, or more than `MAX_SENTENCES`; too many tokens to keep all of
             them, or see `Explorer.tokenize`.
     """
     if reading not in READINGS:
@@ -77,15 +73,9 @@ def states_of(
     reading: str,
     progress: Progress = untold,
 ) -> np.ndarray:
-    """One vector of each text at every layer, see `sentence_states`.
+    """The "cls" or "mean" vector of each text, see `sentence_states`: `[L + 1, M, H]`.
 
-    Args:
-        texts: M of them; the mean of an empty one is its [CLS].
-        reading: "cls" or "mean".
-
-    Returns:
-        float32 `[L + 1, M, H]`, embedding output first. In a pre-norm model the last
-        one is before the final norm.
+    The mean of an empty text is its [CLS].
     """
     chosen = [_groups(text, reading) for text in texts]
     return _means(explorer, texts, chosen, progress)
@@ -103,10 +93,7 @@ def nearest_points(
 ) -> Neighbours:
     """Finds the points nearest to one of them by cosine, in the full space.
 
-    Args:
-        layer: 0 is the embedding output.
-        point: which one; it is not its own neighbour.
-        num_neighbours: how many to name; fewer where there are fewer points.
+    Layer 0 is the embedding output. A point is not its own neighbour.
     """
     vectors = states.states[layer]
     others = np.arange(len(vectors)) != point
@@ -123,15 +110,10 @@ def word_senses(
 ) -> WordSenses:
     """Follows one word through the layers in sentences that mean it differently.
 
-    Every place where the word stands whole is an occurrence: not "bank" in
-    "banks". Capitals count only in a model that knows them. Its vector is the mean
-    over its tokens.
-
-    Args:
-        sentences: from 1 to `MAX_SENTENCES`, each with the word in it.
-        word: one word, or several; any number of tokens.
-        senses: the name of the sense in each sentence; "" where it has none,
-            which is then not scored.
+    Every place where the word, or several, stands whole is an occurrence: not "bank" in
+    "banks". Capitals count only in a model that knows them. Its vector is the mean over
+    its tokens. Each sentence has the name of its sense, or "", which is then not
+    scored.
 
     Raises:
         TextError: a sentence without the word, no word, or see
@@ -169,13 +151,7 @@ def word_senses(
 
 
 def find_word(text: TokenizedText, word: str, lower_case: bool) -> list[list[int]]:
-    """Token spans `[first, past the last]` where a word stands whole.
-
-    Args:
-        text: what is searched; both texts of a pair.
-        word: as typed.
-        lower_case: whether capitals are all the same.
-    """
+    """Token spans `[first, past the last]` where a word stands whole, in a pair too."""
     bodies = [text.text] if text.pair is None else [text.text, text.pair]
     return [
         span

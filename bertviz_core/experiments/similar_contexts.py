@@ -29,12 +29,8 @@ def similar_contexts(
 ) -> SimilarContexts:
     """Finds the tokens whose vectors point most nearly the same way, by cosine.
 
-    Args:
-        own: of the sentence with the token, read token by token.
-        searched: of the others, likewise.
-        layer: 0 is the embedding output.
-        point: the token of `own`; [CLS] and [SEP] are not among them.
-        num_contexts: to name; fewer where fewer tokens are searched.
+    Both states are read token by token; the one to compare with is a point of `own`.
+    Layer 0 is the embedding output.
 
     Source: Hoover, Strobelt and Gehrmann 2020, "exBERT" (arXiv:1910.05276), section 3:
     its search of a corpus by a token's vector.

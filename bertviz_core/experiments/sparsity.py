@@ -29,12 +29,8 @@ def predict_sparsely(
     """The prediction with full attention and under a pattern of edges.
 
     The model was not trained under the pattern, so this is what it loses when
-    the pattern comes as a surprise; training with it can win much back.
-
-    Args:
-        explorer: whose model is asked. One that is sparse by itself keeps its
-            own pattern too.
-        pattern: cut in all layers and heads what it does not have.
+    the pattern comes as a surprise; training with it can win much back. A model that is
+    sparse by itself keeps its own pattern, too.
 
     Raises:
         ConfigError: a number of the pattern is below 0, or its block below 1.

@@ -79,13 +79,9 @@ class PartNumbers:
         return self.values.get(step_name)
 
     def read_by(self, step: LayerStep, input_name: str) -> np.ndarray | None:
-        """What a step got from one of its inputs, at the token that it reads.
+        """What a step of this part got from an input, at the token that it reads.
 
-        Args:
-            step: of this part.
-
-        Returns:
-            `None` for an input of another part that does not enter this one.
+        `None` for an input of another part that does not enter this one.
         """
         found = self.pooler_reads.get(input_name) if step.is_pooled else None
         return self.of(input_name) if found is None else found

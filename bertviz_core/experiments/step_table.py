@@ -211,9 +211,8 @@ _OTHERWISE: Mapping[str, tuple[str, tuple[str, ...]]] = {
 def layer_operations(pre_norm: bool) -> tuple[str, ...]:
     """The operations of one layer in the order in which they happen.
 
-    Args:
-        pre_norm: norms in front of attention and feed-forward network, as in
-            GPT-2, or after them, as in BERT.
+    Norms are in front of attention and feed-forward network, as in GPT-2, or after
+    them, as in BERT.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805); Xiong et al. 2020 (arXiv:2002.04745),
     figure 1.
@@ -222,13 +221,7 @@ def layer_operations(pre_norm: bool) -> tuple[str, ...]:
 
 
 def describe(operation: str, pre_norm: bool, hidden_act: str) -> Operation:
-    """An operation as a model of this kind does it.
-
-    Args:
-        operation: a key of `OPERATIONS`.
-        pre_norm: see `layer_operations`.
-        hidden_act: "gelu", "gelu_new", "relu" or "swish".
-    """
+    """An operation, a key of `OPERATIONS`, as a model of this kind does it."""
     found = OPERATIONS[operation]
     if operation in ("neurons", "mlm_activation"):
         return dataclasses.replace(found, formula=_ACTIVATIONS[hidden_act])

@@ -47,8 +47,8 @@ def digest_of(vectors: np.ndarray) -> str:
 def store_map(found: DrawnMap, model_id: str, digest: str, beside: bool = True) -> Path:
     """Writes a map and returns its file.
 
-    Args:
-        beside: into the model's own folder, where it has one; else into the cache.
+    It goes into the model's own folder, where it is to and there is one; else into the
+    cache.
     """
     folder = _model_folder(model_id) if beside else None
     name = _name(found.method, found.coordinates.shape[1])
@@ -61,13 +61,7 @@ def store_map(found: DrawnMap, model_id: str, digest: str, beside: bool = True) 
 def find_map(
     model_id: str, digest: str, num_axes: int, num_entries: int, method: str = "tsne"
 ) -> DrawnMap | None:
-    """Reads the map of a model; `None` where there is none of these vectors.
-
-    Args:
-        num_axes: 2 or 3.
-        num_entries: V.
-        method: of `NEIGHBOURHOODS`.
-    """
+    """Reads the map of a model; `None` where there is none of these V vectors."""
     name = _name(method, num_axes)
     folder = _model_folder(model_id)
     paths = [_beside(folder, name)] if folder else []

@@ -55,11 +55,7 @@ def switch_off(
 def interventions_of(
     switches: Switches, config: BertConfig, tokenized: TokenizedText
 ) -> Interventions:
-    """The switches as masks of the forward pass.
-
-    Raises:
-        TextError: see `switch_off`.
-    """
+    """The switches as masks of the forward pass; for the errors see `switch_off`."""
     layers, heads = config.num_hidden_layers, config.num_attention_heads
     neurons = (layers, config.intermediate_size)
     return Interventions(

@@ -37,15 +37,11 @@ class Question:
     def run(
         self, interventions: Interventions | None = None, also: tuple[str, ...] = ()
     ) -> tuple[Prediction, Arrays]:
-        """One forward pass.
-
-        Args:
-            interventions: heads, edges and neurons to switch off on the way.
-            also: further outputs of `Bert` that are wanted.
+        """One forward pass, perhaps with heads, edges and neurons switched off.
 
         Returns:
             What the model says about the target; and, each without its batch
-            axis, the head's logits and the outputs in `also`.
+            axis, the head's logits and the outputs of `Bert` in `also`.
         """
         inputs = self.inputs
         if interventions is not None:
@@ -163,12 +159,7 @@ def require_token(index: int, num_tokens: int) -> None:
 
 
 def read_prediction(logits: np.ndarray, target: Target) -> Prediction:
-    """What a head's logits say about a target.
-
-    Args:
-        logits: float `[C]`, all outputs of the head.
-        target: `index` is read.
-    """
+    """What all outputs of a head `[C]` say about a target."""
     return Prediction(
         logit=float(logits[target.index]),
         probability=float(softmax(logits)[target.index]),
@@ -180,10 +171,7 @@ def read_prediction(logits: np.ndarray, target: Target) -> Prediction:
 def compare_answers(before: Arrays, after: Arrays, target: Target) -> Answers:
     """The likeliest answers of two passes, whichever of them they come from.
 
-    Args:
-        before: what `Question.run` gives of one pass.
-        after: the same of another.
-        target: its answer is among them.
+    Both are of `Question.run`. The target's is among them.
     """
     both = [found[LOGITS[target.head]] for found in (before, after)]
     orders = [rank_order(logits) for logits in both]

@@ -69,11 +69,7 @@ def objective_of(
     rate: float = 0.15,
     is_next: bool = True,
 ) -> Objective:
-    """Hides pieces of a text, has the model guess them, and adds up the losses.
-
-    Args:
-        text: what is beyond the last position is left out.
-        is_next: whether the second text is to be told as the next one.
+    """Hides pieces of a text, cut, has the model guess them, and adds up the losses.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.
     """

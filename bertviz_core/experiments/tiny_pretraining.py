@@ -54,16 +54,9 @@ def pretrain_tiny(
 ) -> TinyRun:
     """Pre-trains two small layers on a page, and asks them one thing over and over.
 
-    Masked words alone: a page has too few sentences to learn from which of them
-    follow each other.
-
-    Args:
-        text: the page, English or Chinese.
-        sentence: with one `[MASK]`; words that the page lacks are `[UNK]` to the
-            network.
-        num_steps: optimiser steps.
-        seed: of the weights and the masks.
-        tell: told the run so far after each look; may raise to cancel.
+    Masked words alone: a page has too few sentences to learn from which of them follow
+    each other. Words of the sentence that the page lacks are `[UNK]` to the network. It
+    tells the run so far after each look; that may raise to cancel.
 
     Raises:
         TextError: the page is too long, or the sentence has not one `[MASK]`.

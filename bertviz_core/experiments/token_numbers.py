@@ -29,11 +29,7 @@ _TOKEN_AXES = "TQK"
 
 @task()
 def steps_for_one_token(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
-    """All operations, the masked-word head asked at one position.
-
-    Args:
-        trace: of any parts; only its tokens are read.
-    """
+    """All operations for the tokens of a trace, the masked-word head asked once."""
     return list_steps(explorer, _asking_at(trace, 0))
 
 
@@ -43,9 +39,8 @@ def part_numbers(
 ) -> PartNumbers:
     """What every step of a part computed for one token.
 
-    Args:
-        part: "embeddings", "layer_2" (from 0) or "heads".
-        token: index of the token; the masked-word head is asked there.
+    The part is "embeddings", "layer_2" (from 0) or "heads"; the masked-word head is
+    asked at the token.
     """
     require_index("token", token, trace.tokenized.num_tokens)
     reader = StepReader(explorer, _asking_at(trace, token))
@@ -69,14 +64,10 @@ def step_table(
     head: int = 0,
     num_tokens: int = 64,
 ) -> StepTable:
-    """What a step computed for the tokens around one, see `StepTable`.
+    """What a step with tokens computed for some around one, see `StepTable`.
 
-    Args:
-        step_name: of a step with an axis of tokens.
-        token: index of the token in the middle, where the text has an end on neither
-            side.
-        head: from 0; not read for a step without heads.
-        num_tokens: at most this many.
+    The one is in the middle where the text has an end on neither side. A head is read
+    of a step with heads.
     """
     require_index("token", token, trace.tokenized.num_tokens)
     reader = StepReader(explorer, trace)
@@ -98,11 +89,7 @@ def step_table(
 def norm_input_at(
     explorer: Explorer, trace: Trace, step_name: str, token: int
 ) -> NormInput:
-    """What a layer norm got for one token, that of the masked-word head included.
-
-    Args:
-        step_name: of a step whose operation ends in "_norm".
-    """
+    """What a layer norm, a step in "_norm", got for one token; the last head's, too."""
     if not step_name.endswith("_norm"):
         raise ValueError(f"`step_name` must name a norm. Received: {step_name}.")
     require_index("token", token, trace.tokenized.num_tokens)

@@ -56,10 +56,7 @@ class DecodingCosts:
 def decoding_costs(
     explorer: Explorer, text: str, pair: str | None, seed: int, rate: float
 ) -> DecodingCosts:
-    """Decodes rows of one text, each hidden anew, in both ways.
-
-    Args:
-        text: what is beyond the last position is left out.
+    """Decodes rows of one text, cut, each hidden anew, in both ways; on TensorFlow.
 
     Source: google-research/bert, `run_pretraining.py`, `gather_indexes`.
     """

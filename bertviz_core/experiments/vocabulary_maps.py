@@ -36,11 +36,7 @@ def vocabulary_map(
 ) -> DrawnMap | None:
     """Every entry of the vocabulary on a map.
 
-    Args:
-        num_axes: 2 or 3.
-        method: "pca", drawn at once; of others a map that was computed before, or
-            `None` where there is none.
-        seed: of PCA, of the entries whose neighbours are checked.
+    By "pca" it is drawn at once; by others it was before, or there is `None`.
     """
     vectors = words.table.vectors
     if method in NEIGHBOURHOODS:
@@ -73,13 +69,9 @@ def draw_vocabulary_map(
 def map_by_pca(
     vectors: np.ndarray, num_axes: int = 2, seed: int = 0, pca: Pca | None = None
 ) -> DrawnMap:
-    """Draws all entries on their widest axes.
+    """Draws all entries `[V, H]` on their widest axes.
 
-    Args:
-        vectors: float `[V, H]`.
-        num_axes: 2 or 3.
-        seed: of the entries whose neighbours are checked.
-        pca: of the same vectors with as many axes or more; `None` finds them.
+    The seed is that of the entries whose neighbours are checked. The axes may be known.
     """
     pca = pca or fit_pca(vectors, num_axes)
     positions = pca.project(vectors)[:, :num_axes]
@@ -103,15 +95,9 @@ def map_by_neighbours(
     neighbourhood: float | None = None,
     num_stages: int = 4,
 ) -> DrawnMap:
-    """Draws all entries by t-SNE or UMAP, none left out. Takes minutes.
+    """Draws all entries `[V, H]` by t-SNE or UMAP, none left out. Takes minutes.
 
-    Args:
-        vectors: float `[V, H]`.
-        method: of `NEIGHBOURHOODS`.
-        num_axes: 2 or 3.
-        seed: see `tsne_map`; and of the entries whose neighbours are checked.
-        neighbourhood: see there; `None` for the usual one.
-        num_stages: of t-SNE, of 300 steps.
+    For the arguments see `draw_map`; the seed is that of the checked entries, too.
     """
     return draw_map(
         vectors,

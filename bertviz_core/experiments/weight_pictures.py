@@ -14,11 +14,7 @@ NUM_INTERVALS = 60
 
 @task()
 def weight_picture(explorer: Explorer, name: str) -> WeightPicture:
-    """Counts the numbers of one weight.
-
-    Args:
-        name: path of the Keras variable, `names.Weight.ours`.
-    """
+    """Counts the numbers of one weight, by its path of `names.Weight.ours`."""
     values = weight_values(explorer, name).astype(np.float64)
     counts, edges = np.histogram(values, bins=NUM_INTERVALS)
     return WeightPicture(

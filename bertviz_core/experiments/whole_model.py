@@ -2,7 +2,7 @@
 
 One question brings what the picture shows at first; each part that is opened is a
 question of its own. Shares are lengths of vectors with the residual counted in, see
-`norm_weighted_attention`. The trace must come from a pass without interventions.
+`norm_weighted_attention`.
 
 L layers, N heads, T tokens, W of them shown, D head size, H hidden size, V vocabulary,
 G guesses, F neurons.
@@ -61,11 +61,7 @@ class WholeModel(FrozenArrays):
 def whole_model(
     explorer: Explorer, trace: Trace, focus: int | None = None
 ) -> WholeModel:
-    """Takes the picture of one text in one model.
-
-    Args:
-        focus: index of the token to follow; `None` for `usual_focus`.
-    """
+    """Takes the picture of one text in one model, by `usual_focus` or another."""
     tokenized, attention = trace.tokenized, trace.attention.mean(axis=1, dtype=float)
     focus = usual_focus(tokenized) if focus is None else focus
     require_index("focus", focus, tokenized.num_tokens)
@@ -144,10 +140,8 @@ def remove_tokens(
     """Hides each shown token from all others, in every layer and head.
 
     A token goes on seeing itself: only its arrows to others are cut, before the
-    softmax. The answer's change is the total variation distance of all words.
-
-    Args:
-        focus: index of the token whose word is guessed.
+    softmax. The answer's change is the total variation distance of all words at the
+    focus.
 
     Source: Geva et al. 2023 (arXiv:2304.14767), "attention knockout".
     """
@@ -288,13 +282,10 @@ def open_answer(explorer: Explorer, trace: Trace, token: int) -> np.ndarray:
 
 @task()
 def open_part(explorer: Explorer, trace: Trace, name: str, token: int) -> Opened:
-    """Opens a part at a token, from 0, by its name of `model.taps`.
+    """Opens a part at a token by its name of `model.taps`.
 
     These are "embeddings", "layer.3", "layer.3.head.0", "layer.3.mlp", and "mlm.logits"
     where the model has that head, whose scores are "logits".
-
-    Raises:
-        CheckpointError, ValueError: there is no such head, part or token.
     """
     match name.split("."):
         case ["embeddings"]:

@@ -33,20 +33,17 @@ def find_whole_words(
     beam: int = 32,
     progress: Progress = untold,
 ) -> WholeWords:
-    """Finds the likeliest words of a given number of pieces.
+    """Finds the likeliest words of 1 to `MOST_PIECES` pieces; other masks stay.
 
-    The mask becomes as many masks. From the left, each of the best `beam`
-    beginnings is written and the next piece predicted, all in one batch; a word's
-    score is that of `scoring.score_words`.
+    The mask becomes as many masks. From the left, each of the best `beam` beginnings is
+    written and the next piece predicted, all in one batch; a word's score is that of
+    `scoring.score_words`. Words that the tokenizer would cut into other pieces are none
+    of them.
 
     Args:
-        text: with at least one mask; the other masks stay.
-        num_pieces: of the word, 1 to `MOST_PIECES`.
         kind: "characters" builds words of Chinese characters; punctuation,
             letters and digits are left out. "pieces" builds words of an
             alphabet: one beginning and `##` pieces, letters only.
-        beam: beginnings kept at each piece, and most words found. Words that the
-            tokenizer would cut into other pieces are none of them.
 
     Raises:
         TextError: no mask, a text that gets too long, or a vocabulary without

@@ -51,8 +51,6 @@ def project_words(
     the other, that is the mean of the steps from one to the other in each pair.
 
     Args:
-        first: the word at 0, or several.
-        second: the word at 1, or several.
         words: up to `MAX_WORDS` to lay out; repeats count once.
         without: kinds of entries that are left out of ends and percentiles.
 
@@ -101,12 +99,8 @@ def remove_axis(
 ) -> AxisRemoved:
     """Takes the direction of an axis out of every vector and asks for neighbours again.
 
-    Args:
-        word: whose neighbours are named; itself and its pieces are not.
-        without: kinds of entries that are no answer.
-
-    Raises:
-        TextError: see `project_words`.
+    These are neither the word nor its pieces, nor of the kinds in `without`. For the
+    axis, and the errors, see `project_words`.
 
     Source: Bolukbasi et al. 2016 (arXiv:1607.06520), section 6, "neutralize".
     """

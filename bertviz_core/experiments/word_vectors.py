@@ -70,11 +70,7 @@ class WordVectors:
         return self.tokens[rows] if isinstance(rows, int) else typed.strip()
 
     def pieces_of(self, words: Mapping[str, Rows]) -> tuple[InPieces, ...]:
-        """Those of some words that are read as several entries.
-
-        Args:
-            words: what was typed, with its rows.
-        """
+        """Those of some typed words that are read as several entries."""
         return tuple(
             (typed.strip(), tuple(self.tokens[row] for row in rows))
             for typed, rows in words.items()
@@ -139,12 +135,9 @@ def nearest_words(
     metric: str = "cosine",
     without: Collection[str] = (),
 ) -> NearestWords:
-    """Finds the entries nearest to one of them.
+    """Finds the entries nearest to one of them, or to the mean of a word's pieces.
 
     Args:
-        word: an entry of the vocabulary, or a word of several pieces, whose mean is
-            asked about; see `find_rows`.
-        num_neighbours: how many to name.
         metric: of `nearest_words.METRICS`.
         without: kinds of entries that are no answer.
 
@@ -186,7 +179,6 @@ def solve_analogy(
     Args:
         inputs: the words a, b, c, as king, man, woman.
         expected: the word that is hoped for; "" for none.
-        num_neighbours: how many to name.
         metric: of `nearest_words.METRICS`.
         without: kinds of entries that are no answer. The three words and the
             expected one always take part, if they are entries; a word of several

@@ -69,11 +69,7 @@ OPERATION = {
 
 
 def formulas_of(name: str, config: BertConfig) -> tuple[str, str]:
-    """The right and the wrong formula, LaTeX.
-
-    Args:
-        name: of `WRONG`.
-    """
+    """The right and the wrong formula of a name in `WRONG`, LaTeX."""
     right, wrong = WRONG[name]
 
     def here(activation: str) -> str:
@@ -102,14 +98,10 @@ def effect_of_formula(
     token: int,
     pair: str | None = None,
 ) -> FormulaEffect:
-    """Reads one text with a wrong formula in the model, beside the right one.
+    """Reads one text, cut, with a formula of `wrong_in` in the model, and without.
 
-    The served model is not changed: a copy of it is, see `bert.twin_of`.
-
-    Args:
-        text: what is beyond the last position is left out.
-        name: of `wrong_in`.
-        token: where to guess if the text has no mask.
+    The served model is not changed: a copy of it is, see `bert.twin_of`. A text without
+    a mask is guessed at a token.
     """
     masks = explorer.tokenize(text, pair, cut=True).mask_positions.tolist()
     other, function = explorer_with(explorer, name)
@@ -137,9 +129,6 @@ def held_out_with(
 ) -> HeldOut:
     """Hides each token of the bundled sentences in turn, with both formulas.
 
-    Args:
-        name: of `wrong_in`.
-
     Source: Salazar et al. 2020 (arXiv:1910.14659), for the score.
     """
     sentences = bundled_sentences(language)[:NUM_SENTENCES]
@@ -161,11 +150,9 @@ def held_out_with(
 def explorer_with(
     explorer: Explorer, name: str
 ) -> tuple[Explorer, Callable[..., object] | None]:
-    """A copy of a model with a wrong formula in it.
+    """A copy of a model with a wrong formula in it, and the function that is wrong.
 
-    Returns:
-        The model, and the function in it that is wrong; `None` for a curve that is
-        right elsewhere.
+    `None` for a curve that is right elsewhere.
     """
     if name not in wrong_in(explorer.config, explorer.loaded.model.heads):
         raise ValueError(f"`name` must be of `wrong_in`. Received: {name}.")

@@ -57,14 +57,9 @@ def score_scale(model: Bert) -> None:
 
 
 def put_in(model: Bert, name: str) -> Callable[..., object] | None:
-    """Puts a wrong formula into a copy of the model.
+    """Puts a wrong formula, a function above, into a copy of the model.
 
-    Args:
-        model: is changed.
-        name: of a function above.
-
-    Returns:
-        The function; `None` for a name that is none of them.
+    Gives the function; `None` for a name that is none of them.
     """
     norms = list(_norms(model))
     places: dict[str, tuple[Any, str, list[Any]]] = {
