@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.drawing import figure, layout, upright
+from bertviz_core.figures.drawing import dots, figure, layout, upright
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent, share_axis
 
@@ -86,19 +86,17 @@ def effect_bars_figure(
     made.layout.xaxis.range = _range(np.concatenate([measured, estimated]))
     made.add_trace(
         {
-            "type": "scatter",
-            "mode": "markers",
+            **dots(
+                estimated.astype(np.float32),
+                np.arange(len(names)) + _BESIDE / 2,
+                symbol="diamond-open",
+                size=11,
+                color="#E66100",
+                line={"width": 2},
+            ),
             "name": estimated_name,
-            "x": estimated.astype(np.float32),
-            "y": np.arange(len(names)) + _BESIDE / 2,
             "customdata": bars.customdata,
             "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
-            "marker": {
-                "symbol": "diamond-open",
-                "size": 11,
-                "color": "#E66100",
-                "line": {"width": 2},
-            },
         }
     )
     # Above the bars: below they would push the title of the axis away.

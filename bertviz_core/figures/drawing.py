@@ -54,6 +54,13 @@ def marked_line(
     }
 
 
+def dots(
+    x: np.ndarray | list[Any], y: np.ndarray | list[Any], **marker: Any
+) -> dict[str, Any]:
+    """Points without a line; `marker` is plotly's."""
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker}
+
+
 def nothing() -> dict[str, Any]:
     """A trace that shows nothing and takes up a colour."""
     return {"type": "scatter", "x": [], "y": [], "showlegend": False}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.color_scales import SEQUENTIAL
-from bertviz_core.figures.drawing import GREY, figure, layout
+from bertviz_core.figures.drawing import GREY, dots, figure, layout
 
-_CHAIN_HEIGHT = 460  # pixels
+_HEIGHT = 460  # pixels
 
 
 def chain_figure(
@@ -24,30 +26,20 @@ def chain_figure(
     written = [
         str(p) if p % step == 1 % step or p == places[-1] else "" for p in places
     ]
+    scale: dict[str, Any] = {"colorscale": SEQUENTIAL}
+    scale["colorbar"] = {"thickness": 12, "title": {"text": order}}
     trace = {
-        "type": "scatter",
+        **dots(*coordinates.T.astype(np.float32), size=7, color=places, **scale),
         "mode": "lines+markers+text",
-        "x": coordinates[:, 0].astype(np.float32),
-        "y": coordinates[:, 1].astype(np.float32),
         "text": written,
         "textposition": "top center",
         "customdata": places,
         "line": {"color": GREY, "width": 1, "simplify": False},
-        "marker": {
-            "size": 7,
-            "color": places,
-            "colorscale": SEQUENTIAL,
-            "colorbar": {"thickness": 12, "title": {"text": order}},
-        },
         "hovertemplate": f"{order} %{{customdata}}<br>%{{x:.3f}}, %{{y:.3f}}"
         "<extra></extra>",
     }
     made = layout(
-        x_title,
-        y_title,
-        height=_CHAIN_HEIGHT,
-        hovermode="closest",
-        showlegend=False,
+        x_title, y_title, height=_HEIGHT, hovermode="closest", showlegend=False
     )
     # One unit is as long both ways: a chain that is a circle looks like one.
     made["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}

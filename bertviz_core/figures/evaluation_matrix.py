@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.drawing import figure, layout
+from bertviz_core.figures.color_scales import PAPER
+from bertviz_core.figures.drawing import dots, figure, layout
 from bertviz_core.figures.labels import Words, label
 from bertviz_core.figures.masked_word import percent
 
-# Lightness alone tells the number, and black letters stay legible on all of it.
-_PAPER = [[0.0, "#ffffff"], [1.0, "#f0a24a"]]
 # The right cells have a frame: their place on the diagonal is easily lost.
 _FRAME = "#2b6cb0"
 _ROW_HEIGHT = 44  # pixels; a finger hits a cell
@@ -49,7 +48,7 @@ def confusion_figure(
         "z": [[None if np.isnan(v) else float(v) for v in row] for row in values],
         "x": list(range(num_classes)),
         "y": list(range(num_classes)),
-        "colorscale": _PAPER,
+        "colorscale": PAPER,
         "zmin": 0.0,
         "zmax": 1.0 if as_shares else float(max(confusion.max(), 1)),
         "xgap": 2,
@@ -82,18 +81,21 @@ def _marks(
         f"{rows}: {int(confusion[i, j])}"
         for i, j in places
     ]
-    fits = len(names) <= MAX_WRITTEN
+    fits, (rows_at, columns_at) = len(names) <= MAX_WRITTEN, zip(*places, strict=True)
     return {
-        "type": "scatter",
+        **dots(
+            [*columns_at],
+            [*rows_at],
+            size=30 if fits else 14,
+            symbol="square",
+            opacity=0,
+        ),
         "mode": "markers+text" if fits else "markers",
-        "x": [j for _, j in places],
-        "y": [i for i, _ in places],
         "text": written if fits else None,
         "textfont": {"color": "#111111", "size": 14},
         "hovertext": said,
         "hoverinfo": "text",
         "customdata": [[i, j] for i, j in places],
-        "marker": {"size": 30 if fits else 14, "symbol": "square", "opacity": 0},
         "selected": {"textfont": {"color": "#111111"}},
         "unselected": {"textfont": {"color": "#111111"}, "marker": {"opacity": 0}},
         "showlegend": False,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.drawing import GREY, figure, layout, upright
+from bertviz_core.figures.drawing import GREY, dots, figure, layout, upright
 from bertviz_core.figures.labels import Words, escaped, label, shortened
 from bertviz_core.figures.masked_word import percent
 
@@ -65,22 +65,10 @@ def calibration_figure(
     """
     kept = np.flatnonzero(counts)
     sizes = np.sqrt(counts[kept] / max(int(counts.max(initial=0)), 1)) * _LARGEST_DOT
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": words("exact"),
-        "x": [0, 1],
-        "y": [0, 1],
-        "line": {"dash": "dash", "color": GREY},
-        "hoverinfo": "skip",
-    }
     bins = {
-        "type": "scatter",
+        **dots(confidence[kept], accuracy[kept], size=np.maximum(sizes, 7)),
         "mode": "lines+markers",
         "name": words("right"),
-        "x": confidence[kept],
-        "y": accuracy[kept],
-        "marker": {"size": np.maximum(sizes, 7)},
         "line": {"dash": "dot", "width": 1},
         "cliponaxis": False,
         "hovertext": [
@@ -90,7 +78,8 @@ def calibration_figure(
         ],
         "hoverinfo": "text",
     }
-    return figure([line, bins], _square(words("sure"), words("right")))
+    exact = {**_equal([0, 1]), "name": words("exact")}
+    return figure([exact, bins], _square(words("sure"), words("right")))
 
 
 def coverage_figure(
@@ -134,12 +123,8 @@ def _whiskers(
     known = np.flatnonzero(~np.isnan(kind.values))
     values, intervals = kind.values[known], kind.intervals[known]
     return {
-        "type": "scatter",
-        "mode": "markers",
+        **dots(values, known + offset, symbol=symbol, size=11),
         "name": kind.name,
-        "x": values,
-        "y": known + offset,
-        "marker": {"symbol": symbol, "size": 11},
         "cliponaxis": False,
         "error_x": {
             "type": "data",
@@ -174,27 +159,21 @@ def predicted_figure(
         float(min(targets.min(), predicted.min())),
         float(max(targets.max(), predicted.max())),
     ]
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": ends,
-        "y": ends,
-        "line": {"dash": "dash", "color": GREY},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
     points = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": targets,
-        "y": predicted,
-        "marker": {"size": 7, "opacity": 0.7},
+        **dots(targets, predicted, size=7, opacity=0.7),
         "hovertext": [escaped(shortened(hint, _LONGEST_HINT)) for hint in hints],
         "hovertemplate": "%{hovertext}<br>%{x:.6g} → %{y:.6g}<extra></extra>",
-        "showlegend": False,
     }
-    made = layout(x_title, y_title, height=_HEIGHT, hovermode="closest")
-    return figure([line, points], made)
+    made = layout(
+        x_title, y_title, height=_HEIGHT, hovermode="closest", showlegend=False
+    )
+    return figure([_equal(ends), points], made)
+
+
+def _equal(ends: list[float]) -> dict[str, Any]:
+    """Where two numbers are the same."""
+    line = {"mode": "lines", "line": {"dash": "dash", "color": GREY}}
+    return {"type": "scatter", "x": ends, "y": ends, "hoverinfo": "skip", **line}
 
 
 def _square(x_title: str, y_title: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.smoothing import running_mean, spread_out
-from bertviz_core.figures.drawing import GREY, figure, layout, line, upright
+from bertviz_core.figures.drawing import GREY, dots, figure, layout, line, upright
 from bertviz_core.figures.labels import Words
 
 # A line of more points looks the same and is slower to send and to draw.
@@ -128,11 +128,7 @@ def _mode(num_epochs: int) -> str:
 
 def _mark(x: int, y: float, name: str, symbol: str) -> dict[str, Any]:
     return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [x],
-        "y": [y],
+        **dots([x], [y], size=14, symbol=symbol, line={"width": 1, "color": GREY}),
         "name": name,
-        "marker": {"size": 14, "symbol": symbol, "line": {"width": 1, "color": GREY}},
         "hovertemplate": "%{y:.4g}",
     }

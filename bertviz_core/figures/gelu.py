@@ -10,7 +10,14 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.drawing import figure, layout, line, marked_line, upright
+from bertviz_core.figures.drawing import (
+    dots,
+    figure,
+    layout,
+    line,
+    marked_line,
+    upright,
+)
 from bertviz_core.figures.labels import Words
 
 _SYMBOLS = ("circle", "square", "diamond", "star")
@@ -102,12 +109,8 @@ def largest_error_figure(
     ):
         traces.append(
             {
-                "type": "scatter",
-                "mode": "markers",
+                **dots([constant], [error], size=12, symbol=symbol),
                 "name": f"{words(name)}: {constant:.6f}",
-                "x": [constant],
-                "y": [error],
-                "marker": {"size": 12, "symbol": symbol},
                 "cliponaxis": False,
                 "hovertemplate": "%{x:.6f}, %{y:.4g}",
             }

@@ -12,9 +12,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from bertviz_core.experiments.step_table import describe, layer_operations
+from bertviz_core.figures.drawing import GREY, dots
 from bertviz_core.figures.labels import Words
 
-_GREY = "#7F8894"  # neither light nor dark: legible on either page
 _ROW_HEIGHT = 52  # pixels
 _STREAM, _BESIDE = 0.26, 0.68  # where both columns stand, from 0 to 1
 _HALF_WIDTH, _HALF_HEIGHT = 0.21, 0.32
@@ -86,13 +86,8 @@ def layer_diagram(pre_norm: bool, words: Words) -> go.Figure:
         "yaxis": axis | {"range": [bottom - 0.5, 0.5]},
     }
     # Plotly draws no axes without a trace.
-    point: dict[str, Any] = {
-        "type": "scatter",
-        "x": [_STREAM],
-        "y": [0],
-        "mode": "markers",
-    }
-    point |= {"marker": {"opacity": 0}, "hoverinfo": "skip", "showlegend": False}
+    point = dots([_STREAM], [0], opacity=0)
+    point |= {"hoverinfo": "skip", "showlegend": False}
     return go.Figure([point], layout, _validate=False)
 
 
@@ -143,7 +138,7 @@ def _shape(
         "y0": y,
         "x1": x + width,
         "y1": y + height,
-        "line": {"color": _GREY, "width": 2},
+        "line": {"color": GREY, "width": 2},
     }
 
 
@@ -167,5 +162,5 @@ def _arrow(
         "showarrow": True,
         "arrowhead": 2 if has_head else 0,
         "arrowwidth": 1.5,
-        "arrowcolor": _GREY,
+        "arrowcolor": GREY,
     }

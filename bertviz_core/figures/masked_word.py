@@ -16,7 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.sampling import count_interval
-from bertviz_core.figures.drawing import figure, layout, line
+from bertviz_core.figures.drawing import dots, figure, layout, line
 from bertviz_core.figures.labels import Words, escaped, label
 
 _ROW_HEIGHT = 20  # pixels; a line of text fits
@@ -120,22 +120,15 @@ def _draws(
     ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
     return [
         {
-            "type": "scatter",
-            "name": words("expected"),
-            "x": ends,
-            "y": np.repeat(rows, 3),
+            **dots(ends, np.repeat(rows, 3), symbol="line-ns-open", size=7),
             "mode": "lines+markers",
-            "marker": {"symbol": "line-ns-open", "size": 7},
+            "name": words("expected"),
             "cliponaxis": False,
             "hoverinfo": "skip",
         },
         {
-            "type": "scatter",
+            **dots(counts / num_draws, rows, symbol="diamond", size=7),
             "name": words("drawn"),
-            "x": counts / num_draws,
-            "y": rows,
-            "mode": "markers",
-            "marker": {"symbol": "diamond", "size": 7},
             "cliponaxis": False,
             "customdata": _columns(labels, counts),
             "hovertemplate": f"%{{customdata[0]}}<br>{escaped(words('drawn'))} "

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.drawing import figure, layout, line
+from bertviz_core.figures.drawing import dots, figure, layout, line
 from bertviz_core.figures.labels import escaped, label, shortened
 
 _LONGEST_HINT = 160  # characters
@@ -61,12 +61,9 @@ def two_sentences_figure(
     names = [label(token) for token in tokens]
     a, b = (np.exp(values) for values in (log_probs_a, log_probs_b))
     points = {
-        "type": "scatter",
+        **dots(a, b, size=6, opacity=0.6),
         "mode": "markers+text",
-        "x": a,
-        "y": b,
         "customdata": names,
-        "marker": {"size": 6, "opacity": 0.6},
         "hovertemplate": "%{customdata}<br>A %{x:.3g}<br>B %{y:.3g}<extra></extra>",
     }
     has_rest = rest is not None and len(rest[0]) > 0
@@ -114,22 +111,15 @@ def next_sentences_figure(
     traces: list[dict[str, Any]] = []
     for index, (_, probs, hints, is_next) in enumerate(rows):
         is_right = (probs > 0.5) == ((probs > 0.5) if is_next is None else is_next)
+        symbols = ["circle" if right else "x" for right in is_right]
         # Spread, so that points of one number do not hide each other.
         spread = (np.arange(len(probs)) + 0.5) / len(probs) / 2 - 0.25
         traces.append(
             {
-                "type": "scatter",
-                "mode": "markers",
-                "x": probs,
-                "y": index + spread,
+                **dots(probs, index + spread, size=9, symbol=symbols, opacity=0.7),
                 "customdata": [
                     escaped(shortened(hint, _LONGEST_HINT)) for hint in hints
                 ],
-                "marker": {
-                    "size": 9,
-                    "symbol": ["circle" if right else "x" for right in is_right],
-                    "opacity": 0.7,
-                },
                 "hovertemplate": "%{customdata}<br>%{x:.4f}<extra></extra>",
             }
         )

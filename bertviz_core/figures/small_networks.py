@@ -5,14 +5,23 @@ n layers, S steps, P examples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.small_networks import LearningPath, OutputSigns
 from bertviz_core.figures.activations import PLACES, function_line
-from bertviz_core.figures.drawing import GREY, figure, layout, line, nothing, upright
+from bertviz_core.figures.drawing import (
+    GREY,
+    dots,
+    figure,
+    layout,
+    line,
+    nothing,
+    upright,
+)
 from bertviz_core.figures.labels import Words
 
 
@@ -25,15 +34,12 @@ def gradients_figure(
 
     A gradient of 0 has no place on the axis: its curve ends there.
     """
-    traces = []
-    for name in PLACES:
-        if name not in gradients:
-            traces.append(nothing())
-            continue
-        sizes = np.where(gradients[name] > 0, gradients[name], np.nan)
-        trace = function_line(name, np.arange(len(sizes)), sizes)
+    known = {n: np.where(sizes > 0, sizes, np.nan) for n, sizes in gradients.items()}
+    curves = {name: (np.arange(len(sizes)), sizes) for name, sizes in known.items()}
+    traces = _in_places(curves, labels)
+    for name, sizes in known.items():
         # 32-bit floats end at 1e-38, gradients do not.
-        traces.append({**trace, "y": sizes, "name": labels[name]})
+        traces[PLACES.index(name)]["y"] = sizes
     made = layout(words("layers_back"), words("gradient"))
     made["yaxis"] |= {"type": "log", "exponentformat": "power", "nticks": 8}
     return figure(traces, made)
@@ -47,14 +53,11 @@ def means_figure(
     """Draws where each function's outputs lie: their mean, and their spread."""
     measured = list(signs.values())
     trace = {
-        "type": "scatter",
+        **dots([one.mean for one in measured], [*range(len(measured))], size=10),
         "mode": "markers+text",
-        "x": [one.mean for one in measured],
-        "y": list(range(len(measured))),
         "text": [f"{one.mean + 0.0:.2f}".replace("-0.00", "0.00") for one in measured],
         "textposition": "top center",
         "error_x": {"array": [one.deviation for one in measured], "thickness": 2},
-        "marker": {"size": 10},
         "hovertemplate": "%{x:.4f}<extra></extra>",
     }
     zero = {**upright(0.0), "line": {"color": GREY, "width": 2}}
@@ -70,23 +73,14 @@ def path_figure(
     words: Words,
 ) -> go.Figure:
     """Draws the ways of two weights to their one goal, in the plane of both."""
-    traces = []
-    for name in PLACES:
-        if name not in paths:
-            traces.append(nothing())
-            continue
-        first, second = paths[name].weights.T
-        traces.append({**function_line(name, first, second), "name": labels[name]})
-    goal = next(iter(paths.values())).goal
+    traces = _in_places({name: one.weights.T for name, one in paths.items()}, labels)
+    goal, symbols = next(iter(paths.values())).goal, ["circle-open", "x"]
     traces.append(
         {
-            "type": "scatter",
+            **dots([0.0, goal[0]], [0.0, goal[1]], size=14, color=GREY, symbol=symbols),
             "mode": "markers+text",
-            "x": [0.0, goal[0]],
-            "y": [0.0, goal[1]],
             "text": [words("start"), words("goal")],
             "textposition": ["top right", "bottom left"],
-            "marker": {"size": 14, "symbol": ["circle-open", "x"], "color": GREY},
             "showlegend": False,
             "hoverinfo": "skip",
         }
@@ -127,3 +121,15 @@ def collapse_figure(
         },
     ]
     return figure(traces, layout(words("input"), words("output"), height=360))
+
+
+def _in_places(
+    curves: Mapping[str, Iterable[np.ndarray]], labels: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The curves of functions, each with its own colour."""
+    return [
+        {**function_line(name, *curves[name]), "name": labels[name]}
+        if name in curves
+        else nothing()
+        for name in PLACES
+    ]

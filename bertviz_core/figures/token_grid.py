@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from bertviz_core.figures.color_scales import PAPER
 from bertviz_core.figures.labels import escaped, label
 
 COLUMNS = 8
 _ROW_HEIGHT = 48  # pixels; two lines of text fit
 _FRAME_HEIGHT = 60  # pixels
-# Lightness alone tells the number, and black letters stay legible on all of it.
-_PAPER = [[0.0, "#ffffff"], [1.0, "#f0a24a"]]
 
 
 def token_grid_figure(
@@ -34,7 +33,7 @@ def token_grid_figure(
         "customdata": said,
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": _PAPER,
+        "colorscale": PAPER,
         "zmin": 0.0,
         "zmax": top,
         "xgap": 2,
