@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.head_profiles import row_entropy
+from bertviz_core.analysis.sampling import entropy_bits
 from bertviz_core.trace import FrozenArrays
 
 # Every pair of heads costs a logarithm an entry: 10 000 pairs for BERT-base.
@@ -66,12 +66,12 @@ def divergence_sums(
     rows = np.linspace(0, num_tokens - 1, num_rows).round().astype(np.int64)
     flat = attention[:, :, rows].reshape(num_layers * num_heads, -1)
     flat = flat.astype(np.float64)
-    entropies = row_entropy(flat)
+    entropies = entropy_bits(flat)
     totals = np.zeros((len(flat), len(flat)))
     for head in range(len(flat)):
         # The head itself is left out: its distance is 0 without rounding.
         means = (flat[head] + flat[head + 1 :]) / 2
-        between = row_entropy(means) - (entropies[head] + entropies[head + 1 :]) / 2
+        between = entropy_bits(means) - (entropies[head] + entropies[head + 1 :]) / 2
         totals[head, head + 1 :] = np.maximum(between, 0)
     totals += totals.T
     return DivergenceSums(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.analysis.attention import share_of_row
 from bertviz_core.analysis.treebank import ParsedSentence
 from bertviz_core.trace import FrozenArrays
 
@@ -73,8 +74,7 @@ def word_attention(attention: np.ndarray, tokens: np.ndarray) -> np.ndarray:
     means = tokens / np.maximum(tokens.sum(axis=1, keepdims=True), 1)
     between = means @ to_words
     between[..., np.arange(len(tokens)), np.arange(len(tokens))] = 0.0
-    total = between.sum(axis=-1, keepdims=True)
-    return np.divide(between, total, out=np.zeros_like(between), where=total > 0)
+    return share_of_row(between)
 
 
 def head_grammar(

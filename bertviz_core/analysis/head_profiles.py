@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.analysis.sampling import entropy_bits
 from bertviz_core.trace import FrozenArrays
 
 # Name of each measure to its unit and the rows it has a meaning for.
@@ -136,7 +137,7 @@ def head_profile(
     def totals(layer: np.ndarray) -> np.ndarray:
         """[N, T, T] to [M, N]."""
         wide = layer.astype(np.float64)
-        entropy = row_entropy(wide)  # [N, T]
+        entropy = entropy_bits(wide)  # [N, T]
         evenness = (entropy / bits)[:, can_be_uneven].sum(axis=-1)
         linear = weights @ wide.reshape(len(wide), -1).T  # [M - 2, N]
         return np.stack([entropy.sum(axis=-1), evenness, *linear])
@@ -224,9 +225,3 @@ def _rows_of(shares: np.ndarray) -> list[np.ndarray]:
     for name in ("to_self", "to_cls", "to_separators"):
         by_name[name] = all_rows
     return [all_rows, *by_name.values()]
-
-
-def row_entropy(attention: np.ndarray) -> np.ndarray:
-    """Bits of each row `[..., K]`, float64 `[...]`."""
-    logs = np.log2(attention, out=np.zeros_like(attention), where=attention > 0)
-    return np.abs(np.einsum("...k,...k->...", attention, logs))

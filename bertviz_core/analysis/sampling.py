@@ -89,20 +89,14 @@ def sampling_distribution(
     return probs
 
 
-def entropy_bits(probs: np.ndarray) -> float:
-    """Uncertainty of a choice, in bits.
-
-    Args:
-        probs: float `[V]`, sums to 1.
-
-    Returns:
-        0 when one word is certain, log2(n) when n words are equally likely.
+def entropy_bits(probs: np.ndarray) -> np.ndarray:
+    """Uncertainty of each row `[..., V]` in bits; of n equally likely words log2(n).
 
     Source: Shannon 1948, "A Mathematical Theory of Communication", section 6.
     """
-    possible = probs[probs > 0]
+    logs = np.log2(probs, out=np.zeros_like(probs), where=probs > 0)
     # A certain word gives -0.0, which would be shown with its sign.
-    return abs(float(-(possible * np.log2(possible)).sum()))
+    return np.abs(np.einsum("...v,...v->...", probs, logs))
 
 
 def effective_choices(probs: np.ndarray) -> float:

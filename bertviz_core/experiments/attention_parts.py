@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from bertviz_core.analysis.attention import share_of_row
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError, require_index
@@ -107,8 +108,7 @@ def value_zeroing(
             replace={"attention.output": updates},
         )["output"]
         distances[rows] = _cosine_distance(outputs[:1], outputs[1:]).T
-    total = distances.sum(axis=-1, keepdims=True)
-    return np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
+    return share_of_row(distances)
 
 
 def require_room(config: BertConfig, num_tokens: int) -> None:

@@ -12,7 +12,7 @@ from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import slopes
 from bertviz_core.experiments.layer_results import Attribution
-from bertviz_core.experiments.masked_rows import Row, head_logits
+from bertviz_core.experiments.masked_rows import Row, head_logits, row_with
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import GRADIENT_RESOURCE, Progress, task, untold
@@ -104,9 +104,8 @@ class _Work:
         self.is_word = ~tokenized.is_special
         if target.head == "mlm":
             self.is_word[target.position] = False
-        self.baseline_ids = np.where(
-            self.is_word, self._filler(baseline), tokenized.input_ids
-        )
+        filler = getattr(self.explorer.tokenizer, f"{baseline}_token_id")
+        self.baseline_ids = np.where(self.is_word, filler, tokenized.input_ids)
         types = tokenized.token_type_ids
         rows = [
             Row(ids, types, target.position)
@@ -171,24 +170,20 @@ class _Work:
         return np.concatenate(found).astype(np.float64)
 
     def _masked_away(self) -> np.ndarray:
-        rows = []
-        for index in self.compared():
-            input_ids = self.tokenized.input_ids.copy()
-            input_ids[index] = self.tokenized.mask_token_id
-            types = self.tokenized.token_type_ids
-            rows.append(Row(input_ids, types, self.target.position))
+        text, mask = self.tokenized, self.tokenized.mask_token_id
+        places = self.compared().tolist()
+        rows = [row_with(text, place, mask, self.target.position) for place in places]
         return self._occluded(rows)
 
     def _deleted(self) -> np.ndarray:
-        rows = []
-        for index in self.compared():
-            rows.append(
-                Row(
-                    np.delete(self.tokenized.input_ids, index),
-                    np.delete(self.tokenized.token_type_ids, index),
-                    self.target.position - int(index < self.target.position),
-                )
+        rows = [
+            Row(
+                np.delete(self.tokenized.input_ids, index),
+                np.delete(self.tokenized.token_type_ids, index),
+                self.target.position - int(index < self.target.position),
             )
+            for index in self.compared()
+        ]
         return self._occluded(rows)
 
     def _occluded(self, rows: Sequence[Row]) -> np.ndarray:
@@ -206,12 +201,6 @@ class _Work:
                 value = value - answers[:, self.contrast]
             values.append(value)
         return np.concatenate(values)
-
-    def _filler(self, baseline: str) -> int:
-        tokenizer = self.explorer.tokenizer
-        return {"mask": tokenizer.mask_token_id, "pad": tokenizer.pad_token_id}[
-            baseline
-        ]
 
 
 def _agreement(methods: Sequence[str], scores: np.ndarray) -> np.ndarray:

@@ -13,10 +13,10 @@ from bertviz_core.analysis.logit_rows import (
     top_words,
 )
 from bertviz_core.experiments.masked_rows import (
-    Row,
     head_logits,
     logits_at,
     piece_names,
+    row_with,
 )
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.explorer import Explorer
@@ -68,11 +68,8 @@ def _read_masked(
     positions: np.ndarray,
     progress: Progress,
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    rows = []
-    for position in positions.tolist():
-        input_ids = tokenized.input_ids.copy()
-        input_ids[position] = tokenized.mask_token_id
-        rows.append(Row(input_ids, tokenized.token_type_ids, position))
+    mask = tokenized.mask_token_id
+    rows = [row_with(tokenized, place, mask, place) for place in positions.tolist()]
     return head_logits(explorer, "mlm", rows, progress, "positions")
 
 

@@ -196,4 +196,4 @@ class _Stepper:
         # Rounding can lift a product to the total itself, past the last word.
         index = min(int(place), int(np.flatnonzero(probs)[-1]))
         word = int(self.allowed[index])
-        return word, float(np.log(probs[index])), entropy_bits(probs)
+        return word, float(np.log(probs[index])), float(entropy_bits(probs))

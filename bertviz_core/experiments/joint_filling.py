@@ -9,10 +9,10 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import log_softmax, top_words
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import (
-    Row,
     head_logits,
     is_word_allowed,
     logits_at,
+    row_with,
 )
 from bertviz_core.experiments.word_results import (
     FillStep,
@@ -169,12 +169,8 @@ class _PairSearch:
 
     def _try(self, side: int, ids: np.ndarray) -> None:
         new = [int(index) for index in ids if int(index) not in self.given[side]]
-        rows = []
-        for index in new:
-            filled = self.tokenized.input_ids.copy()
-            filled[self.positions[side]] = index
-            other = int(self.positions[1 - side])
-            rows.append(Row(filled, self.tokenized.token_type_ids, other))
+        place, other = self.positions[[side, 1 - side]].tolist()
+        rows = [row_with(self.tokenized, place, index, other) for index in new]
         for chunk, logits in head_logits(
             self.explorer, "mlm", rows, self.progress, "pairs"
         ):

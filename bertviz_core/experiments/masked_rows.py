@@ -30,6 +30,15 @@ class Row:
     position: int  # token index of the prediction
 
 
+def row_with(
+    tokenized: TokenizedText, places: int | np.ndarray, token_id: int, position: int
+) -> Row:
+    """A text with another token at one place or several."""
+    input_ids = tokenized.input_ids.copy()
+    input_ids[places] = token_id
+    return Row(input_ids, tokenized.token_type_ids, position)
+
+
 def head_logits(
     explorer: Explorer,
     head: str,

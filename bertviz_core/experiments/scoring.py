@@ -15,6 +15,7 @@ from bertviz_core.experiments.masked_rows import (
     Row,
     head_logits,
     mask_position,
+    row_with,
 )
 from bertviz_core.experiments.word_results import (
     MinimalPair,
@@ -131,9 +132,9 @@ def score_sentences(
     rows, asked = [], []
     for tokenized, positions in zip(read, places, strict=True):
         for position in positions.tolist():
-            ids = tokenized.input_ids.copy()
-            ids[_hidden_with(tokenized, position, variant)] = tokenized.mask_token_id
-            rows.append(Row(ids, tokenized.token_type_ids, position))
+            hidden = _hidden_with(tokenized, position, variant)
+            mask = tokenized.mask_token_id
+            rows.append(row_with(tokenized, hidden, mask, position))
             asked.append(tokenized.input_ids[position])
     log_probs, ranks = _scores(explorer, rows, asked, progress)
     bounds = np.cumsum([len(positions) for positions in places])[:-1]
