@@ -68,7 +68,6 @@ class ValidationFileError(DatasetError):
 
     @classmethod
     def of(cls, error: DatasetError) -> ValidationFileError:
-        """Says the same of that table."""
         return cls(error.template, **error.details)
 
 

@@ -109,7 +109,6 @@ class Explorer:
 
     @task()
     def info(self) -> ModelInfo:
-        """Describes the model in plain values."""
         from bertviz_core.model.compile import uses_openvino
 
         model = self.loaded.model

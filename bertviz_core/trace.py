@@ -69,7 +69,6 @@ class TokenizedText(FrozenArrays):
 
     @property
     def was_cut(self) -> bool:
-        """Whether the end of the text was left out."""
         return self.num_tokens_uncut > self.num_tokens
 
     @property

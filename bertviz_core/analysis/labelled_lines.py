@@ -28,7 +28,6 @@ class LabelledLines:
 
     @property
     def has_labels(self) -> bool:
-        """Whether any sentence has a group."""
         return any(self.labels)
 
 

@@ -81,7 +81,6 @@ def weight_change(before: Bert, after: Bert) -> WeightChange:
 
 
 def _layers(model: Bert) -> Iterator[tuple[str, dict[str, list[Any]]]]:
-    """The weights of each layer by part."""
     table = model.embeddings
     yield (
         "embeddings",
@@ -271,7 +270,6 @@ def _both(
 
 
 def _part(told: Progress, turn: int) -> Progress:
-    """Progress of one model of two."""
     return lambda share, doing: told(_NETWORK * (turn + share) / 2, doing)
 
 

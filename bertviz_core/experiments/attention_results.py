@@ -56,12 +56,10 @@ class PairArithmetic(FrozenArrays):
 
     @property
     def mask_term(self) -> float:
-        """What masking adds to the pair's score."""
         return float(self.mask_terms[self.key_token])
 
     @property
     def prob(self) -> float:
-        """The pair's probability, as computed here."""
         return float(self.probs[self.key_token])
 
     @property

@@ -85,7 +85,6 @@ class GibbsRun(FrozenArrays):
 
     @property
     def num_steps(self) -> int:
-        """S."""
         return len(self.positions)
 
     @property

@@ -64,7 +64,6 @@ class StepReader:
         self._kept: tuple[str, Arrays] | None = None
 
     def step(self, name: str) -> LayerStep:
-        """One of `steps`."""
         if name not in self._by_name:
             raise ValueError(
                 "`step_name` must be the name of one of the steps, such as "

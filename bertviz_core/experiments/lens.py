@@ -76,7 +76,6 @@ def read_layers(
 def _read(
     logits: np.ndarray, word_ids: np.ndarray, top_k: int
 ) -> dict[str, np.ndarray]:
-    """What is kept of one layer."""
     log_probs = log_softmax(logits)
     top_ids = top_words(logits, top_k)
     rows = len(logits)

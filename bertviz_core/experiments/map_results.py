@@ -65,7 +65,6 @@ class SentenceMap(FrozenArrays):
     num_steps: int | None = None  # of the same methods, at each layer
 
     def at(self, layer: int) -> DrawnMap:
-        """The map of one layer."""
         return DrawnMap(
             method=self.method,
             coordinates=self.coordinates[layer],

@@ -136,7 +136,6 @@ def _rows_out(explorer: Explorer, layer: int) -> np.ndarray:
 
 
 def _words(explorer: Explorer, changes: np.ndarray, top_k: int) -> NeuronWords:
-    """Both ends of the changes `[1, V]`."""
     up, down = top_words(changes, top_k)[0], top_words(-changes, top_k)[0]
     return NeuronWords(
         promoted_tokens=piece_names(explorer, up),

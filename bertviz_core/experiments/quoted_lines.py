@@ -92,7 +92,6 @@ def _given_to_taps(statement: ast.stmt, place: str) -> Iterator[str | None]:
 
 
 def _statements(function: Callable[..., object]) -> list[ast.stmt]:
-    """What a function does, without its docstring."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     return found.body[ast.get_docstring(found) is not None :]

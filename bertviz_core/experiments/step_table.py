@@ -29,7 +29,6 @@ class Operation:
 
 
 def _norm(x: str) -> str:
-    """Layer norm of a vector."""
     return (
         rf"\gamma \odot \frac{{{x} - \mu({x})}}"
         rf"{{\sqrt{{\sigma^2({x}) + \varepsilon}}}} + \beta"

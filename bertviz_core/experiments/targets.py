@@ -96,7 +96,6 @@ class Question:
 
     @property
     def _place(self) -> slice:
-        """The position that is read."""
         return slice(self.target.position, self.target.position + 1)
 
     def _carry(self, layer: int, states: np.ndarray) -> np.ndarray:

@@ -27,7 +27,6 @@ class HiddenRows(FrozenArrays):
 
     @property
     def inputs(self) -> dict[str, np.ndarray]:
-        """For `CompiledForward`."""
         types = np.tile(self.read.token_type_ids, (len(self.input_ids), 1))
         return {"input_ids": self.input_ids, "token_type_ids": types}
 

@@ -41,7 +41,6 @@ class TinyRun:
     looks: tuple[TinyLook, ...]  # so far, in order
 
     def to_dict(self) -> dict[str, Any]:
-        """The run in numbers, text, lists and dictionaries."""
         return dataclasses.asdict(self)
 
     @classmethod
@@ -68,5 +67,4 @@ class TinyRun:
 
     @property
     def fraction(self) -> float:
-        """Share of the run that is done, 0 to 1."""
         return self.looks[-1].num_steps / self.num_steps if self.looks else 0.0

@@ -150,7 +150,6 @@ class WholeWords(FrozenArrays):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words as they are written."""
         return tuple(
             "".join(piece.removeprefix("##") for piece in pieces)
             for pieces in self.tokens

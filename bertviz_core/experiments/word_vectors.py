@@ -78,7 +78,6 @@ class WordVectors:
         )
 
     def named(self, found: Neighbours) -> NamedNeighbours:
-        """Neighbours with their words."""
         return NamedNeighbours(found, tuple(self.tokens[i] for i in found.ids))
 
 

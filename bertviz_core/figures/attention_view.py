@@ -84,7 +84,6 @@ class AttentionView(FrozenArrays):
 
     @property
     def measured(self) -> Measure:
-        """What is shown."""
         words = self.words
         return self.measure or Measure(words["shown_head"], words["unit_weight"])
 

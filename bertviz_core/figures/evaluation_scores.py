@@ -177,7 +177,6 @@ def _equal(ends: list[float]) -> dict[str, Any]:
 
 
 def _square(x_title: str, y_title: str) -> dict[str, Any]:
-    """A layout of two shares."""
     made = layout(x_title, y_title, height=_HEIGHT, hovermode="closest")
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {"range": [0, 1.03], "tickformat": ".0%"}

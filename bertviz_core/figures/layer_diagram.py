@@ -92,7 +92,6 @@ def layer_diagram(pre_norm: bool, words: Words) -> go.Figure:
 
 
 def _stream(boxes: tuple[Box, ...]) -> list[dict[str, Any]]:
-    """Arrows from each thing on the stream to the next."""
     rows = [row for row, box in enumerate(boxes, start=1) if box.is_on_stream]
     places = [0, *rows, len(boxes) + 1]
     return [

@@ -42,7 +42,6 @@ class NumberStrips:
     limit: float | None = None
 
     def figure(self) -> go.Figure:
-        """The same as plotly draws it."""
         return strip_figure(**vars(self))
 
     def _header(self) -> dict[str, Any]:
@@ -71,7 +70,6 @@ class NamedBars:
     title: str = ""
 
     def figure(self) -> go.Figure:
-        """The same as plotly draws it."""
         return named_bars_figure(**vars(self))
 
     def _header(self) -> dict[str, Any]:
