@@ -31,8 +31,7 @@ class Parameter:
 
     symbol: str  # as formulas write it, in LaTeX
     default: float  # of the function's paper
-    # Between these it is worth looking at.
-    lowest: float
+    lowest: float  # between these it is worth looking at
     highest: float
 
 
@@ -42,8 +41,7 @@ class Activation:
 
     value: _Function  # f(x, parameter)
     derivative: _Function  # f′(x, parameter), by x
-    # What shapes it, or `None`; then the number given is not used.
-    parameter: Parameter | None = None
+    parameter: Parameter | None = None  # what shapes it; else it is not used
 
 
 def activate(

@@ -19,9 +19,7 @@ class MaskArithmetic:
     precision: str  # of `PRECISIONS`
     hiding: float  # what is added to a hidden score
     stored: float  # what the precision makes of it; infinite where it is too large
-    # Share of attention that the two hidden tokens of `SCORES` get beside one in sight
-    # with a score of 0.
-    leak: float
+    leak: float  # share that `SCORES` get, hidden, beside one of 0 in sight
     # Shares of those two where nothing is in sight, as in a row of padding; NaN where
     # there are none. Without a mask the second gets 0.73.
     all_hidden: tuple[float, float]
@@ -61,9 +59,7 @@ class PaddingCost:
     num_rows: int  # rows in all
     num_places: int  # tokens and padding
     padding_share: float  # of the places, in [0, 1]
-    # Share of the products of attention (every place with every place of its row) that
-    # no text needs, in [0, 1].
-    pair_share: float
+    pair_share: float  # of the products of attention, what no text needs, likewise
 
 
 def padding_cost(

@@ -27,9 +27,7 @@ class PairArithmetic(FrozenArrays):
     key: np.ndarray  # float64 [D], k of the key token
     products: np.ndarray  # float64 [D], q times k, element by element
     running_sums: np.ndarray  # float64 [D]; the last is q . k
-    # float64 [K], q . k / sqrt(D) for every key, before masking, as the forward pass
-    # rounded it.
-    scores: np.ndarray
+    scores: np.ndarray  # float64 [K], q . k / sqrt(D) before masking, rounded
     # float64 [K], what is added to a score: 0, or -10000 where a sparse pattern does
     # not let the query token look.
     mask_terms: np.ndarray
@@ -37,9 +35,7 @@ class PairArithmetic(FrozenArrays):
     unrounded_probs: np.ndarray  # float64 [K], the same of scores that no one rounded
     exposed_prob: float  # what the forward pass computed for this pair
     value: np.ndarray  # float64 [D], v of the key token
-    # float64 [D], the head's output for the query token: the sum of probability times v
-    # over all keys.
-    output: np.ndarray
+    output: np.ndarray  # float64 [D], the head's: probability times v, summed
     # Length of a f(x), this pair's part of what the attention block adds: probability
     # times v through the head's rows of the output projection.
     norm: float

@@ -29,8 +29,7 @@ class NeuronEffects(AblationMap):
     # int64 [F, 2], (layer, neuron) pairs, the largest measured change of
     # `Prediction.value` first, whatever its sign.
     neurons: np.ndarray
-    # float [F], its change as the gradient predicts it, off less on.
-    estimated_deltas: np.ndarray
+    estimated_deltas: np.ndarray  # float [F], as the gradient predicts them
 
 
 @task(GRADIENT_RESOURCE)

@@ -15,15 +15,11 @@ from bertviz_core.trace import Arrays
 class ReferenceCheck:
     """Our numbers beside the reference's."""
 
-    # Name and version of the program that computed the reference, in float64, from the
-    # same checkpoint.
-    source: str
+    source: str  # program that computed the reference, in float64
     made: str  # the day on which it did, as YYYY-MM-DD
     tokens: tuple[str, ...]  # what both read
-    # The largest absolute difference, by the name of an output.
-    differences: dict[str, float]
-    # The largest absolute number of the reference, likewise.
-    magnitudes: dict[str, float]
+    differences: dict[str, float]  # the largest, by the name of an output
+    magnitudes: dict[str, float]  # the largest of the reference, likewise
 
 
 @task()

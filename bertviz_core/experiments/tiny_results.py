@@ -20,12 +20,9 @@ class TinyLook:
     """One look at the network in training."""
 
     num_steps: int  # optimiser steps done
-    # Mean loss, in nats, of guessing words in the steps since the look before; `None`
-    # before the first step.
-    loss: float | None
+    loss: float | None  # mean, in nats, since the look before; `None` at first
     accuracy: float | None  # share of these guesses that were right; `None` likewise
-    # The best words for the fixed sentence with their probabilities, best first.
-    guesses: tuple[tuple[str, float], ...]
+    guesses: tuple[tuple[str, float], ...]  # the best words, with probabilities
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,7 @@ class Cost:
     """What a computation takes."""
 
     seconds: float  # the median of some runs
-    # Most that TensorFlow held at a time beyond what it held before; `None` where it
-    # does not count.
-    num_bytes: int | None
+    num_bytes: int | None  # most beyond what TensorFlow held, if it counts
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,9 @@ class WordAnalogy:
 
     inputs: tuple[str, str, str]  # the entries a, b, c
     expected: str  # the entry that was hoped for; "" for none
-    # Those of the four words that are read as several entries.
-    in_pieces: tuple[InPieces, ...]
+    in_pieces: tuple[InPieces, ...]  # of the four, those read as several
     rank: int | None  # of the one that was hoped for, 1 = nearest; `None` for none
-    # The same with a, b and c left out; `None` also where it is one of them.
-    rank_without_inputs: int | None
+    rank_without_inputs: int | None  # likewise; `None` for one of them
     nearest: NamedNeighbours  # with a, b and c among the candidates
     nearest_without_inputs: NamedNeighbours  # without them, as most tutorials show it
     num_compared: int  # entries that could be an answer, a, b and c included
@@ -56,12 +54,10 @@ class WordAnalogy:
 class WordAxis(FrozenArrays):
     """Words between two words."""
 
-    # Both: the words at the ends, one or more at each.
-    first: tuple[str, ...]
+    first: tuple[str, ...]  # the words at this end, one or more
     second: tuple[str, ...]
     words: tuple[str, ...]  # M words that were asked about
-    # Those of all words that are read as several entries.
-    in_pieces: tuple[InPieces, ...]
+    in_pieces: tuple[InPieces, ...]  # those read as several entries
     positions: np.ndarray  # float64 [M], on the line; 0 at the first, 1 at the second
     cosines: np.ndarray  # float64 [M], with the direction from the first to the second
     distances: np.ndarray  # float64 [M], from the line
@@ -80,5 +76,4 @@ class AxisRemoved:
     word: str  # the entry that was asked about, or a word of several
     share: float  # of the word's squared length that lay along the axis, in [0, 1]
     before: NamedNeighbours  # nearest by cosine as the vectors are
-    # Nearest by cosine once the direction is gone from all vectors.
-    after: NamedNeighbours
+    after: NamedNeighbours  # likewise without the direction in any vector

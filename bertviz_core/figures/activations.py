@@ -53,8 +53,7 @@ class Curve:
 
     name: str  # its key in `ACTIVATIONS`
     label: str  # as the reader knows it
-    # Both: float [P], the function and its derivative.
-    values: np.ndarray
+    values: np.ndarray  # float [P], the function, and its derivative
     slopes: np.ndarray
     value: float  # at the x that is read out
     slope: float  # likewise

@@ -39,9 +39,7 @@ class Box:
     """A part of a layer."""
 
     kind: str  # "attention", "feed_forward", "norm" or "sum"
-    # The residual stream itself runs through it; else it works on a copy beside the
-    # stream.
-    is_on_stream: bool
+    is_on_stream: bool  # else it works on a copy beside the residual stream
 
 
 def layer_boxes(pre_norm: bool) -> tuple[Box, ...]:
