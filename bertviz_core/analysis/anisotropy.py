@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import unit_rows
-
-# Rows that are widened to float64 at once: 25 MB for vectors of 768 numbers.
-_BLOCK = 4096
+from bertviz_core.analysis.geometry import require_table, unit_rows, widened
 
 
 def mean_cosine(points: np.ndarray) -> float:
@@ -30,10 +27,11 @@ def cosine_contributions(points: np.ndarray) -> np.ndarray:
 
     Source: Timkey and van Schijndel 2021 (arXiv:2109.04404), section 3.1.
     """
-    num_points = _num_points(points)
-    sums = np.zeros((2, points.shape[1]))
-    for start in range(0, num_points, _BLOCK):
-        directions = unit_rows(points[start : start + _BLOCK])
+    require_table(points, least=2)
+    num_points, size = points.shape
+    sums = np.zeros((2, size))
+    for block in widened(points):
+        directions = unit_rows(block)
         sums += directions.sum(axis=0), (directions**2).sum(axis=0)
     all_pairs = sums[0] ** 2 - sums[1]
     parts: np.ndarray = all_pairs / (num_points * (num_points - 1))
@@ -45,10 +43,10 @@ def random_pair_cosines(points: np.ndarray, num_pairs: int, seed: int) -> np.nda
 
     The two of a pair are different rows; the same seed draws the same pairs.
     """
-    num_points = _num_points(points)
+    require_table(points, least=2)
     if num_pairs < 1:
         raise ValueError(f"`num_pairs` must be at least 1. Received: {num_pairs}.")
-    rng = np.random.default_rng(seed)
+    rng, num_points = np.random.default_rng(seed), len(points)
     first = rng.integers(num_points, size=num_pairs)
     second = (first + rng.integers(1, num_points, size=num_pairs)) % num_points
     left, right = unit_rows(points[first]), unit_rows(points[second])
@@ -72,7 +70,7 @@ def outlier_dimensions(
     deviations, there of layer norm weights; Timkey and van Schijndel 2021
     (arXiv:2109.04404) for the effect on cosines.
     """
-    _num_points(points)
+    require_table(points, least=2)
     if not num_deviations > 0:
         raise ValueError(f"`num_deviations` must be > 0. Received: {num_deviations}.")
     averages = points.mean(axis=0, dtype=np.float64)
@@ -88,11 +86,3 @@ def outlier_dimensions(
 def without_dimensions(points: np.ndarray, dimensions: np.ndarray) -> np.ndarray:
     """The vectors `[M, H]` without some numbers, `[M, H - D]`."""
     return np.delete(points, np.asarray(dimensions, int), axis=1)
-
-
-def _num_points(points: np.ndarray) -> int:
-    if points.ndim != 2 or len(points) < 2:
-        raise ValueError(
-            f"`points` must be [M, H] with M > 1. Received: shape={points.shape}."
-        )
-    return len(points)

@@ -32,7 +32,7 @@ class Pca(FrozenArrays):
     def project(self, points: np.ndarray) -> np.ndarray:
         """Coordinates on the axes, float64 `[M, k]`, of points `[M, H]`."""
         # In blocks: NumPy would widen a whole table of 30,522 words at once.
-        blocks = [block @ self.axes.T for block in _centred(points, self.mean)]
+        blocks = [block @ self.axes.T for block in widened(points, self.mean)]
         return np.concatenate(blocks)
 
 
@@ -45,14 +45,14 @@ def fit_pca(points: np.ndarray, num_axes: int) -> Pca:
     Source: Pearson 1901, "On lines and planes of closest fit"; Jolliffe 2002,
     "Principal Component Analysis", chapter 3.
     """
-    _require_table(points)
+    require_table(points)
     if not 1 <= num_axes <= min(points.shape):
         raise ValueError(
             f"`num_axes` must be from 1 to {min(points.shape)}. Received: {num_axes}."
         )
     mean = points.mean(axis=0, dtype=np.float64)
     if len(points) > points.shape[1]:
-        covariance = sum(block.T @ block for block in _centred(points, mean))
+        covariance = sum(block.T @ block for block in widened(points, mean))
         variances, columns = np.linalg.eigh(covariance / len(points))
         variances, axes = variances[::-1], columns.T[::-1]
     else:
@@ -71,8 +71,8 @@ def fit_pca(points: np.ndarray, num_axes: int) -> Pca:
 
 def row_norms(points: np.ndarray) -> np.ndarray:
     """Euclidean length of each vector, float64 `[M]`."""
-    _require_table(points)
-    squares = [np.einsum("mh,mh->m", block, block) for block in _centred(points, 0.0)]
+    require_table(points)
+    squares = [np.einsum("mh,mh->m", block, block) for block in widened(points)]
     return np.sqrt(np.concatenate(squares))
 
 
@@ -145,7 +145,7 @@ def procrustes(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
     Source: Schönemann 1966, "A generalized solution of the orthogonal Procrustes
     problem".
     """
-    _require_table(points)
+    require_table(points)
     if points.shape != reference.shape:
         raise ValueError(
             f"`points` must have the shape of `reference`, {reference.shape}. "
@@ -158,9 +158,11 @@ def procrustes(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return turned
 
 
-def _centred(points: np.ndarray, mean: np.ndarray | float) -> Iterator[np.ndarray]:
+def widened(points: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.ndarray]:
+    """Blocks of rows `[M, H]` in float64, less a mean."""
     for start in range(0, len(points), _BLOCK):
-        yield points[start : start + _BLOCK].astype(np.float64) - mean
+        block = points[start : start + _BLOCK].astype(np.float64)
+        yield block if mean is None else block - mean
 
 
 def _with_fixed_signs(axes: np.ndarray) -> np.ndarray:
@@ -170,8 +172,10 @@ def _with_fixed_signs(axes: np.ndarray) -> np.ndarray:
     return fixed
 
 
-def _require_table(points: np.ndarray) -> None:
-    if points.ndim != 2 or not points.size:
+def require_table(points: np.ndarray, least: int = 1) -> None:
+    """Refuses what is no table of vectors, or of too few, by a `ValueError`."""
+    if points.ndim != 2 or not points.size or len(points) < least:
         raise ValueError(
-            f"`points` must be [M, H] with M, H > 0. Received: shape={points.shape}."
+            f"`points` must be [M, H] with M at least {least} and H > 0. "
+            f"Received: shape={points.shape}."
         )

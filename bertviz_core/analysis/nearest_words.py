@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import row_norms
+from bertviz_core.analysis.geometry import row_norms, widened
 from bertviz_core.trace import FrozenArrays
 
 METRICS = ("cosine", "euclidean")
 # A row, or several whose mean is meant: a word of several pieces.
 Rows = int | tuple[int, ...]
-# Rows that are widened to float64 at once: 25 MB for vectors of 768 numbers.
-_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,7 @@ class WordTable:
             raise ValueError(
                 f"`query` must be [{size}]. Received: shape={target.shape}."
             )
-        starts = range(0, len(self.vectors), _BLOCK)
-        blocks = (self.vectors[i : i + _BLOCK].astype(np.float64) for i in starts)
+        blocks = widened(self.vectors)
         # Not by `@`, which may add up equal rows in another order.
         if metric == "euclidean":
             apart = (block - target for block in blocks)

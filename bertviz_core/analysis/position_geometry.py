@@ -14,6 +14,7 @@ from bertviz_core.analysis.geometry import (
     cosine_matrix,
     fit_pca,
     mean_by_distance,
+    require_table,
     row_norms,
 )
 from bertviz_core.analysis.map_quality import MapQuality, map_quality
@@ -55,10 +56,7 @@ def position_geometry(table: np.ndarray) -> PositionGeometry:
 
     Source: Wang and Chen 2020 (arXiv:2010.04903) for cosines between positions.
     """
-    if table.ndim != 2 or len(table) < 2:
-        raise ValueError(
-            f"`table` must be [P, H] with P > 1. Received: shape={table.shape}."
-        )
+    require_table(table, least=2)
     cosines = cosine_matrix(table)
     pca = fit_pca(table, min(NUM_AXES, *table.shape))
     coordinates = pca.project(table)

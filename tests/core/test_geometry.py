@@ -111,7 +111,7 @@ def test_the_mean_cosine_is_that_of_every_pair():
     directions = points / np.linalg.norm(points.astype("f8"), axis=1)[:, None]
     third = [directions[i, 3] * directions[j, 3] for i in range(9) for j in range(i)]
     assert cosine_contributions(points)[3] == pytest.approx(np.mean(third))
-    with pytest.raises(ValueError, match="M > 1"):
+    with pytest.raises(ValueError, match="M at least 2"):
         mean_cosine(points[:1])
     # Many rows are summed in blocks.
     points = cloud(9001, 3)
@@ -312,7 +312,7 @@ def test_a_longer_position_stands_apart_by_its_length():
     two = position_geometry(ring()[:, [2, 5]])
     assert two.coordinates.shape == (37, 2)
     assert two.explained.sum() == pytest.approx(1)
-    with pytest.raises(ValueError, match="P > 1"):
+    with pytest.raises(ValueError, match="M at least 2"):
         position_geometry(np.ones((1, 6)))
 
 
