@@ -1,7 +1,5 @@
 """The functions: curves and slopes on one axis, formulas, values at one x."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """GELU: from the normal distribution to the formula, and its stand-in with tanh."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """A ReLU that dies while it trains, its twin that does not, and a player of both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Weaknesses of activation functions, each shown in a network small enough to see."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Choices, words and numbers that several parts of the page share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """One attention probability, from two vectors to the last digit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

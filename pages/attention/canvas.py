@@ -11,13 +11,11 @@ and it follows text and model. Nothing else on the page remembers a head: what a
 component says of it counts once, as a click.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import streamlit as st
@@ -131,7 +129,7 @@ class Look:
         return f"{self.scale}_{layout}_{self.threshold:g}_{heads}"
 
     @classmethod
-    def of_link(cls, link: str) -> Look:
+    def of_link(cls, link: str) -> Self:
         """What `as_link` has written; of another text, the defaults."""
         written = _LINK.fullmatch(link)
         if written is None:

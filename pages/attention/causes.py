@@ -1,7 +1,5 @@
 """What heads, layers and states do for one answer: switched off, patched, cut away."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

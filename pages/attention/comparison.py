@@ -1,7 +1,5 @@
 """What differs: ways to put all heads together, two sentences, or two models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The matrix that the reader asked for, as filters leave it, and words as typed."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

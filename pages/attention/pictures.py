@@ -9,8 +9,6 @@ of a run.
 They are taken away as they are on the screen.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What the heads do: measured on this text and on grammar, named with evidence."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One word in different sentences: its senses layer by layer, similar contexts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

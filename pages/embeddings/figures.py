@@ -1,7 +1,5 @@
 """Maps of points, their worth and their files; figures that several parts draw."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence

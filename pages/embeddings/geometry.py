@@ -1,7 +1,5 @@
 """Facts of geometry, measured: anisotropy, lengths, dimensions that stand out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

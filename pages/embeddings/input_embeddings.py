@@ -1,7 +1,5 @@
 """What enters the first block: the sum of three vectors, and those of positions."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

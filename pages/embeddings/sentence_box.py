@@ -1,7 +1,5 @@
 """The box of sentences that several parts of the page read, and files for it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

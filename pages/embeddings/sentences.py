@@ -1,7 +1,5 @@
 """Own sentences on a map of every layer, and the cosines of all of its points."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The vocabulary in its full space and on a map: neighbours, analogies, a line."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

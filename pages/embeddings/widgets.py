@@ -1,7 +1,5 @@
 """Choices that several parts of the embeddings page ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Step 5, second part: the model, and its heads, before and after it was trained."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

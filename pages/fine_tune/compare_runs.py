@@ -1,7 +1,5 @@
 """Runs side by side: settings, curves, test scores; and the same with other seeds."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fine-tune: from a table of texts to a model of one's own, in six steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

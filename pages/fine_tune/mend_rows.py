@@ -1,7 +1,5 @@
 """Rows of a table: read whole, mended before a training, corrected after one."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence

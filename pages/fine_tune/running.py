@@ -1,7 +1,5 @@
 """A run while it goes and after its end: progress, curves, log, what can be done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Step 2: what is odd about the rows, and what to do about it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Step 1: a table, how it is read, and which column is what."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Sequence

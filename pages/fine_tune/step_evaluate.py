@@ -1,7 +1,5 @@
 """Step 4: how well the model does on rows that it did not learn from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

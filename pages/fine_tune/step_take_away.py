@@ -1,7 +1,5 @@
 """Step 6: the trained model, to take away and to look into."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Step 3: how much learns, with which settings, and what that would need."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Mapping

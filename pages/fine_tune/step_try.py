@@ -1,7 +1,5 @@
 """Step 5, first part: a model on texts of one's own, why it says so, and on a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

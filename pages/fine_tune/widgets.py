@@ -1,7 +1,5 @@
 """What the steps of the fine-tuning page draw and say alike."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

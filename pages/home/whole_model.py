@@ -4,8 +4,6 @@ The picture is large and stays while a visitor looks around in it; what is answe
 a click is small and comes by a second component.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

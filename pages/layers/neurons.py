@@ -1,7 +1,5 @@
 """Feed-forward neurons: the strongest at a token, one switched off, groups of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The norms of a layer: where they stand, and one by hand, to move and to spread."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The residual stream, and how alike the layers see the tokens of the text."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The walk: one step after another, its numbers as a picture, a strip of them all."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of steps, parts and sizes on the layers page, in the visitor's language."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What contributes to a word: its tokens, layers and heads, and a check of that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,11 +1,9 @@
 """Gibbs sampling: a sentence that changes word by word, shown while it does."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import streamlit as st
@@ -69,7 +67,7 @@ class Chain:
         asked = (model, text, num_masks, settings)
         return (self.model, self.text, self.num_masks, own) == asked
 
-    def with_burn_in(self, burn_in: int) -> Chain:
+    def with_burn_in(self, burn_in: int) -> Self:
         """The same chain, of which other first steps are not counted."""
         settings = dataclasses.replace(self.settings, burn_in=burn_in)
         run = self.run

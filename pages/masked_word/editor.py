@@ -4,8 +4,6 @@ The text box and the clickable words show one state, that of `own_text`: a text 
 masks that remembers what they hide.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

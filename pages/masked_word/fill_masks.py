@@ -1,7 +1,5 @@
 """Several masks filled together: step by step, as exact pairs, with one whole word."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

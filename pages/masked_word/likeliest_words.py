@@ -4,8 +4,6 @@ One picture: the model's probabilities, what temperature, top-k and top-p make o
 and what is drawn by chance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Does the second text follow the first? One pair, and a test on many."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

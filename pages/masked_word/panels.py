@@ -1,7 +1,5 @@
 """The panels below the predictions; only the open one is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """What the model would write at each place, in each layer, and how well words fit."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the panels of the masked-word page ask about: a mask, a word, a sampling."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Two sentences compared over the whole vocabulary."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """What a model consists of: its parts and settings, every weight by its names."""
 
-from __future__ import annotations
-
 import io
 import math
 

@@ -1,7 +1,5 @@
 """The losses of pre-training, piece by piece, and what makes it cheaper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The forward pass: Keras on the shortest layer, each step a line, a sheet to print."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

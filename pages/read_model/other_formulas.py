@@ -1,7 +1,5 @@
 """Other formulas on the real model: the other order of norms, and wrong ones."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from bertviz_core.experiments.norm_orders import spread_in_both_orders

@@ -1,7 +1,5 @@
 """Padding seen: two texts in one batch, the mask between them, and what it costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

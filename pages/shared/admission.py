@@ -1,7 +1,5 @@
 """Limits the number of visitors at a time; further ones wait."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections import Counter

@@ -4,8 +4,6 @@ A rerun of a page asks the same questions again, and finds the answers here. The
 shared, so nobody may modify them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import time

@@ -1,7 +1,5 @@
 """What pages share that attribute an answer to the tokens of its text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st

@@ -8,8 +8,6 @@ changes with its default; what was chosen stays. The browser's way back brings b
 what stands in the address there.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import math

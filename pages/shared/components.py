@@ -1,7 +1,5 @@
 """Registering the components of `assets/components`, and saving what they draw."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Shows errors on a page: as a sentence, never as a traceback."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import json

@@ -4,8 +4,6 @@
 zip file of a trained BERT-base has more than 400 MB.
 """
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `app.py` and `server.py` give to the server that runs them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

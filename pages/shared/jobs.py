@@ -6,8 +6,6 @@ asked for in a while: the page that shows one asks all the time, and all others 
 for it, see `visitor.hold`.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A text has a key, "<page>.<name>", and stands in `assets/locales/<language>/
 <page>.json`. The language belongs to a visitor's session, never to the process.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

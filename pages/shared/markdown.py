@@ -6,8 +6,6 @@ parser reads; the extras look at the parsed text again, so there an invisible wo
 joiner (U+2060) comes between their letters.
 """
 
-from __future__ import annotations
-
 import re
 
 MAX_CHARACTERS = 300

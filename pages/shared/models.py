@@ -1,7 +1,5 @@
 """Choosing a model: the picker in the sidebar, downloads, and what may be chosen."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace

@@ -11,8 +11,6 @@ A page calls `type_sentence`, or `sentence_of_visit` where it draws no boxes, th
 to another page carries the same names.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

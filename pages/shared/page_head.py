@@ -1,7 +1,5 @@
 """The head of every page: its title, how to read it, and its new words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

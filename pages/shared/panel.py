@@ -1,7 +1,5 @@
 """A panel: a part of a page that is drawn by itself, such as a question's answer."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec

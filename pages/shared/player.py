@@ -1,7 +1,5 @@
 """Steps that a slider chooses, and that a clock can go through."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import monotonic
 

@@ -1,7 +1,5 @@
 """Points to look at from all sides, in one component; what is chosen is in the link."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`/ready`: whether this server can answer now, for a load balancer."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

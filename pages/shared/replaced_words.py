@@ -7,8 +7,6 @@ and a screen reader still reads them before ours. Boxes for files are in `upload
 What Streamlit offers to developers is hidden: readers do not need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Security headers for every response, and the hosts and origins that are answered."""
 
-from __future__ import annotations
-
 import os
 import re
 

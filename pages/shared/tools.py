@@ -1,7 +1,5 @@
 """The row of tools below a view: table, downloads, program, link."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any

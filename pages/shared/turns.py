@@ -5,8 +5,6 @@ every message that it sends and array that it computes, and waits for it anew: t
 visitors then wait twice as long as in a queue, with a quarter of the processor idle.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time

@@ -4,8 +4,6 @@ Streamlit's own box says its button, its limit and its refusals in English whate
 page speaks: see `replaced_words`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A browser has a name that only the server knows, in a cookie that lasts as long 
 browser runs. It says nothing about the visitor and is sent to nobody else.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The answer of the model that experiments watch: its choice, before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
