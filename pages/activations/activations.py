@@ -29,11 +29,7 @@ PARTS = {
 def show_activations() -> None:
     """Draws the part that is looked at, which alone is computed."""
     part = choose_named(
-        "activations.part",
-        list(PARTS),
-        key="act_part",
-        widget=st.pills,
-        label_visibility="collapsed",
+        "activations.part", list(PARTS), widget=st.pills, label_visibility="collapsed"
     )
     if part != "curves":  # which come first, without a word
         st.markdown(t(f"activations.intro_{part}"))

@@ -7,12 +7,7 @@ from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentia
 from bertviz_core.experiments.activation_times import NUM_NUMBERS, time_activations
 from bertviz_core.figures.activations import Curve, curves_figure
 from bertviz_core.snippets import activations as snippets
-from pages.activations.widgets import (
-    LABELS,
-    choose_functions,
-    number,
-    slide,
-)
+from pages.activations.widgets import LABELS, choose_functions, number, slide
 from pages.shared.answers import ask
 from pages.shared.choices import switch_linked
 from pages.shared.export import show_figure
@@ -78,9 +73,7 @@ def explore_curves() -> None:
     names = choose_functions("act_functions", _DEFAULT, t("activations.functions_help"))
     slopes_box, reading_box = st.columns([1, 2], vertical_alignment="bottom")
     with slopes_box:
-        with_slopes = switch_linked(
-            "activations.slopes", key="act_slopes", default=True
-        )
+        with_slopes = switch_linked("activations.slopes", default=True)
     read_at = slide(reading_box, "read_at", -FARTHEST, FARTHEST, 1.0, 0.05, key="act_x")
     if not names:
         st.info(t("activations.choose_some"), icon=":material/touch_app:")

@@ -21,17 +21,9 @@ from bertviz_core.analysis.gelu_approximation import (
     largest_errors,
     sampled_gate,
 )
-from bertviz_core.figures.gelu import (
-    error_figure,
-    largest_error_figure,
-    normal_figure,
-)
+from bertviz_core.figures.gelu import error_figure, largest_error_figure, normal_figure
 from bertviz_core.snippets import activations as snippets
-from pages.activations.widgets import (
-    choose_seed,
-    number,
-    slide,
-)
+from pages.activations.widgets import choose_seed, number, slide
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure
 from pages.shared.language import t, words_of
@@ -128,7 +120,6 @@ def explore_normal() -> None:
     num_draws = int(
         choose_linked(
             *(draws_box.segmented_control, "activations.draws", _DRAWS, _DRAWS[2]),
-            key="act_draws",
             required=True,
         )
     )
@@ -163,12 +154,7 @@ def explore_approximation() -> None:
     """Draws the constant, the error of the tanh form, and the largest one."""
     with st.expander(t("activations.tanh_derivation"), icon=":material/functions:"):
         st.markdown(_derivation(TANH_STEPS))
-    measure = choose_named(
-        "activations.measure",
-        MEASURES,
-        "act_measure",
-        key="act_measure",
-    )
+    measure = choose_named("activations.measure", MEASURES, "act_measure")
     constants = {
         "chosen": _choose_constant(measure),
         "taylor": TAYLOR_CONSTANT,

@@ -216,7 +216,6 @@ def _choose_neuron(training: Training) -> int:
         st.segmented_control,
         "activations.neuron",
         [str(neuron + 1) for neuron in range(NUM_NEURONS)],
-        key="act_neuron",
     )
     if chosen is not None:
         return int(chosen) - 1

@@ -62,8 +62,7 @@ def explore_collapse() -> None:
         ]
     )
     name = choose_function(
-        *(function_box, "in_between", list(ACTIVATIONS), "relu"),
-        key="act_linear_function",
+        function_box, "in_between", list(ACTIVATIONS), "relu", key="act_linear_function"
     )
     with seed_box:
         seed = choose_seed("act_linear_seed", 26)
@@ -165,11 +164,7 @@ def explore_vanishing() -> None:
     weight = slide(weight_box, "weight", 0.1, 4.0, 1.0, 0.05)
     width = int(
         choose_linked(
-            width_box.segmented_control,
-            "activations.width",
-            _WIDTHS,
-            key="act_width",
-            required=True,
+            width_box.segmented_control, "activations.width", _WIDTHS, required=True
         )
     )
     # What goes in: one number, or for wider layers the seed of the inputs.

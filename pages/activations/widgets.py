@@ -99,5 +99,5 @@ def choose_function(
 def choose_seed(key: str, default: int) -> int:
     """Draws the box for a seed."""
     return choose_number(
-        *(st.number_input, "activations.seed", 0, _BIGGEST_SEED, default), key=key
+        st.number_input, "activations.seed", 0, _BIGGEST_SEED, default, key=key
     )

@@ -424,7 +424,7 @@ def _lead_pictures(key: str, shown: Head) -> None:
 def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen: dict[str, Any] = {
-            name: switch_linked(f"attention.{name}", key=f"attention_{name}")
+            name: switch_linked(f"attention.{name}")
             for name in ("merge_words", "hide_special", "renormalise")
         }
         for name in ("from_segment", "to_segment") if has_pair else ():
@@ -448,9 +448,6 @@ def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
         if cut != "nothing":
             low, usual = (0.05, 0.9) if cut == "mass" else (0.0, 0.05)
             chosen[cut] = choose_number(
-                *(st.slider, f"attention.{cut}", low, 1.0, usual),
-                key=f"attention_{cut}",
-                step=0.01,
-                width=220,
+                st.slider, f"attention.{cut}", low, 1.0, usual, step=0.01, width=220
             )
     return AttentionOptions(**chosen)

@@ -75,9 +75,7 @@ def explore_maps(
 ) -> None:
     """Draws the map of causes beside the map of attention."""
     mass = ask(attention_mass)(model, texts, watched.target.position)
-    kind = choose_named(
-        "attention.map_kind", ("heads", "parts"), "map", key="attention_map_kind"
-    )
+    kind = choose_named("attention.map_kind", ("heads", "parts"), "map")
     layers, heads = grid_of(model)
     # Half of the layers for every pass.
     passes = layers / 2 * (len(ABLATED_PARTS) if kind == "parts" else heads)
@@ -409,7 +407,7 @@ def _choose_switches(
 def _choose_edges(
     model: str, texts: Texts, tokenized: TokenizedText, view: View
 ) -> tuple[Edge, ...]:
-    if not switch_linked("attention.cut_edge", key="attention_cut_edge"):
+    if not switch_linked("attention.cut_edge"):
         return ()
     row, column = choose_pair(model, texts, tokenized, view, "edge_to")
     st.caption(t("attention.edge_help"))
@@ -417,9 +415,8 @@ def _choose_edges(
     places = {"layer": layer + 1, "head": head + 1}
     place = choose_linked(
         st.segmented_control,
-        "attention.edge_where",
+        "attention.cut_edge_where",
         ("everywhere", "layer", "head"),
-        key="attention_cut_edge_where",
         format_func=lambda name: plain(f"attention.edge_{name}", **places),
     )
     in_layer = None if place == "everywhere" else layer
@@ -435,8 +432,7 @@ def explore_patterns(
     chosen = {}
     for box, name in zip(st.columns(len(_PATTERN)), _PATTERN, strict=True):
         chosen[name] = choose_number(
-            *(box.number_input, f"attention.sparse_{name}", *_PATTERN[name]),
-            key=f"attention_sparse_{name}",
+            box.number_input, f"attention.sparse_{name}", *_PATTERN[name]
         )
     pattern = SparsePattern(**chosen)
     result = ask(predict_sparsely)(

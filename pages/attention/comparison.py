@@ -129,12 +129,7 @@ def explore_differences(
 ) -> None:
     """Draws the other side, and the difference of the attention."""
     st.markdown(t("attention.compare_intro"))
-    kind = choose_named(
-        "attention.compare_with",
-        ("sentence", "model"),
-        "compare",
-        key="attention_compare",
-    )
+    kind = choose_named("attention.compare", ("sentence", "model"))
     if kind == "sentence":
         other = _other_text(model, texts)
     else:
@@ -173,9 +168,8 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
         return None
     chosen = choose_linked(
         st.selectbox,
-        "attention.other_model",
+        "attention.compared_model",
         list(others),
-        key="attention_compared_model",
         format_func=others.__getitem__,
     )
     return chosen, texts

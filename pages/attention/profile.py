@@ -92,9 +92,7 @@ def _show_relation(found: HeadGrammar, framed: Head, code: Program | None) -> No
     if not often:
         st.info(t("attention.grammar_too_few", count=LEAST_CASES))
         return
-    name = choose_linked(
-        st.selectbox, "attention.relation", often, key="attention_relation"
-    )
+    name = choose_linked(st.selectbox, "attention.relation", often)
     index = found.relations.index(name)
     values = found.accuracies[index]
     show_clickable(
@@ -148,9 +146,7 @@ SHOWN = (
 def explore_profile(model: str, texts: Texts, view: View) -> None:
     """Draws the measures of all heads, their names, and the heads like one."""
     where = choose_named(
-        "attention.profile_where",
-        ("here", "corpus", "grammar"),
-        "profile",
+        "attention.profile_where", ("here", "corpus", "grammar"), "profile"
     )
     if where == "grammar":
         show_grammar(model, (view.layer, view.head))

@@ -30,9 +30,7 @@ def explore_geometry(model: str) -> None:
     lines = edit_sentences(model, "topics")
     boxes = st.columns(2)
     num_deviations = choose_number(
-        *(boxes[0].slider, "embeddings.deviations", 2.0, 6.0, 3.0),
-        key="embeddings_deviations",
-        step=0.5,
+        boxes[0].slider, "embeddings.deviations", 2.0, 6.0, 3.0, step=0.5
     )
     with boxes[1]:
         seed = choose_seed("embeddings_geometry")

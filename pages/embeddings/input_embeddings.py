@@ -200,9 +200,8 @@ def _show_chain(found: PositionGeometry, code: Program) -> None:
     options = [name for name, axes in _AXES.items() if max(axes) < len(found.explained)]
     chosen = choose_linked(
         st.segmented_control,
-        "embeddings.axes",
+        "embeddings.position_axes",
         options or ["1-2"],
-        key="embeddings_position_axes",
         required=True,
     )
     axes = list(_AXES[chosen])

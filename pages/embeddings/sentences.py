@@ -42,7 +42,6 @@ from pages.shared.panel import panel
 from pages.shared.point_map import Choice, groups_colour, point_map
 from pages.shared.tools import program
 
-_POINTS = "embeddings_similarity_points"
 _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
 
 
@@ -50,7 +49,7 @@ def show_similarity(
     model: str, lines: LabelledLines, found: SentenceMap, chosen: Choice, layer: str
 ) -> None:
     """Draws the cosines once they are asked for."""
-    if not switch_linked("embeddings.similarity", key="embeddings_similarity"):
+    if not switch_linked("embeddings.similarity"):
         return
     rows = _choose_points(model, lines, found, chosen)
     vectors = ask(vectors_at)(model, lines.sentences, found.reading, chosen.state)
@@ -75,7 +74,6 @@ def _choose_points(
         st.selectbox,
         "embeddings.similarity_points",
         options,
-        key=_POINTS,
         format_func=lambda name: _name_of(name, chosen.search),
     )
     if wanted == _FOUND:  # by their name or their sentence, as on the map

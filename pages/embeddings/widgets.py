@@ -28,12 +28,7 @@ SIZES = {"tsne": "perplexity", "umap": "n_neighbors"}
 def choose_place(name: str, most: int, default: int = 1) -> int:
     """Draws the choice of a whole number, counted from 1."""
     return choose_number(
-        st.number_input,
-        f"embeddings.{name}",
-        1,
-        most,
-        min(default, most),
-        key=f"embeddings_{name}",
+        st.number_input, f"embeddings.{name}", 1, most, min(default, most)
     )
 
 
@@ -42,11 +37,7 @@ def type_word(
 ) -> str:
     """Draws a box for words."""
     return type_linked(
-        st.text_input,
-        f"embeddings.{name}",
-        examples[language],
-        key=f"embeddings_{name}",
-        max_chars=most,
+        st.text_input, f"embeddings.{name}", examples[language], max_chars=most
     )
 
 
@@ -54,9 +45,7 @@ def choose_comparison() -> tuple[str, int, tuple[str, ...]]:
     """Draws how words are compared: metric, how many to name, what to leave out."""
     first, second = st.columns([3, 1])
     metric = choose_named("embeddings.metric", METRICS, widget=first.segmented_control)
-    count = choose_number(
-        second.number_input, "embeddings.count", 1, 100, 10, key="embeddings_count"
-    )
+    count = choose_number(second.number_input, "embeddings.count", 1, 100, 10)
     return metric, count, choose_left_out()
 
 
@@ -66,7 +55,6 @@ def choose_left_out() -> tuple[str, ...]:
         "embeddings.left_out",
         LEFT_OUT,
         ("piece", "unused", "special"),
-        key="embeddings_left_out",
         format_func=lambda kind: plain(f"embeddings.kind_{kind}"),
     )
 

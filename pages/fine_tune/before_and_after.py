@@ -8,10 +8,7 @@ import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions
 from bertviz_core.engine.finetune_tasks import report_rows, training_outcome
-from bertviz_core.engine.finetuned_tasks import (
-    compare_layers,
-    weight_change,
-)
+from bertviz_core.engine.finetuned_tasks import compare_layers, weight_change
 from bertviz_core.experiments.after_training import LayerComparison, WeightChange
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
@@ -134,10 +131,7 @@ def _show_weights(found: WeightChange) -> None:
         named_bars_figure(names, found.totals, title=moved, are_shares=True),
         name="ft_compare_weights",
         description=described,
-        columns={
-            "fine_tune_results.part_of_model": names,
-            moved: found.totals,
-        },
+        columns={"fine_tune_results.part_of_model": names, moved: found.totals},
     )
     if switch_linked("fine_tune_results.show_parts", key="ft_compare_parts"):
         _show_parts(found, names)

@@ -186,9 +186,7 @@ def _method_name(method: str) -> str:
     return plain(f"fine_tune_results.method_{method}")
 
 
-def _score_dots(
-    reports: Sequence[Any],
-) -> tuple[Dots, Dots, list[int]]:
+def _score_dots(reports: Sequence[Any]) -> tuple[Dots, Dots, list[int]]:
     """Accuracy and macro-F1 of each method, as they are drawn, and its right rows."""
     count = len(reports[0].targets)
     right = [int((one.targets == one.predicted).sum()) for one in reports]

@@ -29,12 +29,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import component_html
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
-from bertviz_core.mask_text import (
-    MaskedText,
-    carry_originals,
-    split_words,
-    toggle_mask,
-)
+from bertviz_core.mask_text import MaskedText, carry_originals, split_words, toggle_mask
 from bertviz_core.trace import Texts, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import follow_default, write_linked

@@ -63,11 +63,7 @@ def rank_all_neurons(
         "layers_effects",
         "layers.effects_start",
         ask(rank_neurons).about(
-            model,
-            texts.text,
-            watched.target,
-            pair=texts.pair,
-            num_neurons=count,
+            model, texts.text, watched.target, pair=texts.pair, num_neurons=count
         ),
         at_once=layers * 12 * config.hidden_size**2 * num_tokens < _SHORT_WORK,
     )
@@ -164,11 +160,7 @@ def switch_off_here(
     if watched is None:
         return None
     result = ask(switch_off)(
-        model,
-        texts.text,
-        watched.target,
-        Switches(neurons=(neuron,)),
-        pair=texts.pair,
+        model, texts.text, watched.target, Switches(neurons=(neuron,)), pair=texts.pair
     )
     where = {"layer": neuron[0], "neuron": neuron[1], **watched.literals}
     code = program(snippets.SWITCH_OFF, model, texts, **where)
@@ -227,7 +219,7 @@ def _choose_layer(num_layers: int) -> tuple[int, str]:
     """The last layer first: what its neurons say comes nearest to words."""
     left, right = st.columns(2)
     numbers = [str(number) for number in range(num_layers, 0, -1)]
-    layer = choose_linked(left.selectbox, "layers.neuron_layer", numbers, key=LAYER)
+    layer = choose_linked(left.selectbox, "layers.neuron_layer", numbers)
     order = choose_named(
         "layers.neuron_order",
         ("activation", "contribution"),
@@ -410,25 +402,19 @@ def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
 
 def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
     boxes = st.columns(3)
-    count = choose_number(
-        *(boxes[0].slider, "layers.num_factors", 1, _MOST_FACTORS, 4),
-        key="layers_num_factors",
-    )
+    count = choose_number(boxes[0].slider, "layers.num_factors", 1, _MOST_FACTORS, 4)
     numbers = ["all", *(str(number + 1) for number in range(num_layers))]
     layer = choose_linked(
         boxes[1].selectbox,
         "layers.factor_layer",
         numbers,
-        key="layers_factor_layer",
         format_func=lambda number: (
             plain("layers.all_layers")
             if number == "all"
             else plain("layers.part_layer", number=number)
         ),
     )
-    seed = choose_number(
-        *(boxes[2].number_input, "layers.seed", 0, _BIGGEST_SEED, 0), key="layers_seed"
-    )
+    seed = choose_number(boxes[2].number_input, "layers.seed", 0, _BIGGEST_SEED, 0)
     layers = None if layer == "all" else (int(layer) - 1,)
     return count, layers, seed
 

@@ -74,9 +74,7 @@ def norm_by_hand(
     Asks the model only for a vector of its own.
     """
     st.markdown(t("layers.by_hand_intro"))
-    source = choose_named(
-        "layers.by_hand_vector", ("small", "real"), "by_hand", key="layers_by_hand"
-    )
+    source = choose_named("layers.by_hand", ("small", "real"))
     if source == "small":
         ones, zeros = np.ones(len(SMALL)), np.zeros(len(SMALL))
         norm = NormInput("", np.array(SMALL), ones, zeros, _EPSILONS[0])
@@ -101,11 +99,7 @@ def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> Nor
         step.name: step_name(step) for step in steps if step.operation.endswith("_norm")
     }
     chosen = choose_linked(
-        st.selectbox,
-        "layers.by_hand_norm",
-        list(norms),
-        key="layers_by_hand_norm",
-        format_func=norms.__getitem__,
+        st.selectbox, "layers.by_hand_norm", list(norms), format_func=norms.__getitem__
     )
     found = ask(norm_input_at)(model, texts, chosen, token)
     name = numbered(tokenized.tokens)[token]
@@ -115,12 +109,8 @@ def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> Nor
 
 def _choose_change(source: str, own: float) -> tuple[float, float, float]:
     first, second, last = st.columns(3)
-    shift = choose_number(
-        *(first.slider, "layers.shift", -5.0, 5.0, 0.0), key="layers_shift", step=0.1
-    )
-    scale = choose_number(
-        *(second.slider, "layers.scale", -3.0, 3.0, 1.0), key="layers_scale", step=0.05
-    )
+    shift = choose_number(first.slider, "layers.shift", -5.0, 5.0, 0.0, step=0.1)
+    scale = choose_number(second.slider, "layers.scale", -3.0, 3.0, 1.0, step=0.05)
     # What is usual here comes first.
     epsilons = [own, *(value for value in _EPSILONS if value != own)]
     epsilon = choose_linked(

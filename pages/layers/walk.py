@@ -332,7 +332,7 @@ def offer_all_tokens(
     """Draws a switch, and the table when it is on; not for a step without tokens."""
     if not set(step.axes) & set("TQK"):
         return
-    if switch_linked("layers.all_tokens", key="layers_all_tokens"):
+    if switch_linked("layers.all_tokens"):
         head = 1
         if "N" in step.axes:
             heads = [str(index + 1) for index in range(step.shape[0])]

@@ -101,7 +101,7 @@ def explore_reasons(question: Question) -> None:
     asked = _ask(question)
     if asked is None:
         return
-    look = choose_named("masked_panels.why_look", list(LOOKS), key="masked_why_look")
+    look = choose_named("masked_panels.why_look", list(LOOKS))
     st.markdown(t(f"masked_panels.why_look_{look}_help"))
     LOOKS[look](asked)
     chosen = {
@@ -125,9 +125,7 @@ def _show_tokens(asked: Reason) -> None:
         at_once=asked.is_short,
     )
     if found is not None:
-        method = choose_named(
-            "masked_panels.why_method", METHODS, "why", key="masked_why_method"
-        )
+        method = choose_named("masked_panels.why_method", METHODS, "why")
         st.caption(t(f"masked_panels.why_{method}_help"))
         values = {"value": found.value, "baseline_value": found.baseline_value}
         numbers = {
@@ -148,9 +146,7 @@ LOOKS: dict[str, Callable[[Reason], None]] = {
 def _ask(question: Question) -> Reason | None:
     word, *others = choose_words(question, "why")
     contrast = others[0] if others else None
-    baseline = choose_named(
-        "masked_panels.why_baseline", BASELINES, "why", key="masked_why_baseline"
-    )
+    baseline = choose_named("masked_panels.why_baseline", BASELINES, "why")
     if contrast == word:
         st.info(t("masked_panels.why_same_word"), icon=":material/info:")
         return None

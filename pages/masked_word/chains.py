@@ -258,38 +258,28 @@ def explore_chains(question: Question) -> None:
 
 def _choose_start(question: Question) -> int:
     """How many masks to begin with; 0 begins with the sentence."""
-    start = choose_named(
-        "masked_panels.gibbs_start", _STARTS, "gibbs", key="masked_gibbs_start"
-    )
+    start = choose_named("masked_panels.gibbs_start", _STARTS, "gibbs")
     if start == "sentence":
         return 0
     limit = ask(Explorer.info)(question.model).config.max_position_embeddings
     return choose_number(
-        st.number_input,
-        "masked_panels.gibbs_length",
-        1,
-        limit - 2,
-        min(8, limit - 2),
-        key="masked_gibbs_length",
+        st.number_input, "masked_panels.gibbs_length", 1, limit - 2, min(8, limit - 2)
     )
 
 
 def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
     """How to draw, and how many steps."""
     sampling = choose_sampling("masked_gibbs", _MOST_TOP_K)
-    order = choose_named(
-        "masked_panels.gibbs_order", ORDERS, "gibbs", key="masked_gibbs_order"
-    )
-    boxes = st.columns(3)
-    num_steps, burn_in, seed = [
+    order = choose_named("masked_panels.gibbs_order", ORDERS, "gibbs")
+    low_and_first = {"steps": (1, 200), "burn_in": (0, 20), "seed": (0, 1)}
+    num_steps, burn_in, seed = (
         choose_number(
-            box.number_input, f"masked_panels.gibbs_{name}", low, _MOST_STEPS, start,
-            key=f"masked_gibbs_{name}",
+            box.number_input, f"masked_panels.gibbs_{name}", low, _MOST_STEPS, first
         )
-        for box, name, low, start in zip(
-            boxes, ("steps", "burn_in", "seed"), (1, 0, 0), (200, 20, 1), strict=True
+        for box, (name, (low, first)) in zip(
+            st.columns(3), low_and_first.items(), strict=True
         )
-    ]  # fmt: skip
+    )
     settings = GibbsSettings(**sampling, order=order, seed=seed, burn_in=burn_in)
     return settings, num_steps
 

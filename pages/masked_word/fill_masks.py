@@ -82,9 +82,7 @@ _NUM_ALTERNATIVES = 4
 def explore_filling(question: Question) -> None:
     """Draws the choice of an order, and how the masks are filled in it."""
     st.markdown(t("masked_panels.fill_intro"))
-    mode = choose_named(
-        "masked_panels.fill_mode", MODES, "fill", key="masked_fill_mode"
-    )
+    mode = choose_named("masked_panels.fill_mode", MODES, "fill")
     st.caption(t(f"masked_panels.fill_{mode}_help"))
     num_masks = len(question.tokenized.mask_positions)
     if num_masks == 1 or (mode == "pairs" and num_masks != 2):

@@ -48,12 +48,11 @@ def explore_choices(
     """
     settings = choose_sampling("masked", len(mask.logits))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        label, key = "masked_word.num_shown", "masked_shown"
-        num_shown = choose_number(st.slider, label, 1, MOST_SHOWN, 10, key=key)
+        num_shown = choose_number(st.slider, "masked_word.shown", 1, MOST_SHOWN, 10)
         num_draws, seed = _choose_draws()
     picture = st.container()  # beside its settings; the rarer ones follow it
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        words_alone = switch_linked("masked_word.words_alone", key="masked_words_alone")
+        words_alone = switch_linked("masked_word.words_alone")
         button(
             "masked_word.reset", "masked_reset", "", st.session_state.update, _NEUTRAL
         )
@@ -77,13 +76,9 @@ def explore_choices(
 def _choose_draws() -> tuple[int, int]:
     """How many words to draw by chance, none at first, and the seed."""
     number, seed = st.number_input, 1
-    num_draws = choose_number(
-        number, "masked_word.num_draws", 0, MOST_DRAWS, 0, key="masked_draws"
-    )
+    num_draws = choose_number(number, "masked_word.draws", 0, MOST_DRAWS, 0)
     if num_draws:
-        seed = choose_number(
-            number, "masked_word.seed", 0, 2**31 - 1, 1, key="masked_seed"
-        )
+        seed = choose_number(number, "masked_word.seed", 0, 2**31 - 1, 1)
     return num_draws, seed
 
 

@@ -41,9 +41,8 @@ def explore_shuffled(model: str) -> None:
     with shown_to_user(stop=False):
         text = type_linked(
             st.text_area,
-            "masked_panels.shuffled_text",
+            "masked_panels.next_passages",
             bundled_text("passages", language_of(model)),
-            key="masked_next_passages",
             max_chars=30_000,
             height=180,
         )
@@ -68,9 +67,7 @@ def explore_shuffled(model: str) -> None:
 
 
 def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) -> None:
-    asks_other = switch_linked(
-        "masked_panels.shuffled_random", key="masked_next_random"
-    )
+    asks_other = switch_linked("masked_panels.next_random")
     own = _ask("masked_shuffled", model, pairs, seed, False)
     if own is None:
         return

@@ -50,7 +50,6 @@ def ask_further(model: str, question: Question | None = None) -> None:
         st.pills,
         "masked_panels.panel",
         list(PANELS),
-        key="masked_panel",
         label_visibility="collapsed",
         format_func=lambda name: plain(f"masked_panels.panel_{name}"),
     )

@@ -45,9 +45,7 @@ _HOW = ("hidden", "seen")
 def explore_positions(question: Question) -> None:
     """Draws the text with how surprising each word is, and a table."""
     st.markdown(t("masked_panels.positions_intro"))
-    how = choose_named(
-        "masked_panels.positions_how", _HOW, "positions", key="masked_positions_how"
-    )
+    how = choose_named("masked_panels.positions_how", _HOW, "positions")
     st.caption(t(f"masked_panels.positions_{how}_help"))
     size = question.tokenized.num_tokens
     passes = size if how == "hidden" else 1
@@ -171,7 +169,6 @@ def _choose_places(lens: LogitLens, question: Question) -> list[int]:
         1,
         last + 1,
         min(max(here - _MOST_COLUMNS // 2, 0), last) + 1,
-        key="masked_lens_from",
     )
     return list(range(start - 1, start - 1 + _MOST_COLUMNS))
 
@@ -231,9 +228,7 @@ _PAIRS = {
 
 def _score_sentences(model: str, kind: str) -> None:
     """Draws a text box or two, and the score of the text or of both."""
-    variant = choose_named(
-        "masked_panels.variant", _VARIANTS, key="masked_score_variant"
-    )
+    variant = choose_named("masked_panels.score_variant", _VARIANTS, "variant")
     boxes = _BOXES[kind]
     examples = _PAIRS[language_of(model)][: len(boxes)]
     texts = {
@@ -339,9 +334,7 @@ def explore_scores(model: str, question: Question | None = None) -> None:
 
     Where there is no text, there is no `question`.
     """
-    kind = choose_named(
-        "masked_panels.score_what", _KINDS, "score", key="masked_score_kind"
-    )
+    kind = choose_named("masked_panels.score_kind", _KINDS, "score")
     st.markdown(t(f"masked_panels.score_{kind}_intro"))
     if kind == "word":
         _score_words(question)
@@ -359,9 +352,8 @@ def _score_words(question: Question | None) -> None:
         return
     typed = type_linked(
         st.text_input,
-        "masked_panels.words_to_score",
+        "masked_panels.score_words",
         listed(mask.vocabulary[index] for index in mask.words_alone(_NUM_OFFERED)),
-        key="masked_score_words",
         max_chars=1000,
     )
     words = [word for word in re.split(r"[,，、;；\s]+", typed) if word]

@@ -112,13 +112,9 @@ def _show_points(
 def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
     """Which words are points, and whether the axes have room for all the others."""
     limit = choose_linked(
-        st.select_slider,
-        "masked_panels.num_points",
-        _LIMITS,
-        "200",
-        key="masked_compare_points",
+        st.select_slider, "masked_panels.compare_points", _LIMITS, "200"
     )
-    shows_rest = switch_linked("masked_panels.shows_rest", key="masked_compare_rest")
+    shows_rest = switch_linked("masked_panels.compare_rest")
     best = np.minimum(comparison.ranks_a, comparison.ranks_b)
     return np.argsort(best, kind="stable")[: int(limit)], shows_rest
 
@@ -149,11 +145,7 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
 
 def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
     query = type_linked(
-        st.text_input,
-        "masked_panels.search",
-        "",
-        key="masked_compare_search",
-        max_chars=100,
+        st.text_input, "masked_panels.compare_search", "", max_chars=100
     )
     if not query:
         return

@@ -146,7 +146,6 @@ def weight_names(model: str) -> None:
     st.markdown(t("weight_names.intro"))
     wanted = type_linked(
         *(st.text_input, "weight_names.filter", ""),
-        key="weights_filter",
         max_chars=100,
         placeholder=t("weight_names.filter_example"),
     ).lower()
@@ -164,10 +163,7 @@ def weight_names(model: str) -> None:
     copies = [f"- `{copy}` = `{original}`" for copy, original in COPIES.items()]
     st.caption(t("weight_names.notes", copies=Markdown("\n".join(copies))))
     name = choose_linked(
-        st.selectbox,
-        "weight_names.weight",
-        [ours.ours for ours, _ in shown],
-        key="weights_name",
+        st.selectbox, "weight_names.name", [ours.ours for ours, _ in shown]
     )
     _show_weight(model, name)
 

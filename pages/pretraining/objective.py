@@ -42,15 +42,8 @@ MAX_SEED = 9999
 def choose_draw() -> tuple[float, int]:
     """Draws both choices: the share of the pieces that are drawn, and the seed."""
     first, second = st.columns([3, 1])
-    rate = choose_number(
-        *(first.slider, "objective.rate", 5, 60, 15),
-        key="objective_rate",
-        format="%d%%",
-    )
-    seed = choose_number(
-        *(second.number_input, "objective.seed", 0, MAX_SEED, 1),
-        key="objective_seed",
-    )
+    rate = choose_number(first.slider, "objective.rate", 5, 60, 15, format="%d%%")
+    seed = choose_number(second.number_input, "objective.seed", 0, MAX_SEED, 1)
     return rate / 100, seed
 
 
@@ -215,7 +208,7 @@ def show_layer_drop() -> None:
         help=t("objective.drop_speed_help", speed=DROP_SPEED),
     )
     num_layers = choose_number(
-        *(boxes[2].slider, t("objective.drop_layers"), 1, 24, 12), key="drop_layers"
+        boxes[2].slider, t("objective.drop_layers"), 1, 24, 12, key="drop_layers"
     )
     step = choose_number(
         *(boxes[3].slider, t("objective.drop_now"), 0, _NUM_STEPS, _NUM_STEPS // 100),

@@ -58,14 +58,9 @@ def explore_pretraining() -> None:
     )
     first, second = st.columns([3, 1])
     num_steps = choose_number(
-        *(first.slider, "pretraining.steps", 100, MAX_TINY_STEPS, 400),
-        key="pretraining_steps",
-        step=100,
+        first.slider, "pretraining.steps", 100, MAX_TINY_STEPS, 400, step=100
     )
-    seed = choose_number(
-        *(second.number_input, "pretraining.seed", 0, _MAX_SEED, 1),
-        key="pretraining_seed",
-    )
+    seed = choose_number(second.number_input, "pretraining.seed", 0, _MAX_SEED, 1)
     with shown_to_user(stop=False):
         run = ask_job(
             "pretrain_tiny",

@@ -84,9 +84,7 @@ def read_chapters(
     steps = ask(steps_for_one_token)(model, texts)
     found = {chapter_of(step.operation) for step in steps}
     offered = [_ALL, *(name for name in _CHAPTERS if name in found)]
-    chosen = choose_named(
-        "read_model.chapter", offered, key="read_chapter", widget=st.pills
-    )
+    chosen = choose_named("read_model.chapter", offered, widget=st.pills)
     name_missing_heads(model)
     for name in offered[1:] if chosen == _ALL else [chosen]:
         _read(model, texts, tokenized, token, depth, name)

@@ -91,11 +91,7 @@ def try_wrong_formulas(
     st.markdown(t("read_model.wrong_intro"))
     info = ask(Explorer.info)(model)
     name = choose_named(
-        "read_model.wrong_which",
-        wrong_in(info.config, info.heads),
-        "wrong",
-        key="read_wrong",
-        widget=st.selectbox,
+        "read_model.wrong", wrong_in(info.config, info.heads), widget=st.selectbox
     )
     st.markdown(t(f"read_model.wrong_about_{name}"))
     for column, side, formula in zip(

@@ -4,11 +4,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.padding import mask_arithmetic
-from bertviz_core.experiments.padding import (
-    NUM_SENTENCES,
-    padded_pair,
-    padding_costs,
-)
+from bertviz_core.experiments.padding import NUM_SENTENCES, padded_pair, padding_costs
 from bertviz_core.experiments.read_model_results import PaddedPair
 from bertviz_core.sentences import bundled_sentences
 from bertviz_core.snippets import read_model as snippets

@@ -21,7 +21,7 @@ def show_pass(model: str) -> None:
     tokenized = read_by(model, texts, ask(steps_for_one_token).about(model, texts))
     token = choose_piece_in_focus(tokenized)
     depths = ("lines", "code", "numbers")
-    depth = choose_named("read_model.depth", depths, key="read_depth")
+    depth = choose_named("read_model.depth", depths)
     read_chapters(model, texts, tokenized, token, depth)
 
     st.header(t("read_model.further_title"), anchor=False)
@@ -31,9 +31,7 @@ def show_pass(model: str) -> None:
         "padding": lambda: see_padding(model, texts),
         "sheet": lambda: offer_sheet(model),
     }
-    asked = choose_named(
-        "read_model.panel", list(further), key="read_panel", widget=st.pills
-    )
+    asked = choose_named("read_model.panel", list(further), widget=st.pills)
     further[asked]()
 
 

@@ -193,6 +193,22 @@ def _held(name: str) -> Sequence[str]:
     return min(written, [str(typed)], key=lambda texts: len(quote("".join(texts))))
 
 
+# How keys of widgets begin, where not as the keys of their texts.
+_SHORT = {
+    "activations": "act",
+    "masked_panels": "masked",
+    "masked_word": "masked",
+    "read_model": "read",
+    "weight_names": "weights",
+}
+
+
+def _key_of(label: str) -> str:
+    """The key of a widget, which links hold, where it has the key of its text."""
+    page, _, name = label.partition(".")
+    return f"{_SHORT.get(page, page)}_{name}"
+
+
 def _draw(
     widget: Callable[..., object], label: str, *values: Any, key: str, **arguments: Any
 ) -> str:
@@ -225,15 +241,16 @@ def choose_linked(
     default: str | None = None,
     /,
     *,
-    key: str,
+    key: str = "",
     **arguments: Any,
 ) -> str:
     """Draws a choice that is part of the address.
 
-    `label` is the key of its text or a text, see `labelled`. What was chosen among
-    other options gives way to `default`, which the address leaves out; `None` for the
-    first.
+    `label` is the key of its text or a text, see `labelled`; "" for `key` is what
+    `_key_of` makes of it, here and below. What was chosen among other options gives
+    way to `default`, which the address leaves out; `None` for the first.
     """
+    key = key or _key_of(label)
     default = options[0] if default is None else default
     if follow_default(key, default) not in options:
         st.session_state[key] = default
@@ -255,15 +272,13 @@ def choose_named(
     """The same where options have texts of their own; a row of buttons keeps one.
 
     `label` is the key of its text, `names` with "_" and an option that of the option,
-    on the same page; without `names` the option's key begins with the label's. "" for
-    `key` is the label's with "_" for the point.
+    on the same page; without `names` the option's key begins with the label's.
     """
     page, _, name = label.partition(".")
     names = names or name
     if widget.__name__ in ("segmented_control", "pills"):
         arguments["required"] = True
     arguments["format_func"] = lambda option: plain(f"{page}.{names}_{option}")
-    key = key or f"{page}_{name}"
     return choose_linked(widget, label, options, key=key, **arguments)
 
 
@@ -288,10 +303,11 @@ def choose_linked_or_none(
     label: str,
     options: Sequence[str],
     *,
-    key: str,
+    key: str = "",
     **arguments: Any,
 ) -> str | None:
     """`choose_linked` where nothing is chosen at first, and nothing may be."""
+    key = key or _key_of(label)
     if follow_default(key, None) not in options:
         st.session_state[key] = None
     _draw(widget, label, options, key=key, **arguments)
@@ -305,7 +321,7 @@ def choose_several(
     options: Sequence[str],
     default: Sequence[str] = (),
     *,
-    key: str,
+    key: str = "",
     widget: Callable[..., object] = st.pills,
     **arguments: Any,
 ) -> tuple[str, ...]:
@@ -314,6 +330,7 @@ def choose_several(
     Returns them in the order of `options`, however clicked. No option has a comma,
     which is between them in the address.
     """
+    key = key or _key_of(label)
     held = follow_default(key, list(default), lambda written: written.split(","))
     if not set(held) <= set(options):
         st.session_state[key] = [option for option in options if option in held]
@@ -327,12 +344,13 @@ def choose_several(
 
 
 def switch_linked(
-    label: str, *, key: str, default: bool = False, is_of_visit: bool = False
+    label: str, *, key: str = "", default: bool = False, is_of_visit: bool = False
 ) -> bool:
     """Draws a switch that is part of the address.
 
     `label` is the key of its text; `is_of_visit`: see `follow_default`.
     """
+    key = key or _key_of(label)
     follow_default(key, default, lambda w: w.lower() == "true", is_of_visit=is_of_visit)
     _draw(st.toggle, label, key=key)
     is_on = bool(st.session_state[key])
@@ -345,7 +363,7 @@ def type_linked(
     label: str,
     default: str,
     *,
-    key: str,
+    key: str = "",
     is_main: bool = False,
     max_chars: int | None = None,
     **arguments: Any,
@@ -355,6 +373,7 @@ def type_linked(
     Returns it without white space around it. A link with more than `max_chars` is cut;
     `is_main`: see `write_linked`.
     """
+    key = key or _key_of(label)
     linked = follow_default(key, default, unpack)
     if max_chars and len(linked or "") > max_chars:
         st.session_state[key] = linked[:max_chars]
@@ -389,11 +408,11 @@ def choose_number(
     high: N,
     default: N,
     *,
-    key: str,
+    key: str = "",
     **arguments: Any,
 ) -> N:
     """Draws a number that is part of the address; a value out of range moves in."""
-    kind = type(default)
+    key, kind = key or _key_of(label), type(default)
     wanted = follow_default(key, default, functools.partial(read_number, kind=kind))
     _put(key, min(max(kind(wanted), low), high))
     _draw(widget, label, low, high, key=key, **arguments)
