@@ -9,12 +9,13 @@ from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.number_formulas import attention_formulas
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import Texts, TokenizedText
+from bertviz_core.trace import TokenizedText
 from pages.attention.canvas import View
 from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
 from pages.shared.export import download_csv, show_map, show_table
 from pages.shared.language import plain, t
+from pages.shared.own_text import Reading
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
@@ -23,14 +24,12 @@ _MOST_APART = 1e-6
 
 
 @panel
-def explore_arithmetic(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> None:
+def explore_arithmetic(read: Reading, view: View) -> None:
     """Draws every step of the arithmetic for one pair of tokens."""
     layer, head = view.layer, view.head
     st.markdown(t("attention.arithmetic_intro", layer=layer + 1, head=head + 1))
-    row, column = choose_pair(model, texts, tokenized, view, "looks_at")
-    found = ask(pair_arithmetic)(model, texts, layer, head, row, column)
+    row, column = choose_pair(read, view, "looks_at")
+    found = ask(pair_arithmetic)(*read.asked, layer, head, row, column)
     places = {"count": len(found.query), "total": float(found.running_sums[-1])}
     _show_rows(
         [found.query, found.key, found.products, found.running_sums],
@@ -39,9 +38,9 @@ def explore_arithmetic(
         t("attention.vectors_described", **places),
     )
     _show_formula(found)
-    _show_softmax(found, tokenized)
+    _show_softmax(found, read.tokenized)
     # What the weight lets through: the other half of the head's work.
-    token = tokenized.tokens[column]
+    token = read.tokenized.tokens[column]
     st.markdown(t("attention.value_intro", token=token, weight=found.prob))
     chosen = {"layer": layer, "head": head, "query": row, "key": column}
     _show_rows(
@@ -49,7 +48,7 @@ def explore_arithmetic(
         ("v", "weighted", "output"),
         "attention_values",
         t("attention.values_described", count=len(found.value), norm=found.norm),
-        program(programs.ARITHMETIC, model, texts, **chosen),
+        program(programs.ARITHMETIC, *read.asked, **chosen),
     )
 
 

@@ -32,37 +32,38 @@ QUESTIONS = (
 def show_attention(model: str) -> None:
     """Draws the sentence, what its heads look at, and the question that is asked."""
     texts = type_sentence(model)
-    read = read_by(model, texts, ask(named_heads).about(model, texts))
-    tokenized = own_words(read)
+    read = own_words(read_by(model, texts, ask(named_heads).about(model, texts)))
 
-    view = choose_and_show(model, texts, tokenized)
-    follow_lock(tokenized)
+    view = choose_and_show(read)
+    follow_lock(read.tokenized)
 
     st.header(t("attention.questions_title"), anchor=False)
     masks = {
         position: plain("attention.target_mask", number=number)
-        for number, position in enumerate(tokenized.mask_positions.tolist(), start=1)
+        for number, position in enumerate(
+            read.tokenized.mask_positions.tolist(), start=1
+        )
     }
     # Only the question that is asked is computed.
     question = choose_named("attention.panel", QUESTIONS, widget=st.pills)
     if question == "profile":
-        explore_profile(model, texts, view)
+        explore_profile(read, view)
     elif question == "combine":
-        explore_combinations(model, texts, tokenized, view)
+        explore_combinations(read, view)
     elif question == "arithmetic":
-        explore_arithmetic(model, texts, tokenized, view)
+        explore_arithmetic(read, view)
     elif question == "compare":
-        explore_differences(model, texts, tokenized, view)
+        explore_differences(read, view)
     elif (watched := choose_target(model, texts, masks, "attention")) is None:
         pass  # it has said why
     elif question == "switch":
-        explore_switches(model, texts, watched, tokenized, view)
+        explore_switches(read, watched, view)
     elif question == "maps":
-        explore_maps(model, texts, watched, tokenized, view)
+        explore_maps(read, watched, view)
     elif question == "patch":
-        explore_patches(model, texts, watched)
+        explore_patches(read, watched)
     else:
-        explore_patterns(model, texts, watched, tokenized, view)
+        explore_patterns(read, watched, view)
 
 
 show_attention(model_picker())

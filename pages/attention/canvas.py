@@ -27,7 +27,6 @@ from bertviz_core.experiments.attention_matrix import named_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_payload import map_payload, view_payload
 from bertviz_core.figures.attention_view import SCALES, AttentionView, HeadMap
-from bertviz_core.trace import Texts
 from pages.shared.answers import ask
 from pages.shared.choices import (
     choose_named,
@@ -38,7 +37,7 @@ from pages.shared.choices import (
 )
 from pages.shared.components import component
 from pages.shared.language import plain, t
-from pages.shared.own_text import HEAD
+from pages.shared.own_text import HEAD, Reading
 
 Head = tuple[int, int]  # layer and head, from 0
 # `Look` in an address: scale, layout, threshold, added heads counted from 1.
@@ -295,20 +294,20 @@ def is_a_length(method: str, renormalise: bool) -> bool:
     return method == "norms" and not renormalise
 
 
-def choose_view(model: str, texts: Texts, below: DeltaGenerator) -> View:
+def choose_view(read: Reading, below: DeltaGenerator) -> View:
     """Draws the choices; with two texts, also which of them look.
 
     What explains the method is drawn on `below`, as the pictures come first.
     """
-    if (clicked := take_click(CANVAS, *grid_of(model))) is not None:
+    if (clicked := take_click(CANVAS, *grid_of(read.model))) is not None:
         _show_head(clicked)
     first, *boxes, last = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     method = choose_named("attention.method", list(METHODS), widget=first.selectbox)
-    layer, head = _choose_head(boxes, model, texts, method)
+    layer, head = _choose_head(boxes, read, method)
     below.caption(t(f"attention.method_{method}_explained"))
-    heads = choose_heads(model, "attention_heads") if method == "chosen" else ()
+    heads = choose_heads(read.model, "attention_heads") if method == "chosen" else ()
     with last.popover(t("attention.filters"), icon=":material/filter_alt:"):
-        options = _choose_options(texts.pair is not None, method)
+        options = _choose_options(read.texts.pair is not None, method)
     return View(method, layer, head, options, heads or ((layer, head),))
 
 
@@ -367,11 +366,11 @@ def _fill(head: Head | None) -> None:
         st.session_state[key] = None if index is None else index + 1
 
 
-def _choose_head(boxes: list[Any], model: str, texts: Texts, method: str) -> Head:
+def _choose_head(boxes: list[Any], read: Reading, method: str) -> Head:
     """Draws the two boxes and, below, why a head opens that nobody has chosen."""
-    grid = grid_of(model)
+    grid = grid_of(read.model)
     chosen = _chosen_head(grid)
-    telling = None if chosen else telling_head(ask(named_heads)(model, texts))
+    telling = None if chosen else telling_head(ask(named_heads)(*read.asked))
     shown = chosen or ((telling.layer, telling.head) if telling else (0, 0))
     _fill(chosen)
     for box, key, size, index, is_asked in zip(

@@ -27,7 +27,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import Texts, TokenizedText
+from bertviz_core.trace import Texts
 from pages.attention.canvas import (
     Head,
     View,
@@ -52,7 +52,7 @@ from pages.shared.export import cell_columns, show_below, show_map
 from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
-from pages.shared.own_text import type_other, with_a_word_changed
+from pages.shared.own_text import Reading, type_other, with_a_word_changed
 from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched, choose_contrast, show_before_and_after
@@ -70,29 +70,27 @@ def place_of(values: np.ndarray, place: int) -> dict[str, Any]:
 
 
 @panel
-def explore_maps(
-    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
-) -> None:
+def explore_maps(read: Reading, watched: Watched, view: View) -> None:
     """Draws the map of causes beside the map of attention."""
-    mass = ask(attention_mass)(model, texts, watched.target.position)
+    mass = ask(attention_mass)(*read.asked, watched.target.position)
     kind = choose_named("attention.map_kind", ("heads", "parts"), "map")
-    layers, heads = grid_of(model)
+    layers, heads = grid_of(read.model)
     # Half of the layers for every pass.
     passes = layers / 2 * (len(ABLATED_PARTS) if kind == "parts" else heads)
-    asked = (model, texts.text, watched.target, texts.pair)
+    asked = (read.model, read.texts.text, watched.target, read.texts.pair)
     if kind == "parts":
         parts = ask_soon(
             "attention_ablate_parts",
             ask(ablate_parts).about(*asked),
             passes,
-            tokenized.num_tokens,
+            read.tokenized.num_tokens,
             t("attention.compute_parts", count=layers),
         )
         if parts is not None:
             _show_parts(
                 parts.deltas,
                 watched,
-                program(programs.PART_MAP, model, texts, **watched.literals),
+                program(programs.PART_MAP, *read.asked, **watched.literals),
             )
         return
     st.markdown(t("attention.maps_intro", word=watched.name))
@@ -100,7 +98,7 @@ def explore_maps(
         "attention_ablate_heads",
         ask(ablate_heads).about(*asked),
         passes,
-        tokenized.num_tokens,
+        read.tokenized.num_tokens,
         t("attention.compute_map", count=layers * heads),
     )
     first, second = st.columns(2)
@@ -128,9 +126,9 @@ def explore_maps(
     with second:
         title = plain("attention.mass_short")
         most = place_of(mass, int(mass.argmax()))
-        token = tokenized.tokens[watched.target.position]
+        token = read.tokenized.tokens[watched.target.position]
         told = t("attention.map_described_mass", token=token, **most)
-        code = program(programs.HEAD_MAP, model, texts, **watched.literals)
+        code = program(programs.HEAD_MAP, *read.asked, **watched.literals)
         show_clickable(mass, "mass", title, told, framed, saved, code)
     if said:
         # The correlations of exact changes with attention and with the estimate.
@@ -245,8 +243,9 @@ def _show_parts(values: np.ndarray, watched: Watched, code: Program) -> None:
 
 
 @panel
-def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
+def explore_patches(read: Reading, watched: Watched) -> None:
     """Draws a box for the other sentence, and the map of what each state brings."""
+    model, texts = read.asked
     st.markdown(t("attention.patch_intro", word=watched.name))
     offered = with_a_word_changed(model, texts.text)
     other = type_other("attention.patch_other", offered, "attention_other")
@@ -351,12 +350,11 @@ _PATTERN = {
 
 
 @panel
-def explore_switches(
-    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
-) -> None:
+def explore_switches(read: Reading, watched: Watched, view: View) -> None:
     """Draws the switches and the prediction before and after."""
+    model, texts = read.asked
     st.markdown(t("attention.switch_intro"))
-    switches = _choose_switches(model, texts, tokenized, view)
+    switches = _choose_switches(read, view)
     result = ask(switch_off)(
         model, texts.text, watched.target, switches, pair=texts.pair
     )
@@ -383,11 +381,9 @@ def explore_switches(
         st.caption(t(f"attention.{key}", points=100 * abs(change)))
 
 
-def _choose_switches(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> Switches:
-    heads = choose_heads(model, "attention_off_heads", ((view.layer, view.head),))
-    layers = [str(layer + 1) for layer in range(grid_of(model)[0])]
+def _choose_switches(read: Reading, view: View) -> Switches:
+    heads = choose_heads(read.model, "attention_off_heads", ((view.layer, view.head),))
+    layers = [str(layer + 1) for layer in range(grid_of(read.model)[0])]
     chosen = (
         choose_several(f"attention.{name}", layers, key=key, widget=box.pills)
         for box, (name, key) in zip(
@@ -400,16 +396,14 @@ def _choose_switches(
         heads=heads,
         attention=tuple(sorted(whole | attention)),
         feed_forward=tuple(sorted(whole | feed_forward)),
-        edges=_choose_edges(model, texts, tokenized, view),
+        edges=_choose_edges(read, view),
     )
 
 
-def _choose_edges(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> tuple[Edge, ...]:
+def _choose_edges(read: Reading, view: View) -> tuple[Edge, ...]:
     if not switch_linked("attention.cut_edge"):
         return ()
-    row, column = choose_pair(model, texts, tokenized, view, "edge_to")
+    row, column = choose_pair(read, view, "edge_to")
     st.caption(t("attention.edge_help"))
     layer, head = view.layer, view.head
     places = {"layer": layer + 1, "head": head + 1}
@@ -424,10 +418,9 @@ def _choose_edges(
 
 
 @panel
-def explore_patterns(
-    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
-) -> None:
+def explore_patterns(read: Reading, watched: Watched, view: View) -> None:
     """Draws the settings of a sparse pattern, and the prediction under it."""
+    model, texts = read.asked
     st.markdown(t("attention.sparse_intro"))
     chosen = {}
     for box, name in zip(st.columns(len(_PATTERN)), _PATTERN, strict=True):
@@ -444,8 +437,8 @@ def explore_patterns(
         show_map(
             "attention_sparse_edges",
             result.edges,
-            tokenized.tokens,
-            tokenized.tokens,
+            read.tokenized.tokens,
+            read.tokenized.tokens,
             ("attention.may_look", "attention.from_token", "attention.to_token"),
             t("attention.edges_described", share=result.kept_share),
             most=_MOST_DRAWN,

@@ -18,7 +18,7 @@ from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.experiments.attention_matrix import MOST_FLOWING, compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_heads
-from bertviz_core.trace import Texts, TokenizedText
+from bertviz_core.trace import Texts
 from pages.attention.canvas import (
     METHODS,
     View,
@@ -46,7 +46,7 @@ from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_map
 from pages.shared.language import plain, t
 from pages.shared.models import known_models, say_if_unread
-from pages.shared.own_text import type_other, with_a_word_changed
+from pages.shared.own_text import Reading, type_other, with_a_word_changed
 from pages.shared.panel import panel
 
 WAYS = ("mean", "max", "rollout", "flow")
@@ -55,17 +55,15 @@ _MOST_DRAWN = 40  # tokens; more are not legible in half of the page
 
 
 @panel
-def explore_combinations(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> None:
+def explore_combinations(read: Reading, view: View) -> None:
     """Draws mean, maximum, rollout and flow of all heads beside each other."""
     st.markdown(t("attention.combine_intro"))
-    last = grid_of(model)[0] - 1
+    last = grid_of(read.model)[0] - 1
     found = {}
-    can_flow = tokenized.num_tokens <= MOST_FLOWING
+    can_flow = read.tokenized.num_tokens <= MOST_FLOWING
     for way in WAYS if can_flow else WAYS[:-1]:
         asked = replace(view, method=way, layer=last)
-        shown = shown_attention(f"combine_{way}", model, texts, tokenized, asked)
+        shown = shown_attention(f"combine_{way}", read, asked)
         if shown is not None:
             found[way] = shown
     if not all(len(shown.places) for shown in found.values()):
@@ -107,7 +105,7 @@ def explore_combinations(
     elif "flow" in found:
         spread = float(np.ptp(found["flow"].values, axis=0).max())
         st.caption(t("attention.combine_flow_rows", spread=spread))
-    if tokenized.num_tokens > _MOST_DRAWN:
+    if read.tokenized.num_tokens > _MOST_DRAWN:
         st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
     st.markdown(t("attention.combine_agreement"))
     boxes = [box for _ in range(2) for box in st.columns(3)]
@@ -119,33 +117,22 @@ def explore_combinations(
         )
 
 
-# What is compared: a model, and what it reads.
-_Side = tuple[str, Texts, TokenizedText]
-
-
 @panel
-def explore_differences(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> None:
+def explore_differences(read: Reading, view: View) -> None:
     """Draws the other side, and the difference of the attention."""
     st.markdown(t("attention.compare_intro"))
     kind = choose_named("attention.compare", ("sentence", "model"))
-    if kind == "sentence":
-        other = _other_text(model, texts)
-    else:
-        other = _other_model(model, texts)
-    if other is None:
+    asked = (_other_text if kind == "sentence" else _other_model)(*read.asked)
+    if asked is None:
         return
-    other_model, other_texts = other
-    read = ask(Explorer.tokenize)(
-        other_model, other_texts.text, other_texts.pair, cut=True
-    )
-    say_if_unread(other_model, read)
-    read = words_of_other(read, is_same=other_texts == texts)
-    sides = ((model, texts, tokenized), (other_model, other_texts, read))
-    _show_heads(*sides, view)
+    model, texts = asked
+    tokenized = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
+    say_if_unread(model, tokenized)
+    other = Reading(model, texts, tokenized)
+    other = words_of_other(other, is_same=texts == read.texts)
+    _show_heads(read, other, view)
     title = plain("attention.second_less_first")
-    show_matrix(*sides, view, title, look_at_head)
+    show_matrix(read, other, view, title, look_at_head)
 
 
 def _other_text(model: str, texts: Texts) -> tuple[str, Texts] | None:
@@ -175,9 +162,9 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
     return chosen, texts
 
 
-def _show_heads(first: _Side, second: _Side, view: View) -> None:
+def _show_heads(first: Reading, second: Reading, view: View) -> None:
     """Which head differs most; a click looks at it above."""
-    distances = ask(compare_heads)(*first[:2], *second[:2])
+    distances = ask(compare_heads)(*first.asked, *second.asked)
     if np.isnan(distances).any():
         return  # no token in common: said below
     most = place_of(distances, int(distances.argmax()))
@@ -187,8 +174,8 @@ def _show_heads(first: _Side, second: _Side, view: View) -> None:
 
 
 def show_matrix(
-    first: _Side,
-    second: _Side,
+    first: Reading,
+    second: Reading,
     view: View,
     title: str,
     on_head: Callable[[int, int], None],
@@ -198,10 +185,10 @@ def show_matrix(
     `title` says which side is taken from which; `on_head` is called with the layer and
     the head that were chosen in the grid, from 0, before the page runs.
     """
-    if _lacks_heads(second[0], view):
+    if _lacks_heads(second.model, view):
         return
-    here = shown_attention("here", *first, view)
-    there = shown_attention("there", *second, view)
+    here = shown_attention("here", first, view)
+    there = shown_attention("there", second, view)
     if here is None or there is None:
         return
     labels = here.places.labels, there.places.labels
@@ -211,8 +198,10 @@ def show_matrix(
         return
     found = attention_difference(here.values, there.values, alignment)
     options = view.options
-    words = (words_to_merge(first[2], options), words_to_merge(second[2], options))
-    sides = (*first[:2], *second[:2], words, options)
+    first_words, second_words = (
+        words_to_merge(one.tokenized, options) for one in (first, second)
+    )
+    sides = (*first.asked, *second.asked, (first_words, second_words), options)
     places = _places(here.places, labels[1], alignment)
     _draw(found.values, places, sides, view, title, on_head)
     _say_what_is_outside(found, alignment, here.values, there.values)

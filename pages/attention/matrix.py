@@ -1,5 +1,7 @@
 """The matrix that the reader asked for, as filters leave it, and words as typed."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -16,31 +18,29 @@ from bertviz_core.experiments.attention_matrix import MOST_FLOWING, attention_ma
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import Measure
 from bertviz_core.mask_text import normalise_masks
-from bertviz_core.trace import Texts, TokenizedText
+from bertviz_core.trace import TokenizedText
 from pages.attention.canvas import METHODS, View, is_a_length
 from pages.shared.answers import answer, ask
 from pages.shared.choices import type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import listed, plain, t
-from pages.shared.own_text import MOST_CHARACTERS
+from pages.shared.own_text import MOST_CHARACTERS, Reading
 
 # What takes a second or two on two cores; more is a job. For value zeroing the square
 # of tokens times hidden size, for flow their fourth power times layers.
 _MOST_AT_ONCE = {"value_zeroing": 1e10, "flow": 1.3e7}
 
 
-def shown_attention(
-    place: str, model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> ShownAttention | None:
+def shown_attention(place: str, read: Reading, view: View) -> ShownAttention | None:
     """What the reader asked for, with the filters.
 
     `None` while long work is on its way, which is drawn in its `place`, unique on the
     page.
     """
-    method, count = view.method, tokenized.num_tokens
-    question = matrix_question(model, texts, tokenized, view)
-    config = ask(Explorer.info)(model).config
+    method, tokenized, count = view.method, read.tokenized, read.tokenized.num_tokens
+    question = matrix_question(read, view)
+    config = ask(Explorer.info)(read.model).config
     work = {
         "value_zeroing": (count * config.hidden_size) ** 2,
         "flow": count**4 * (view.layer + 1) * (count <= MOST_FLOWING),
@@ -58,15 +58,13 @@ def shown_attention(
     return None if found is None else show_attention(found, tokenized, view.options)
 
 
-def matrix_question(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> Question[np.ndarray]:
+def matrix_question(read: Reading, view: View) -> Question[np.ndarray]:
     """Asks for the matrix that filters then change."""
     # Maxima or flows of pieces, added up, would be a number that nothing gives.
     is_of_words = view.method in ("max", "flow")
-    words = words_to_merge(tokenized, view.options) if is_of_words else None
+    words = words_to_merge(read.tokenized, view.options) if is_of_words else None
     return ask(attention_matrix).about(
-        model, texts, view.method, view.layer, view.head, view.heads, words
+        *read.asked, view.method, view.layer, view.head, view.heads, words
     )
 
 
@@ -136,16 +134,17 @@ def _filters(view: View) -> tuple[str, ...]:
 _WORDS = "attention_words", "attention_pair_words"
 
 
-def own_words(tokenized: TokenizedText) -> TokenizedText:
+def own_words(read: Reading) -> Reading:
     """Draws a box for the words of each text that has Chinese characters.
 
     Gives the same with the words that were typed; what does not fit the text is said,
     and leaves it as it was.
     """
+    tokenized = read.tokenized
     texts = dict(zip(_WORDS, (tokenized.text, tokenized.pair or ""), strict=True))
     asked = [key for key, text in texts.items() if is_cjk(text)]
     if not asked:
-        return tokenized
+        return read
     typed = dict.fromkeys(texts, "")
     for box, key in zip(st.columns(len(asked)), asked, strict=True):
         words = type_linked(
@@ -159,11 +158,11 @@ def own_words(tokenized: TokenizedText) -> TokenizedText:
         )
         typed[key] = normalise_masks(words)[0]
     with shown_to_user(stop=False):
-        return with_words(tokenized, *typed.values())
-    return tokenized
+        return replace(read, tokenized=with_words(tokenized, *typed.values()))
+    return read
 
 
-def words_of_other(read: TokenizedText, is_same: bool) -> TokenizedText:
+def words_of_other(other: Reading, is_same: bool) -> Reading:
     """The words of a text that is compared with one whose words were typed.
 
     It is the same text in another model, or else another text: that shows its words by
@@ -171,11 +170,12 @@ def words_of_other(read: TokenizedText, is_same: bool) -> TokenizedText:
     """
     typed = [normalise_masks(st.session_state.get(key) or "")[0] for key in _WORDS]
     if not any(typed):
-        return read
+        return other
+    read = other.tokenized
     if not is_same:
         texts = (read.text.strip(), (read.pair or "").strip())
         typed = [text if is_cjk(text) and " " in text else "" for text in texts]
     try:
-        return with_words(read, *typed)
+        return replace(other, tokenized=with_words(read, *typed))
     except TextError:  # said where they were typed
-        return read
+        return other

@@ -75,7 +75,7 @@ from pages.shared.engine import client
 from pages.shared.export import MOST_ROWS, show_first_rows, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.navigation import is_arrival
-from pages.shared.own_text import TOKEN, focus_on, piece_in_focus
+from pages.shared.own_text import TOKEN, Reading, focus_on, piece_in_focus
 from pages.shared.panel import download, panel
 from pages.shared.tools import Columns, Program, program, show_tools
 
@@ -97,48 +97,44 @@ class _PageRun:
     chosen: _Chosen | None = None
 
 
-def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
+def choose_and_show(read: Reading) -> View:
     """Draws choices and pictures, with their program; gives what is asked for."""
     page_run = _PageRun()
-    focus = piece_in_focus(tokenized)
+    focus = piece_in_focus(read.tokenized)
     if is_arrival() and not is_untouched(TOKEN):
-        lock_row(CANVAS, focus, key_of(tokenized))
-    _choose_and_show(model, texts, tokenized, page_run)
+        lock_row(CANVAS, focus, key_of(read.tokenized))
+    _choose_and_show(read, page_run)
     if page_run.chosen is None:
         st.stop()  # the fragment has said why
     return page_run.chosen[0]
 
 
 @panel
-def _choose_and_show(
-    model: str, texts: Texts, tokenized: TokenizedText, page_run: _PageRun
-) -> None:
+def _choose_and_show(read: Reading, page_run: _PageRun) -> None:
     choices, pictures, below = st.container(), st.container(), st.container()
     with choices:
-        view = choose_view(model, texts, below)
+        view = choose_view(read, below)
     with pictures:
-        _show(model, texts, tokenized, view, page_run)
+        _show(read, view, page_run)
 
 
 @panel
-def _show(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View, page_run: _PageRun
-) -> None:
+def _show(read: Reading, view: View, page_run: _PageRun) -> None:
     hear(CANVAS)
     if page_run.chosen is None:
-        page_run.chosen = _chosen(view, tokenized)
+        page_run.chosen = _chosen(view, read.tokenized)
     elif st.session_state.pop(_IS_SHOWN, False):
         st.rerun()
-    clicked = view_clicked(model, view)
+    clicked = view_clicked(read.model, view)
     if clicked is None:
         st.rerun()
-    chosen = _chosen(clicked, tokenized)
+    chosen = _chosen(clicked, read.tokenized)
     is_rest_behind = chosen != page_run.chosen
     if is_rest_behind:
         # The same for the same choice: what the browser has had travels as a hash.
         name = hashlib.blake2s(repr(chosen).encode(), digest_size=8).hexdigest()
         st.session_state[_ASKED] = name
-    is_shown = _show_pictures(model, texts, tokenized, clicked)
+    is_shown = _show_pictures(read, clicked)
     if is_rest_behind and not is_shown:
         st.rerun()  # no picture is there that could say when it is shown
 
@@ -147,20 +143,18 @@ def _chosen(view: View, tokenized: TokenizedText) -> _Chosen:
     return view, *locked_tokens(CANVAS, tokenized.num_tokens, key_of(tokenized))
 
 
-def _show_pictures(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> bool:
+def _show_pictures(read: Reading, view: View) -> bool:
     """Draws the pictures and their program, and tells whether there are any.
 
     Else a sentence says that nothing is left, or long work is on its way.
     """
-    words = words_to_merge(tokenized, view.options)
-    grid = ask(all_heads).about(model, texts, view.options, words)
-    lines = ask(attention_links).about(model, texts, view.layer, view.options, words)
+    words = words_to_merge(read.tokenized, view.options)
+    grid = ask(all_heads).about(*read.asked, view.options, words)
+    lines = ask(attention_links).about(*read.asked, view.layer, view.options, words)
     has_lines = view.method == "head"  # single heads alone have lines to compare
     if has_lines:
-        fetch(matrix_question(model, texts, tokenized, view), grid, lines)
-    shown = shown_attention("pictures", model, texts, tokenized, view)
+        fetch(matrix_question(read, view), grid, lines)
+    shown = shown_attention("pictures", read, view)
     if shown is None:
         return False
     if not len(shown.places):
@@ -174,7 +168,7 @@ def _show_pictures(
         shown.places,
         shown.values,
         thumbnails,
-        key_of(tokenized),
+        key_of(read.tokenized),
         look,
         layer=view.layer,
         head=view.head,
@@ -186,8 +180,7 @@ def _show_pictures(
     asked = st.session_state.get(_ASKED, "")
     remember = functools.partial(st.session_state.update, {_IS_SHOWN: True})
     attention_canvas(picture, CANVAS, asked=asked, on_shown=remember)
-    code = _program(model, texts, view)
-    offer_downloads(picture, model, texts, tokenized, view, code)
+    offer_downloads(picture, read, view, _program(read, view))
     if shown.left_out > 0:
         st.caption(t("attention.left_out", share=shown.left_out))
     return True
@@ -231,13 +224,13 @@ def picture_of(
     )
 
 
-def _program(model: str, texts: Texts, view: View) -> Program:
+def _program(read: Reading, view: View) -> Program:
     """How the matrix is made; filters are left out."""
     asks_layer, asks_head = METHODS[view.method]
     values: dict[str, Any] = {"layer": view.layer} if asks_layer else {}
     values |= {"head": view.head} if asks_head else {}
     values |= {"heads": view.heads} if view.method == "chosen" else {}
-    return program(getattr(programs, view.method.upper()), model, texts, **values)
+    return program(getattr(programs, view.method.upper()), *read.asked, **values)
 
 
 def _linked_look(view: View, num_heads: int) -> Look:
@@ -273,17 +266,15 @@ def follow_lock(tokenized: TokenizedText) -> None:
         defaults().pop(_SEEN_TOKEN, None)  # it is chosen, if it were the default
 
 
-def choose_pair(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View, seen: str
-) -> tuple[int, int]:
+def choose_pair(read: Reading, view: View, seen: str) -> tuple[int, int]:
     """Draws the two boxes, for the indices of who looks and who is seen.
 
     While nobody is chosen or locked, that is whom it looks at most in the head that is
     shown. `seen` is the key of the label in "attention".
     """
-    names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
+    names = [f"{i + 1} {token}" for i, token in enumerate(read.tokenized.tokens)]
     boxes = st.columns(2)
-    focus = piece_in_focus(tokenized)
+    focus = piece_in_focus(read.tokenized)
     options = [str(index + 1) for index in range(len(names))]
     more: dict[str, Any] = {
         "format_func": lambda number: names[int(number) - 1],
@@ -295,7 +286,7 @@ def choose_pair(
     locked = st.session_state.get(_SEEN, (None, None))[1]
     if locked is None:
         shown = replace(view, method="head")
-        weights = answer(matrix_question(model, texts, tokenized, shown))[focus]
+        weights = answer(matrix_question(read, shown))[focus]
         most = int(weights.argmax())
     else:  # anybody else, so that the link names who is locked
         most = -1 if locked == 0 else 0
@@ -318,32 +309,27 @@ _MOST_SAVED = 128  # tokens; all heads of BERT-base make a file of 13 MB then
 
 
 def offer_downloads(
-    picture: AttentionView,
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    view: View,
-    code: Program,
+    picture: AttentionView, read: Reading, view: View, code: Program
 ) -> None:
     """Draws the tools of what is shown; a file is made when its button is clicked."""
 
     def strongest() -> list[StrongestLinks]:
         """A question for each layer."""
-        words = words_to_merge(tokenized, view.options)
+        words = words_to_merge(read.tokenized, view.options)
         return [
-            ask(attention_links)(model, texts, layer, view.options, words)
+            ask(attention_links)(*read.asked, layer, view.options, words)
             for layer in range(len(picture.thumbnails))
         ]
 
     def every_head() -> np.ndarray:
         # Not kept: it is large, and asked for once.
-        trace = client().ask(Trace.only)(model, texts, ("attention_probs",))
+        trace = client().ask(Trace.only)(*read.asked, ("attention_probs",))
         attention = np.asarray(trace.attention_probs)
-        return show_heads(attention, tokenized, view.options).astype(np.float32)
+        return show_heads(attention, read.tokenized, view.options).astype(np.float32)
 
     # Of all of the text, however few words are shown.
-    is_small = tokenized.num_tokens <= _MOST_SAVED
-    files = texts.text, strongest, every_head, is_small
+    is_small = read.tokenized.num_tokens <= _MOST_SAVED
+    files = read.texts.text, strongest, every_head, is_small
     _offer("attention", CANVAS, picture, *files, code)
 
 

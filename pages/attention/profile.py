@@ -21,7 +21,6 @@ from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.corpus_profiles import corpus_profile, grammar_of_heads
 from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import Texts
 from pages.attention.canvas import Head, View
 from pages.attention.causes import place_of, show_clickable
 from pages.shared.answers import ask
@@ -31,6 +30,7 @@ from pages.shared.jobs import ask_job
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
+from pages.shared.own_text import Reading
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 from pages.shared.upload_box import upload_box
@@ -143,28 +143,28 @@ SHOWN = (
 
 
 @panel
-def explore_profile(model: str, texts: Texts, view: View) -> None:
+def explore_profile(read: Reading, view: View) -> None:
     """Draws the measures of all heads, their names, and the heads like one."""
     where = choose_named(
         "attention.profile_where", ("here", "corpus", "grammar"), "profile"
     )
     if where == "grammar":
-        show_grammar(model, (view.layer, view.head))
+        show_grammar(read.model, (view.layer, view.head))
         return
     places = {"share": SHARE_THRESHOLD, "broad": BROAD_THRESHOLD, "rows": LEAST_ROWS}
     st.markdown(t("attention.profile_intro", **places))
     of: dict[str, Any] = {"layer": view.layer, "head": view.head}
     if where == "corpus":
-        of["language"] = language_of(model)
-        code = functools.partial(program, programs.CORPUS_PROFILE, model, **of)
+        of["language"] = language_of(read.model)
+        code = functools.partial(program, programs.CORPUS_PROFILE, read.model, **of)
         found = ask_job(
             "attention_profile",
             "attention.profile_start",
-            ask(corpus_profile).about(model, of["language"]),
+            ask(corpus_profile).about(read.model, of["language"]),
         )
     else:
-        code = functools.partial(program, programs.PROFILE, model, texts, **of)
-        found = ask(profile_heads)(model, texts)
+        code = functools.partial(program, programs.PROFILE, *read.asked, **of)
+        found = ask(profile_heads)(*read.asked)
     if found is None:
         return
     profile = found.profile

@@ -207,8 +207,8 @@ def explore_contexts(model: str) -> None:
     """Draws the sentence, the choice of its token and of a layer, and what is alike."""
     st.markdown(t("embeddings.contexts_intro"))
     texts = type_sentence(model)
-    read = read_by(model, texts)
-    token = choose_piece_in_focus(read)
+    reading = choose_piece_in_focus(read_by(model, texts))
+    read, token = reading.tokenized, reading.token
     if read.is_added[token]:
         st.info(t("embeddings.contexts_added"), icon=":material/touch_app:")
         return

@@ -44,7 +44,7 @@ def explore_input(model: str) -> None:
     read, found = read_by(model, texts, parts), answer(parts)
     boxes = st.columns(2)
     with boxes[0]:
-        token = choose_piece_in_focus(read)
+        token = choose_piece_in_focus(read).token
     with boxes[1]:
         dimension = choose_place("dimension", found.summed.shape[1]) - 1
     code = program(programs.INPUT_SUM, model, texts, token=token, dimension=dimension)

@@ -31,6 +31,7 @@ from pages.shared.export import show_curves, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.own_text import Reading
 from pages.shared.panel import panel
 from pages.shared.point_map import groups_colour, point_map
 from pages.shared.tools import show_number_tools
@@ -64,9 +65,10 @@ def _show_heads(base: str, outcome: RunOutcome) -> None:
         on_head=choose,
     )
     read = ask(Explorer.tokenize)(base, texts.text, texts.pair, cut=True)
-    sides = ((base, texts, read), (outcome.model_id, texts, read))
+    before, after = (Reading(model, texts, read) for model in (base, outcome.model_id))
     view = View("head", layer, head, AttentionOptions())
-    show_matrix(*sides, view, plain("fine_tune_results.after_less_before"), choose)
+    title = plain("fine_tune_results.after_less_before")
+    show_matrix(before, after, view, title, choose)
 
 
 def _edit(outcome: RunOutcome) -> Texts | None:

@@ -1,5 +1,7 @@
 """Home: the sentence of the visit, the whole model in one picture, and the doors."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from bertviz_core.experiments.whole_model import MOST_SHOWN, whole_model
@@ -27,7 +29,7 @@ def show_sentence(model: str) -> None:
         words = split_words(f"{texts.text} {texts.pair or ''}", MOST_SHOWN)
         whole = [ask(whole_model).about(model, texts, None)]
         read = read_by(model, texts, *(whole if len(words) < MOST_SHOWN else ()))
-        draw_whole_model(model, texts, read, piece_in_focus(read))
+        draw_whole_model(replace(read, token=piece_in_focus(read.tokenized)))
     else:
         st.info(t("app.no_text"), icon=":material/edit:")
 

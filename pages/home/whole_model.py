@@ -30,7 +30,7 @@ from bertviz_core.figures.attention_export import component_html
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
 from bertviz_core.mask_text import MaskedText, carry_originals, split_words, toggle_mask
-from bertviz_core.trace import Texts, TokenizedText
+from bertviz_core.trace import TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import follow_default, write_linked
 from pages.shared.components import component, save_drawn, teller
@@ -38,7 +38,7 @@ from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain, t
-from pages.shared.own_text import HEAD, change_sentence, focus_on, read_text
+from pages.shared.own_text import HEAD, Reading, change_sentence, focus_on, read_text
 from pages.shared.panel import download
 from pages.shared.tools import Columns, show_number_tools
 
@@ -76,11 +76,13 @@ _WORDS = (
 )
 
 
-def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) -> None:
+def draw_whole_model(reading: Reading) -> None:
     """Draws the picture, with what was opened and switched off in it.
 
-    `read` is what it reads, in tokens; the one with index `focus` is followed.
+    The piece in focus is followed.
     """
+    model, texts, focus = *reading.asked, reading.token
+    read = reading.tokenized
     # A longer text is followed from its focus by the core, not by the browser.
     asked = focus if read.num_tokens > MOST_SHOWN else None
     picture = ask(whole_model)(model, texts, asked)
@@ -100,10 +102,10 @@ def draw_whole_model(model: str, texts: Texts, read: TokenizedText, focus: int) 
     )
     opened = None
     with shown_to_user(stop=False):
-        opened = _opened(model, texts, focus, st.session_state[OPEN])
+        opened = _opened(reading, st.session_state[OPEN])
     if opened is None:
         st.session_state[OPEN] = ""
-    told: dict[str, Any] = {"id": name, **_told(model, texts, picture, focus)}
+    told: dict[str, Any] = {"id": name, **_told(reading, picture)}
     words = ask(vocabulary)(model) if opened is not None else ()
     _answers(data=answer_payload(told, opened, words), key=f"{_KEY}_answers")
     language, title = current_language(), plain("whole_model.file_title", **said)
@@ -234,17 +236,17 @@ def _type_over(read: TokenizedText, token: int, word: str | None) -> None:
         change_sentence(changed, edited=edited)
 
 
-def _told(model: str, texts: Texts, picture: WholeModel, focus: int) -> dict[str, Any]:
+def _told(read: Reading, picture: WholeModel) -> dict[str, Any]:
     """What the picture is told besides: what is chosen, and what that changes."""
     num_tokens = picture.tokenized.num_tokens
     off = [
         name
         for name in st.session_state[OFF].split()
-        if _can_be_off(model, name, num_tokens)
+        if _can_be_off(read.model, name, num_tokens)
     ]
     told: dict[str, Any] = {
         "turn": st.session_state.get(f"{_KEY}_turn", 0),
-        "focus": focus,
+        "focus": read.token,
         "open": st.session_state[OPEN],
         "raw": bool(st.session_state[RAW]),
         "off": off,
@@ -255,20 +257,20 @@ def _told(model: str, texts: Texts, picture: WholeModel, focus: int) -> dict[str
         return told
     with shown_to_user(stop=False):
         if off:
-            told["switched"] = _switched(model, texts, focus, _switches(off))
-        told["agreement"] = _agreement(model, texts, picture, focus)
+            told["switched"] = _switched(read, _switches(off))
+        told["agreement"] = _agreement(read)
     return told
 
 
-def _opened(model: str, texts: Texts, focus: int, name: str) -> Opened | None:
+def _opened(read: Reading, name: str) -> Opened | None:
     """What is inside of a part; `None` where there is no such part."""
     part = _PART.fullmatch(name)
     if part is None or part["to"]:
         return None
     layer, head = int(part["layer"] or 0), int(part["head"] or 0)
-    if not _is_there(model, layer, head):
+    if not _is_there(read.model, layer, head):
         return None
-    return ask(open_part)(model, texts, name, focus)
+    return ask(open_part)(*read.asked, name, read.token)
 
 
 def _is_there(model: str, layer: int, head: int) -> bool:
@@ -304,10 +306,9 @@ def _switches(names: list[str]) -> Switches:
     return Switches(**{name: tuple(parts) for name, parts in found.items()})
 
 
-def _switched(
-    model: str, texts: Texts, focus: int, switches: Switches
-) -> list[dict[str, Any]]:
+def _switched(read: Reading, switches: Switches) -> list[dict[str, Any]]:
     """The likeliest words before and after; what is likeliest in either comes first."""
+    model, texts, focus = *read.asked, read.token
     best = int(ask(open_answer)(model, texts, focus).argmax())
     target = Target("mlm", best, focus)
     found = ask(switch_off)(model, texts.text, target, switches, texts.pair)
@@ -322,12 +323,10 @@ def _switched(
     )
 
 
-def _agreement(
-    model: str, texts: Texts, picture: WholeModel, focus: int
-) -> dict[str, Any] | None:
-    num_tokens = picture.tokenized.num_tokens
+def _agreement(read: Reading) -> dict[str, Any] | None:
+    num_tokens = read.tokenized.num_tokens
     passes = min(num_tokens, MOST_SHOWN)
-    question = ask(remove_tokens).about(model, texts, focus)
+    question = ask(remove_tokens).about(*read.asked, read.token)
     removed = ask_soon(f"{_KEY}_proof", question, passes, num_tokens)
     if removed is None:
         return None

@@ -19,20 +19,20 @@ from pages.shared.panel import panel
 def show_layers(model: str) -> None:
     """Draws the sentence, its walk through the layers, and the question asked."""
     texts = type_sentence(model)
-    tokenized = read_by(model, texts, ask(steps_for_one_token).about(model, texts))
-    token = choose_piece_in_focus(tokenized)
+    steps = ask(steps_for_one_token).about(model, texts)
+    read = choose_piece_in_focus(read_by(model, texts, steps))
 
-    walk(model, texts, tokenized, token)
+    walk(read)
     st.caption(t("layers.keys"))
 
     st.header(t("layers.further_title"), anchor=False)
     questions = {  # only the one that is asked is computed
-        "residual": lambda: follow_residual(model, texts, tokenized.num_tokens, token),
-        "similarity": lambda: compare_layers(model, texts),
-        "neurons": lambda: explore_neurons(model, texts, tokenized, token),
-        "factors": lambda: explore_factors(model, texts, tokenized.num_tokens),
+        "residual": lambda: follow_residual(read),
+        "similarity": lambda: compare_layers(*read.asked),
+        "neurons": lambda: explore_neurons(read),
+        "factors": lambda: explore_factors(read),
         "orders": lambda: compare_orders(model),
-        "by_hand": lambda: norm_by_hand(model, texts, tokenized, token),
+        "by_hand": lambda: norm_by_hand(read),
     }
     asked = choose_named("layers.panel", list(questions), widget=st.pills)
     questions[asked]()

@@ -1,5 +1,6 @@
 """Feed-forward neurons: the strongest at a token, one switched off, groups of them."""
 
+import functools
 from collections.abc import Callable, Hashable
 
 import numpy as np
@@ -22,7 +23,7 @@ from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.snippets import layers as snippets
-from bertviz_core.trace import Texts, TokenizedText
+from bertviz_core.trace import Texts
 from pages.layers.wording import neuron_names, numbered
 from pages.shared.answers import ask
 from pages.shared.choices import (
@@ -35,6 +36,7 @@ from pages.shared.export import show_figure, show_map
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.own_text import Reading
 from pages.shared.panel import panel, show_numbers
 from pages.shared.tools import Program, program
 from pages.shared.watched_answer import Watched, choose_target, show_before_and_after
@@ -47,13 +49,12 @@ _SHORT_WORK = 2e8
 Opener = Callable[[int, int], None]
 
 
-def rank_all_neurons(
-    model: str, texts: Texts, num_tokens: int, watched: Watched, open_neuron: Opener
-) -> None:
+def rank_all_neurons(read: Reading, watched: Watched, open_neuron: Opener) -> None:
     """Draws the best neurons of all layers; each is a way to its own view.
 
     `open_neuron` is called with a layer and a neuron, from 0, before the page runs.
     """
+    model, texts, num_tokens = *read.asked, read.tokenized.num_tokens
     st.subheader(t("layers.effects_title", word=watched.name), anchor=False)
     config = ask(Explorer.info)(model).config
     layers, neurons = config.num_hidden_layers, config.intermediate_size
@@ -146,16 +147,17 @@ _SMALL_POINTS = 1.0  # percentage points
 
 
 def switch_off_here(
-    model: str, texts: Texts, name: str, token: int, neuron: tuple[int, int]
+    read: Reading, name: str, neuron: tuple[int, int]
 ) -> Watched | None:
     """Draws the choice of an answer, and the answer with and without the neuron.
 
-    `token` is that whose word may be watched, `name` its name; `neuron` a layer and a
+    `name` is that of the token whose word may be watched; `neuron` a layer and a
     neuron, from 0. `None`, with a sentence, where no answer is watched.
     """
+    model, texts = read.asked
     st.subheader(t("layers.off_title"), anchor=False)
     st.markdown(t("layers.off_intro", layer=neuron[0] + 1, number=neuron[1] + 1))
-    places = {token: plain("layers.word_at", token=name)}
+    places = {read.token: plain("layers.word_at", token=name)}
     watched = choose_target(model, texts, places, "layers")
     if watched is None:
         return None
@@ -183,32 +185,26 @@ _NUM_WORDS = 8
 
 
 @panel
-def explore_neurons(
-    model: str, texts: Texts, tokenized: TokenizedText, token: int
-) -> None:
+def explore_neurons(read: Reading) -> None:
     """Draws the strongest neurons, and all about one of them."""
+    model, texts, token = *read.asked, read.token
     st.markdown(t("layers.neurons_intro"))
     config = ask(Explorer.info)(model).config
-    name = numbered(tokenized.tokens)[token]
+    name = numbered(read.tokenized.tokens)[token]
     layer, order = _choose_layer(config.num_hidden_layers)
     strong = ask(strongest_neurons)(model, texts, layer, token, _NUM_STRONGEST, order)
     _show_strongest(strong, name)
     _start_anew((model, texts, token, layer), strong)
     neuron = _choose_neuron(strong, config.intermediate_size)
-    _show_over_text(model, texts, tokenized, layer, neuron)
+    _show_over_text(read, layer, neuron)
     _show_words(model, texts, strong, neuron, name)
-    watched = switch_off_here(model, texts, name, token, (layer, neuron))
+    watched = switch_off_here(read, name, (layer, neuron))
     if watched is not None:
-        rank_all_neurons(
-            model,
-            texts,
-            tokenized.num_tokens,
-            watched,
-            lambda layer, number: _open(layer, number, (model, texts, token)),
-        )
+        where = (model, texts, token)
+        rank_all_neurons(read, watched, functools.partial(_open, where))
 
 
-def _open(layer: int, neuron: int, where: tuple[Hashable, ...]) -> None:
+def _open(where: tuple[Hashable, ...], layer: int, neuron: int) -> None:
     """Makes a neuron of any layer the one that is looked at. For callbacks."""
     st.session_state[LAYER] = str(layer + 1)
     st.session_state[NEURON] = str(neuron + 1)
@@ -287,12 +283,10 @@ def _take_other() -> None:
     st.session_state[_OTHER] = None
 
 
-def _show_over_text(
-    model: str, texts: Texts, tokenized: TokenizedText, layer: int, neuron: int
-) -> None:
-    both = ask(neuron_activations)(model, texts, layer, neuron)
+def _show_over_text(read: Reading, layer: int, neuron: int) -> None:
+    both = ask(neuron_activations)(*read.asked, layer, neuron)
     inputs, activations = both
-    names = numbered(tokenized.tokens)
+    names = numbered(read.tokenized.tokens)
     best = int(np.argmax(activations))
     rows = [plain("layers.before_activation"), plain("layers.after_activation")]
     st.subheader(
@@ -377,8 +371,9 @@ _SHORT_FACTORING = 2_000_000
 
 
 @panel
-def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
+def explore_factors(read: Reading) -> None:
     """Draws the settings, then each group over the tokens."""
+    model, texts = read.asked
     st.markdown(t("layers.factors_intro"))
     config = ask(Explorer.info)(model).config
     num_layers = config.num_hidden_layers
@@ -388,7 +383,7 @@ def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
         "layers_factors",
         "layers.factors_start",
         ask(neuron_factors).about(model, texts, count, seed, layers),
-        at_once=num_tokens * neurons * count < _SHORT_FACTORING,
+        at_once=read.tokenized.num_tokens * neurons * count < _SHORT_FACTORING,
     )
     if found is None:
         return

@@ -18,12 +18,12 @@ from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.number_formulas import norm_formulas
 from bertviz_core.snippets import layers
-from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.wording import numbered, step_name
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, plain, t
+from pages.shared.own_text import Reading
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
@@ -66,9 +66,7 @@ _FELT = 1e-3  # a smaller difference of outputs is none for who looks
 
 
 @panel
-def norm_by_hand(
-    model: str, texts: Texts, tokenized: TokenizedText, token: int
-) -> None:
+def norm_by_hand(read: Reading) -> None:
     """Draws the sliders, the vector before and after, and the arithmetic.
 
     Asks the model only for a vector of its own.
@@ -80,9 +78,9 @@ def norm_by_hand(
         norm = NormInput("", np.array(SMALL), ones, zeros, _EPSILONS[0])
         code = functools.partial(program, layers.NORM_OF_SMALL, vector=SMALL)
     else:
-        norm = _real(model, texts, tokenized, token)
-        of = (layers.NORM, model, texts)
-        code = functools.partial(program, *of, step=norm.step, token=token)
+        norm = _real(read)
+        of = (layers.NORM, *read.asked)
+        code = functools.partial(program, *of, step=norm.step, token=read.token)
     shift, scale, epsilon = _choose_change(source, norm.epsilon)
     changed = change_vector(norm.vector, shift, scale)
     found = layer_norm_steps(changed, norm.gamma, norm.beta, epsilon)
@@ -93,16 +91,16 @@ def norm_by_hand(
             st.latex(formula)
 
 
-def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> NormInput:
-    steps = ask(steps_for_one_token)(model, texts)
+def _real(read: Reading) -> NormInput:
+    steps = ask(steps_for_one_token)(*read.asked)
     norms = {
         step.name: step_name(step) for step in steps if step.operation.endswith("_norm")
     }
     chosen = choose_linked(
         st.selectbox, "layers.by_hand_norm", list(norms), format_func=norms.__getitem__
     )
-    found = ask(norm_input_at)(model, texts, chosen, token)
-    name = numbered(tokenized.tokens)[token]
+    found = ask(norm_input_at)(*read.asked, chosen, read.token)
+    name = numbered(read.tokenized.tokens)[read.token]
     st.caption(t("layers.by_hand_of_token", token=name, epsilon=found.epsilon))
     return found
 

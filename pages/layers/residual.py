@@ -15,6 +15,7 @@ from pages.shared.choices import choose_named
 from pages.shared.export import show_curves, show_map
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
+from pages.shared.own_text import Reading
 from pages.shared.panel import panel
 from pages.shared.tools import Program, program
 
@@ -60,14 +61,15 @@ _MOST_TOKENS = 64  # columns that can be told apart
 
 
 @panel
-def follow_residual(model: str, texts: Texts, num_tokens: int, token: int) -> None:
+def follow_residual(read: Reading) -> None:
     """Draws the lengths for one token, and one measure for all of them."""
+    model, texts, token = *read.asked, read.token
     st.markdown(t("layers.residual_intro"))
     config = ask(Explorer.info)(model).config
     weights = 12 * config.hidden_size**2 * config.num_hidden_layers
     stream: ResidualStream | None
     # To pack the weights for the first time takes as long as 400 tokens.
-    if weights * (num_tokens + 400) < _SHORT_WORK:
+    if weights * (read.tokenized.num_tokens + 400) < _SHORT_WORK:
         stream = ask(residual_stream)(model, texts)
     else:
         stream = ask_job(

@@ -53,6 +53,7 @@ from pages.shared.components import component, save_drawn
 from pages.shared.export import figure_html, show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
+from pages.shared.own_text import Reading
 from pages.shared.panel import button, panel
 from pages.shared.tools import program
 
@@ -69,23 +70,19 @@ class StepPicture:
 
 
 def picture_of(
-    model: str,
-    steps: tuple[LayerStep, ...],
-    step: LayerStep,
-    numbers: PartNumbers,
-    tokenized: TokenizedText,
+    read: Reading, steps: tuple[LayerStep, ...], step: LayerStep, numbers: PartNumbers
 ) -> StepPicture:
     """What a step computed for the token that is followed, as a picture."""
     values = numbers.of(step.name)
     if values is None:
         raise ValueError(f"The numbers of {step.name} are not those of its part.")
-    token = token_name(step, numbers, tokenized)
+    token = token_name(step, numbers, read.tokenized)
     if step.axes[-1] == "V":
-        return _words(step, values, ask(vocabulary)(model), token)
+        return _words(step, values, ask(vocabulary)(read.model), token)
     if step.axes in (("C",), ("2",)):
-        return _named_answers(step, values, _answers(model, step))
+        return _named_answers(step, values, _answers(read.model, step))
     if values.ndim == 2:
-        return _heads(step, values, tokenized, token)
+        return _heads(step, values, read.tokenized, token)
     return _vector(steps, step, values, numbers, token)
 
 
@@ -254,19 +251,19 @@ _picture = component("step", "showPicture(parentElement, data)", "step-picture")
 
 
 def show_numbers(
-    model: str,
+    read: Reading,
     steps: tuple[LayerStep, ...],
     step: LayerStep,
     numbers_of: Callable[[str], PartNumbers],
-    tokenized: TokenizedText,
 ) -> None:
     """Draws what a step computed for the token that is followed."""
 
     def picture(one: LayerStep) -> StepPicture:
-        return picture_of(model, steps, one, numbers_of(one.part), tokenized)
+        return picture_of(read, steps, one, numbers_of(one.part))
 
     def titled(one: LayerStep) -> TitledPicture:
-        made, token = picture(one), token_name(one, numbers_of(one.part), tokenized)
+        made = picture(one)
+        token = token_name(one, numbers_of(one.part), read.tokenized)
         return TitledPicture(
             made.drawing,
             plain("layers.picture_title", step=step_name(one), token=token),
@@ -275,7 +272,8 @@ def show_numbers(
         )
 
     payload = _payload(
-        *(model, tokenized.text, tokenized.pair, step.part),
+        *read.asked,
+        step.part,
         numbers_of(step.part).token,
         current_language(),
         lambda: {one.name: titled(one) for one in _near(steps, step.part)},
@@ -290,8 +288,7 @@ def show_numbers(
         also=functools.partial(save_drawn, _PICTURE),
         code=program(
             layers.STEP,
-            model,
-            Texts(tokenized.text, tokenized.pair),
+            *read.asked,
             part=step.part,
             token=0 if step.is_pooled else numbers_of(step.part).token,
             step=step.name,
@@ -309,8 +306,7 @@ def _near(steps: tuple[LayerStep, ...], part: str) -> tuple[LayerStep, ...]:
 @st.cache_data(max_entries=256, max_size="32MB", show_spinner=False)
 def _payload(
     model: str,
-    text: str,
-    pair: str | None,
+    texts: Texts,
     part: str,
     token: int,
     language: str,
@@ -326,9 +322,7 @@ def _html(picture: StepPicture) -> bytes:
     return figure_html(figure, _NAME)
 
 
-def offer_all_tokens(
-    model: str, step: LayerStep, token: int, tokenized: TokenizedText
-) -> None:
+def offer_all_tokens(read: Reading, step: LayerStep, token: int) -> None:
     """Draws a switch, and the table when it is on; not for a step without tokens."""
     if not set(step.axes) & set("TQK"):
         return
@@ -338,9 +332,8 @@ def offer_all_tokens(
             heads = [str(index + 1) for index in range(step.shape[0])]
             label, key = t("layers.head_shown"), "layers_head"
             head = int(choose_linked(st.selectbox, label, heads, key=key, width=160))
-        texts = Texts(tokenized.text, tokenized.pair)
-        table = ask(step_table)(model, texts, step.name, token, head - 1)
-        _show(step, table, token, tokenized)
+        table = ask(step_table)(*read.asked, step.name, token, head - 1)
+        _show(step, table, token, read.tokenized)
 
 
 def _show(
@@ -438,29 +431,30 @@ def _parts(steps: tuple[LayerStep, ...]) -> list[dict[str, Any]]:
 
 
 @panel
-def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None:
+def walk(read: Reading) -> None:
     """Draws the chosen step: what it does, its formula, its numbers, its lines of code.
 
     Only this part of the page runs again when the step changes, and the numbers of a
     layer come in one piece: each runs once for a token.
     """
-    steps = ask(steps_for_one_token)(model, texts)
+    model, token = read.model, read.token
+    steps = ask(steps_for_one_token)(*read.asked)
     step = _current(steps)
     step_strip(steps, step)
     name_missing_heads(model)
-    asked_of = functools.partial(ask(part_numbers).about, model, texts, token=token)
+    asked_of = functools.partial(ask(part_numbers).about, *read.asked, token=token)
     fetch(*map(asked_of, dict.fromkeys(one.part for one in _near(steps, step.part))))
-    numbers_of = functools.partial(ask(part_numbers), model, texts, token=token)
+    numbers_of = functools.partial(ask(part_numbers), *read.asked, token=token)
     token = numbers_of(step.part).token
     st.subheader(step_name(step), anchor=False)
-    show_numbers(model, steps, step, numbers_of, tokenized)
+    show_numbers(read, steps, step, numbers_of)
     words, formula = st.columns([1, 1], gap="medium")
     pre_norm = ask(Explorer.info)(model).config.pre_norm
     # One element in place of two: a browser takes milliseconds for each.
     words.markdown("\n\n".join((about_step(step, pre_norm), shape_sentence(step))))
     formula.latex(step.formula)
     _show_inputs(steps, step)
-    offer_all_tokens(model, step, token, tokenized)
+    offer_all_tokens(read, step, token)
     show_lines(step.place)
 
 

@@ -16,7 +16,6 @@ from bertviz_core.figures.formula_sheet import (
     sheet_chapters,
 )
 from bertviz_core.snippets import layers as snippets
-from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.walk import (
     STEP,
     name_missing_heads,
@@ -31,6 +30,7 @@ from pages.shared.export import show_figure
 from pages.shared.language import current_language, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import title_of
+from pages.shared.own_text import Reading
 from pages.shared.panel import download, panel
 from pages.shared.tools import program
 
@@ -77,34 +77,25 @@ _CHAPTERS = ("embeddings", "layer", "final_norm", "pooled", "words")
 _ALL = "all"
 
 
-def read_chapters(
-    model: str, texts: Texts, tokenized: TokenizedText, token: int, depth: str
-) -> None:
+def read_chapters(read: Reading, depth: str) -> None:
     """Draws the chapters one below the other, or the one that is chosen."""
-    steps = ask(steps_for_one_token)(model, texts)
+    steps = ask(steps_for_one_token)(*read.asked)
     found = {chapter_of(step.operation) for step in steps}
     offered = [_ALL, *(name for name in _CHAPTERS if name in found)]
     chosen = choose_named("read_model.chapter", offered, widget=st.pills)
-    name_missing_heads(model)
+    name_missing_heads(read.model)
     for name in offered[1:] if chosen == _ALL else [chosen]:
-        _read(model, texts, tokenized, token, depth, name)
+        _read(read, depth, name)
 
 
 @panel
-def _read(
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    token: int,
-    depth: str,
-    chapter: str,
-) -> None:
+def _read(read: Reading, depth: str, chapter: str) -> None:
     st.subheader(t(f"read_model.chapter_{chapter}"), anchor=False)
     st.markdown(t(f"read_model.about_{chapter}"))
-    steps = ask(steps_for_one_token)(model, texts)
+    steps = ask(steps_for_one_token)(*read.asked)
     layer = None
     if chapter == "layer":
-        count = ask(Explorer.info)(model).config.num_hidden_layers
+        count = ask(Explorer.info)(read.model).config.num_hidden_layers
         numbers = [str(number + 1) for number in range(count)]
         label = t("read_model.layer_shown")
         layer = int(choose_linked(st.selectbox, label, numbers, key=_LAYER)) - 1
@@ -121,7 +112,7 @@ def _read(
         if box.open:
             opened.append(step.operation)
             with box:
-                _open(model, texts, tokenized, token, steps, step, depth)
+                _open(read, steps, step, depth)
     if depth == "lines":
         write_linked(f"read_{chapter}_open", ",".join(opened), "")
 
@@ -134,16 +125,10 @@ def _line(step: LayerStep) -> str:
 
 
 def _open(
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    token: int,
-    steps: tuple[LayerStep, ...],
-    step: LayerStep,
-    depth: str,
+    read: Reading, steps: tuple[LayerStep, ...], step: LayerStep, depth: str
 ) -> None:
     words, lines = st.columns([2, 3], gap="medium")
-    pre_norm = ask(Explorer.info)(model).config.pre_norm
+    pre_norm = ask(Explorer.info)(read.model).config.pre_norm
     words.markdown("\n\n".join((about_step(step, pre_norm), shape_sentence(step))))
     with words:
         st.page_link(
@@ -156,8 +141,8 @@ def _open(
         show_lines(step.place)
     if depth == "code":
         return
-    numbers = ask(part_numbers)(model, texts, step.part, token)
-    shown = picture_of(model, steps, step, numbers, tokenized)
+    numbers = ask(part_numbers)(*read.asked, step.part, read.token)
+    shown = picture_of(read, steps, step, numbers)
     show_figure(
         shown.drawing.figure(),
         name=f"read_{step.operation}",
@@ -165,10 +150,9 @@ def _open(
         columns=shown.columns(),
         code=program(
             snippets.STEP,
-            model,
-            texts,
+            *read.asked,
             part=step.part,
-            token=0 if step.is_pooled else token,
+            token=0 if step.is_pooled else read.token,
             step=step.name,
         ),
     )

@@ -27,6 +27,7 @@ from pages.shared.jobs import ask_soon
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, table
 from pages.shared.models import language_of
+from pages.shared.own_text import Reading
 from pages.shared.panel import panel
 from pages.shared.tools import program
 
@@ -84,10 +85,9 @@ _SIDES = ("right", "wrong")
 
 
 @panel
-def try_wrong_formulas(
-    model: str, texts: Texts, tokenized: TokenizedText, token: int
-) -> None:
+def try_wrong_formulas(read: Reading) -> None:
     """Draws the choice, both formulas, and what the wrong one changes."""
+    model, texts, token = *read.asked, read.token
     st.markdown(t("read_model.wrong_intro"))
     info = ask(Explorer.info)(model)
     name = choose_named(
@@ -106,7 +106,7 @@ def try_wrong_formulas(
         with st.expander(t("read_model.wrong_lines"), icon=":material/code:"):
             show_lines(effect.place)
     _show_states(model, texts, effect, token)
-    _show_answers(effect, tokenized, token)
+    _show_answers(effect, read.tokenized, token)
     if "mlm" in info.heads:
         _show_held_out(model, name)
 

@@ -18,16 +18,16 @@ from pages.shared.panel import panel
 def show_pass(model: str) -> None:
     """Draws the sentence, its way through the model, and what is asked further."""
     texts = type_sentence(model)
-    tokenized = read_by(model, texts, ask(steps_for_one_token).about(model, texts))
-    token = choose_piece_in_focus(tokenized)
+    steps = ask(steps_for_one_token).about(model, texts)
+    read = choose_piece_in_focus(read_by(model, texts, steps))
     depths = ("lines", "code", "numbers")
     depth = choose_named("read_model.depth", depths)
-    read_chapters(model, texts, tokenized, token, depth)
+    read_chapters(read, depth)
 
     st.header(t("read_model.further_title"), anchor=False)
     further = {  # only what is asked is computed
         "orders": lambda: read_both_orders(model, texts),
-        "wrong": lambda: try_wrong_formulas(model, texts, tokenized, token),
+        "wrong": lambda: try_wrong_formulas(read),
         "padding": lambda: see_padding(model, texts),
         "sheet": lambda: offer_sheet(model),
     }

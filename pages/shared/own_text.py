@@ -13,6 +13,7 @@ to another page carries the same names.
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,24 @@ _LEFT = "texts_left"  # by language: what waits for a model that reads it
 _READ = "text_read_in"  # the languages of the model before
 _FOCUSED = "token_of"  # the tokens that the piece in focus is one of
 _EDITED = "token_edited"  # of a text that is to come: which one, and a character of it
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a page is about: a model, and what it reads, as typed and in tokens.
+
+    `token` is the index of the piece in focus, where the page has asked for it.
+    """
+
+    model: str
+    texts: Texts
+    tokenized: TokenizedText
+    token: int = 0
+
+    @property
+    def asked(self) -> tuple[str, Texts]:
+        """What most questions begin with."""
+        return self.model, self.texts
 
 
 def sentence_of_visit(model: str) -> Texts:
@@ -350,8 +369,9 @@ def piece_in_focus(read: TokenizedText) -> int:
     return index
 
 
-def choose_piece_in_focus(read: TokenizedText) -> int:
-    """Draws the choice of it. Call it once in a run; returns its index."""
+def choose_piece_in_focus(reading: Reading) -> Reading:
+    """Draws the choice of it. Call it once in a run; the reading with its index."""
+    read = reading.tokenized
     focus = piece_in_focus(read)
     numbers = [str(index + 1) for index in range(read.num_tokens)]
     few = len(numbers) <= _MOST_BUTTONS
@@ -365,7 +385,7 @@ def choose_piece_in_focus(read: TokenizedText) -> int:
         persist_state="session",
         **({"required": True} if few else {}),
     )
-    return focus
+    return replace(reading, token=focus)
 
 
 def focus_on(index: int) -> None:
@@ -373,7 +393,7 @@ def focus_on(index: int) -> None:
     st.session_state[TOKEN] = str(index + 1)
 
 
-def read_by(model: str, texts: Texts, *further: Question[Any]) -> TokenizedText:
+def read_by(model: str, texts: Texts, *further: Question[Any]) -> Reading:
     """Texts as a model reads them; says what it leaves out or can hardly read.
 
     `further` are questions that the page has of any text: their answers come along. The
@@ -390,7 +410,7 @@ def read_by(model: str, texts: Texts, *further: Question[Any]) -> TokenizedText:
         said = t("app.was_cut", count=read.num_tokens_uncut, limit=read.num_tokens)
         st.warning(said, icon=":material/content_cut:")
     say_if_unread(model, read)
-    return read
+    return Reading(model, texts, read)
 
 
 def _edited_piece(read: TokenizedText, edited: tuple[bool, int] | None) -> int | None:
