@@ -56,7 +56,7 @@ CAN_BE_ONE = [
         )
     ),
     *(
-        f"fine_tune_results.{name}"
+        f"results.{name}"
         for name in (
             "matrix_described", "cell_wrong", "cell_right", "classes_described",
             "classes_never_named", "rows_shown", "predict_all", "table_done",
@@ -342,16 +342,16 @@ def test_every_translated_error_can_still_happen():
 ANOTHER_WORD = {
     "attention": ["attention.baseline_column"],
     "confidence": [
-        "fine_tune_results.accuracy_help",
-        "fine_tune_results.baselines_intro",
-        "fine_tune_results.macro_f1_help",
-        "fine_tune_results.mae_help",
+        "results.accuracy_help",
+        "results.baselines_intro",
+        "results.macro_f1_help",
+        "results.mae_help",
     ],
     "head": ["attention.measure_entropy_bits"],
-    "layer": ["masked_panels.lens_never", "masked_panels.lens_since"],
+    "layer": ["masked.lens_never", "masked.lens_since"],
     "mask": [
         "attention.mask_m",
-        "fine_tune_results.why_occlusion_mask",
+        "results.why_occlusion_mask",
         "glossary.signs_meaning",
         "layer_steps.name_masked_scores",
         "padding.described",

@@ -43,11 +43,11 @@ def _show_heads(base: str, outcome: RunOutcome) -> None:
     """Draws the change of every head, and the difference of the one that is chosen."""
     texts = _edit(outcome)
     if texts is None:
-        st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
+        st.info(t("results.try_empty"), icon=":material/edit:")
         return
     changes = ask(compare_heads)(base, texts, outcome.model_id, texts)
     if not changes.any():
-        st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
+        st.info(t("results.heads_still"), icon=":material/ac_unit:")
         return
     most = place_of(changes, int(changes.argmax()))
     key = f"ft_compare_head_{changes.shape}"
@@ -60,22 +60,22 @@ def _show_heads(base: str, outcome: RunOutcome) -> None:
         changes,
         "differs",
         plain("attention.share_elsewhere"),
-        t("fine_tune_results.heads_described", **most),
+        t("results.heads_described", **most),
         (layer, head),
         on_head=choose,
     )
     read = ask(Explorer.tokenize)(base, texts.text, texts.pair, cut=True)
     before, after = (Reading(model, texts, read) for model in (base, outcome.model_id))
     view = View("head", layer, head, AttentionOptions())
-    title = plain("fine_tune_results.after_less_before")
+    title = plain("results.after_less_before")
     show_matrix(before, after, view, title, choose)
 
 
 def _edit(outcome: RunOutcome) -> Texts | None:
     """Draws the boxes; at first they hold a row that was set aside."""
-    labels = {"ft_compare_text": "fine_tune_results.heads_text"}
+    labels = {"ft_compare_text": "results.heads_text"}
     if outcome.has_pairs:
-        labels["ft_compare_pair"] = "fine_tune_results.try_pair"
+        labels["ft_compare_pair"] = "results.try_pair"
     first = row_texts(outcome, 0, _MOST_CHARACTERS)
     return type_texts(st.text_input, labels, first, _MOST_CHARACTERS)
 
@@ -89,19 +89,19 @@ _POINTS = "ft_compare_points"
 
 def show(state: FineTuneState) -> None:
     """Draws this part; it is called only when `state.is_trained`."""
-    st.header(t("fine_tune_results.compare_title"), anchor=False)
+    st.header(t("results.compare_title"), anchor=False)
     if state.status is not None:
         base = state.status.request.model
-        st.markdown(t("fine_tune_results.compare_intro", model=base))
+        st.markdown(t("results.compare_intro", model=base))
         _compare(state.run_id, base)
     offer_step("take", "compared")
 
 
 @panel
 def _compare(run: str, base: str) -> None:
-    label = "fine_tune_results.compare_panel"
+    label = "results.compare_panel"
     opened = choose_panel(label, PANELS, "ft_compare_panel")
-    st.markdown(t(f"fine_tune_results.{opened}_intro"))
+    st.markdown(t(f"results.{opened}_intro"))
     if opened == "weights":
         _show_weights(ask(weight_change)(run))
         return
@@ -118,12 +118,12 @@ def _compare(run: str, base: str) -> None:
 
 def _show_weights(found: WeightChange) -> None:
     names = [_layer_name(layer) for layer in found.layers]
-    totals, moved = np.nan_to_num(found.totals), plain("fine_tune_results.moved")
+    totals, moved = np.nan_to_num(found.totals), plain("results.moved")
     most = int(totals.argmax())
-    described = t("fine_tune_results.weights_still")
+    described = t("results.weights_still")
     if totals.any():
         described = t(
-            "fine_tune_results.weights_described",
+            "results.weights_described",
             layer=names[most],
             share=Markdown(percent(float(totals[most]))),
             still=int((totals == 0).sum()),
@@ -133,20 +133,20 @@ def _show_weights(found: WeightChange) -> None:
         named_bars_figure(names, found.totals, title=moved, are_shares=True),
         name="ft_compare_weights",
         description=described,
-        columns={"fine_tune_results.part_of_model": names, moved: found.totals},
+        columns={"results.part_of_model": names, moved: found.totals},
     )
-    if switch_linked("fine_tune_results.show_parts", key="ft_compare_parts"):
+    if switch_linked("results.show_parts", key="ft_compare_parts"):
         _show_parts(found, names)
 
 
 def _layer_name(layer: str) -> str:
     if layer.startswith("layer_"):
         return _state_name(int(layer.removeprefix("layer_")) + 1)
-    return plain(f"fine_tune_results.part_{layer}")
+    return plain(f"results.part_{layer}")
 
 
 def _show_parts(found: WeightChange, names: list[str]) -> None:
-    parts = [plain(f"fine_tune_results.part_{part}") for part in found.parts]
+    parts = [plain(f"results.part_{part}") for part in found.parts]
     known = np.nan_to_num(found.shares)
     row, column = np.unravel_index(int(known.argmax()), known.shape)
     show_figure(
@@ -154,30 +154,30 @@ def _show_parts(found: WeightChange, names: list[str]) -> None:
             found.shares,
             names,
             parts,
-            title=plain("fine_tune_results.moved"),
+            title=plain("results.moved"),
             row_title="",
             column_title="",
             is_signed=False,
         ),
         name="ft_compare_weight_parts",
         description=t(
-            "fine_tune_results.parts_described",
+            "results.parts_described",
             layer=names[int(row)],
             part=parts[int(column)],
             share=Markdown(percent(float(known[row, column]))),
         ),
-        columns={"fine_tune_results.part_of_model": names}
+        columns={"results.part_of_model": names}
         | dict(zip(parts, found.shares.T, strict=True)),
     )
 
 
 def _ask_layers(outcome: RunOutcome) -> LayerComparison | None:
     reading = choose_named(
-        "fine_tune_results.reading", READINGS, "reading", key="ft_compare_reading"
+        "results.reading", READINGS, "reading", key="ft_compare_reading"
     )
     return ask_job(
         "ft_compare_layers",
-        "fine_tune_results.compare_rows",
+        "results.compare_rows",
         ask(compare_layers).about(outcome.run_id, reading),
         at_once=is_short(outcome.model_id, _USUAL_ROWS, _USUAL_TOKENS),
     )
@@ -192,23 +192,19 @@ def _show_probes(found: LayerComparison) -> None:
         found.scores,
         measure,
         name="ft_compare_probes",
-        description=t(
-            "fine_tune_results.probes_described", before=before, after=after, **places
-        ),
+        description=t("results.probes_described", before=before, after=after, **places),
         intervals=_by_turn(found.score_intervals),
     )
     if np.isnan(found.separations).all():
         return
-    st.markdown(t("fine_tune_results.separation_intro"))
+    st.markdown(t("results.separation_intro"))
     before, after = np.nan_to_num(found.separations[:, -1]).tolist()
     _show_scores(
         found,
         found.separations,
         "separation",
         name="ft_compare_separations",
-        description=t(
-            "fine_tune_results.separation_described", before=before, after=after
-        ),
+        description=t("results.separation_described", before=before, after=after),
     )
 
 
@@ -219,26 +215,20 @@ def _show_scores(
     states = [_state_name(state) for state in range(scores.shape[1])]
     lines = _by_turn(scores)
     if not found.is_regression:
-        lines[plain("fine_tune_results.least")] = np.full(len(states), found.least)
-    show_curves(
-        lines,
-        "fine_tune_results.figure_layer",
-        states,
-        f"fine_tune_results.{measure}",
-        **figure,
-    )
+        lines[plain("results.least")] = np.full(len(states), found.least)
+    show_curves(lines, "results.figure_layer", states, f"results.{measure}", **figure)
 
 
 def _by_turn(values: np.ndarray) -> dict[str, np.ndarray]:
     """Before and after, by what these are called."""
-    names = (plain(f"fine_tune_results.figure_{turn}") for turn in _TURNS)
+    names = (plain(f"results.figure_{turn}") for turn in _TURNS)
     return dict(zip(names, values, strict=True))
 
 
 def _show_points(found: LayerComparison, run: str) -> None:
     """Draws the rows at each layer, before and after, on the same axes."""
     texts = [row.text for row in ask(report_rows)(run, tuple(found.rows.tolist()))]
-    title = plain("fine_tune_results.label")
+    title = plain("results.label")
     if found.is_regression:
         labels = [f"{target:.6g}" for target in found.targets.tolist()]
         colour = Colour(title, found.targets)
@@ -253,19 +243,19 @@ def _show_points(found: LayerComparison, run: str) -> None:
             coordinates=every.reshape(len(states), len(texts), 2),
             colours=(colour,),
             state_names=tuple(
-                f"{_state_name(layer)} · {plain(f'fine_tune_results.figure_{turn}')}"
+                f"{_state_name(layer)} · {plain(f'results.figure_{turn}')}"
                 for layer in range(len(every))
                 for turn in _TURNS
             ),
             notes=tuple(_worth(found, *state) for state in states),
             first=FirstChoice(state=len(states) - 1),
-            title=plain("fine_tune_results.panel_points"),
+            title=plain("results.panel_points"),
         ),
         _POINTS,
     )
-    st.caption(t("fine_tune_results.same_axes"))
+    st.caption(t("results.same_axes"))
     layer, turn = states[chosen.state]
-    columns = {"fine_tune_results.text": texts, "fine_tune_results.label": labels}
+    columns = {"results.text": texts, "results.label": labels}
     columns |= dict(zip("xy", found.coordinates[turn, layer].T.tolist(), strict=True))
 
     told = t("point_map.as_table")
@@ -277,7 +267,7 @@ def _worth(found: LayerComparison, layer: int, turn: int) -> str:
     separation = found.separations[turn, layer]
     key = "points_described" if np.isnan(separation) else "points_separation"
     return plain(
-        f"fine_tune_results.{key}",
+        f"results.{key}",
         count=len(found.rows),
         explained=float(found.explained[turn, layer]),
         separation=float(np.nan_to_num(separation)),
@@ -286,5 +276,5 @@ def _worth(found: LayerComparison, layer: int, turn: int) -> str:
 
 def _state_name(layer: int) -> str:
     if layer == 0:
-        return plain("fine_tune_results.figure_embeddings")
-    return plain("fine_tune_results.layer_number", number=layer)
+        return plain("results.figure_embeddings")
+    return plain("results.layer_number", number=layer)

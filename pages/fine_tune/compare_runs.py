@@ -44,20 +44,16 @@ def show_runs(outcome: RunOutcome, report: Report) -> None:
     """Draws the run beside others of this visitor, and offers to train more."""
     hold("fine_tune_runs", [f"run:{run}" for run, _ in earlier_runs()])
     own = _Run(
-        plain("fine_tune_results.runs_this"),
-        client().trainings.status(outcome.run_id),
-        outcome,
+        plain("results.runs_this"), client().trainings.status(outcome.run_id), outcome
     )
     others, num_open = _others(outcome)
     if num_open:
-        st.info(
-            t("fine_tune_results.runs_open", count=num_open), icon=":material/pending:"
-        )
-        button("fine_tune_results.runs_look", "ft_runs_look", "refresh")
+        st.info(t("results.runs_open", count=num_open), icon=":material/pending:")
+        button("results.runs_look", "ft_runs_look", "refresh")
     if others:
         _compare([own, *others], report)
     else:
-        st.caption(t("fine_tune_results.runs_none"))
+        st.caption(t("results.runs_none"))
     if own.status.is_own:
         _offer_seeds(own.status)
 
@@ -75,7 +71,7 @@ def _others(first: RunOutcome) -> tuple[list[_Run], int]:
                 continue
             outcome = ask(training_outcome)(run)
             if type(outcome.report) is type(first.report):  # or no score is of both
-                name = plain("fine_tune_results.runs_name", number=number, title=title)
+                name = plain("results.runs_name", number=number, title=title)
                 found.append(_Run(name, status, outcome))
         except BertVizError:  # removed meanwhile
             continue
@@ -85,7 +81,7 @@ def _others(first: RunOutcome) -> tuple[list[_Run], int]:
 def _compare(runs: list[_Run], report: Report) -> None:
     reports = [one.outcome.report for one in runs]
     show_table(
-        {"fine_tune_results.run": [one.name for one in runs]}
+        {"results.run": [one.name for one in runs]}
         | {
             f"fine_tune.option_{name}": [
                 setting_value(name, getattr(one.status.request.settings, name))
@@ -93,24 +89,24 @@ def _compare(runs: list[_Run], report: Report) -> None:
             ]
             for name in _SHOWN
         },
-        t("fine_tune_results.runs_settings"),
-        caption=t("fine_tune_results.runs_settings"),
+        t("results.runs_settings"),
+        caption=t("results.runs_settings"),
     )
     _draw_curves(runs)
     is_classes = isinstance(report, ClassificationReport)
     criterion = str(runs[0].outcome.recipe.get("compared_by", "accuracy"))
     pairs = [_pair(runs[0].outcome, one.outcome, criterion) for one in runs]
     columns: dict[str, list[Any]] = {
-        "fine_tune_results.run": [one.name for one in runs],
-        "fine_tune_results.rows": [len(one.targets) for one in reports],
+        "results.run": [one.name for one in runs],
+        "results.rows": [len(one.targets) for one in reports],
     }
     columns |= _scores(reports)
     if is_classes:
-        columns["fine_tune_results.runs_only_this"] = [p[0] for p in pairs]
-        columns["fine_tune_results.runs_only_other"] = [p[1] for p in pairs]
-    columns["fine_tune_results.runs_chance"] = [p[2] for p in pairs]
+        columns["results.runs_only_this"] = [p[0] for p in pairs]
+        columns["results.runs_only_other"] = [p[1] for p in pairs]
+    columns["results.runs_chance"] = [p[2] for p in pairs]
     key = "runs_described" if is_classes else "runs_described_number"
-    said = t(f"fine_tune_results.{key}")
+    said = t(f"results.{key}")
     show_table(columns, said, "ft_eval_runs", said)
     _say_spread(runs)
 
@@ -118,16 +114,16 @@ def _compare(runs: list[_Run], report: Report) -> None:
 def _scores(reports: list[Any]) -> dict[str, list[Any]]:
     if isinstance(reports[0], ClassificationReport):
         return {
-            "fine_tune_results.accuracy": [share_text(one.accuracy) for one in reports],
-            "fine_tune_results.runs_95": [
+            "results.accuracy": [share_text(one.accuracy) for one in reports],
+            "results.runs_95": [
                 interval_text(one.accuracy_interval, "interval_short")
                 for one in reports
             ],
-            "fine_tune_results.macro_f1": [share_text(one.macro_f1) for one in reports],
+            "results.macro_f1": [share_text(one.macro_f1) for one in reports],
         }
     return {
-        "fine_tune_results.mae": [f"{one.mae:.4g}" for one in reports],
-        "fine_tune_results.r2": [f"{one.r2:.2f}" for one in reports],
+        "results.mae": [f"{one.mae:.4g}" for one in reports],
+        "results.r2": [f"{one.r2:.2f}" for one in reports],
     }
 
 
@@ -143,11 +139,7 @@ def _pair(
         and first.recipe.get("data_sha256") == second.recipe.get("data_sha256")
     )
     if first is second or not is_same:
-        return (
-            "–",
-            "–",
-            "–" if first is second else plain("fine_tune_results.runs_unlike"),
-        )
+        return ("–", "–", "–" if first is second else plain("results.runs_unlike"))
     found = compare(one, other, criterion)
     return str(found.only_first), str(found.only_second), percent(found.chance)
 
@@ -173,7 +165,7 @@ def _draw_curves(runs: list[_Run]) -> None:
         range(1, longest + 1),
         name,
         name="ft_eval_curves",
-        description=t("fine_tune_results.runs_curves", name=name, run=best),
+        description=t("results.runs_curves", name=name, run=best),
     )
 
 
@@ -194,7 +186,7 @@ def _say_spread(runs: list[_Run]) -> None:
     values = [getattr(one, "accuracy" if is_classes else "mae") for one in alike]
     st.success(
         t(
-            f"fine_tune_results.runs_spread{'' if is_classes else '_number'}",
+            f"results.runs_spread{'' if is_classes else '_number'}",
             count=len(values),
             mean=float(np.mean(values)),
             spread=float(np.std(values, ddof=1)),
@@ -204,13 +196,13 @@ def _say_spread(runs: list[_Run]) -> None:
 
 
 def _offer_seeds(status: TrainingStatus) -> None:
-    st.subheader(t("fine_tune_results.seeds_title"), anchor=False)
-    st.markdown(t("fine_tune_results.seeds_intro"))
+    st.subheader(t("results.seeds_title"), anchor=False)
+    st.markdown(t("results.seeds_intro"))
     box, place = st.columns(2, vertical_alignment="bottom")
     count = box.selectbox(
-        t("fine_tune_results.seeds_count"), range(1, MAX_WAITING + 2), 1, key="ft_seeds"
+        t("results.seeds_count"), range(1, MAX_WAITING + 2), 1, key="ft_seeds"
     )
-    label = t("fine_tune_results.seeds_start", count=count)
+    label = t("results.seeds_start", count=count)
     with place:
         button(label, "ft_seeds_start", "play_arrow", train_seeds, status, count)
 
@@ -231,7 +223,7 @@ def train_seeds(status: TrainingStatus, count: int) -> None:
             taken.add(seed)
             settings = dataclasses.replace(request.settings, seed=seed)
             name = plain(
-                "fine_tune_results.seeds_name",
+                "results.seeds_name",
                 title=request.title or plain("fine_tune.your_table"),
                 seed=seed,
             )

@@ -49,24 +49,24 @@ def show_rows_to_correct(
         show_rows(outcome, report, order, name)
         return
     show_error(st.session_state.pop(_PROBLEM, None))
-    st.markdown(t("fine_tune_results.relabel_intro"))
+    st.markdown(t("results.relabel_intro"))
     rows, said, caption = _rows_of(outcome, report, order)
     changes = edit_rows(
         rows,
         None if isinstance(report, RegressionReport) else report.labels,
         said,
         key=f"ft_relabel_{outcome.run_id}",
-        alt=plain("fine_tune_results.relabel_alt"),
+        alt=plain("results.relabel_alt"),
     )
     st.caption(caption)
     offer_changes(
-        "fine_tune_results.relabel_take",
+        "results.relabel_take",
         "ft_relabel_take",
         "model_training",
         correct,
         status.request.data,
         changes,
-        help=t("fine_tune_results.relabel_take_help"),
+        help=t("results.relabel_take_help"),
     )
 
 
@@ -80,9 +80,9 @@ def show_rows(
     rows, said, caption = _rows_of(outcome, report, indices)
     is_number = isinstance(report, RegressionReport)
     columns = {
-        "fine_tune_results.row": [row.row for row in rows],
+        "results.row": [row.row for row in rows],
         **text_columns(rows),
-        f"fine_tune_results.true_{'number' if is_number else 'class'}": [
+        f"results.true_{'number' if is_number else 'class'}": [
             float(row.label) if is_number else row.label for row in rows
         ],
         **said,
@@ -113,9 +113,9 @@ def _rows_of(
             "said_class": [report.labels[int(i)] for i in report.predicted[shown]],
             "sure": [share_text(one) for one in sure],
         }
-    columns = {f"fine_tune_results.{name}": cells for name, cells in said.items()}
+    columns = {f"results.{name}": cells for name, cells in said.items()}
     counts = {"shown": len(rows), "count": len(indices)}
-    return rows, columns, t("fine_tune_results.rows_shown", **counts)
+    return rows, columns, t("results.rows_shown", **counts)
 
 
 def correct(data: DataChoice, changes: Mending) -> None:
@@ -150,7 +150,7 @@ def _mended(source: TableSource, column: str, changes: Mending) -> TableSource |
 _PROBLEM, _IS_OPEN = "ft_mend_problem", "ft_mend_is_open"
 _SHOWN, _PAGE = "ft_mend_shown", "ft_mend_page"
 # Columns that can be changed, by the keys of their titles.
-LEAVE_OUT, LABEL = "fine_tune_results.leave_out", "fine_tune_results.label"
+LEAVE_OUT, LABEL = "results.leave_out", "results.label"
 _MOST_ROWS = 50  # that a model was tested on
 
 
@@ -276,7 +276,7 @@ def edit_rows(
     """
     table: dict[str, list[Any]] = {
         LEAVE_OUT: [False] * len(rows),
-        "fine_tune_results.row": [row.row for row in rows],
+        "results.row": [row.row for row in rows],
         LABEL: [row.label for row in rows],
         **(more or {}),
         **text_columns(rows),

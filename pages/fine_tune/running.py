@@ -179,9 +179,9 @@ def offer_log(status: TrainingStatus, key: str) -> None:
         # The disk that ended a run may have no room for the packed log, either.
         with shown_to_user(stop=False):
             file_link(
-                "fine_tune_results.download_log",
+                "results.download_log",
                 Path(client().trainings.log(status.run_id)),
-                plain("fine_tune_results.log_file", name=file_stem(status)),
+                plain("results.log_file", name=file_stem(status)),
                 key,
                 "monitoring",
             )

@@ -129,8 +129,8 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
         found = ask(rows_to_mend)(data.source, data.columns, Wanted(rows=shown)).rows
         rows = sorted(found, key=lambda row: shown.index(row.row))  # the worst first
         columns = {
-            "fine_tune_results.row": [row.row for row in rows],
-            "fine_tune_results.label": [row.label for row in rows],
+            "results.row": [row.row for row in rows],
+            "results.label": [row.label for row in rows],
             **text_columns(rows),
         }
         show_table(columns, plain("fine_tune.look_at_rows"), f"fine_tune_{name}")

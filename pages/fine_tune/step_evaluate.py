@@ -69,7 +69,7 @@ _LEFT_OVER = 0.2
 
 def show(state: FineTuneState) -> None:
     """Draws this part; it is called only when `state.is_trained`."""
-    st.header(t("fine_tune_results.evaluate_title"), anchor=False)
+    st.header(t("results.evaluate_title"), anchor=False)
     with shown_to_user(), model_at_work():
         outcome = ask(training_outcome)(state.run_id)
     _say_rows(outcome)
@@ -86,16 +86,16 @@ def _show_class_numbers(report: ClassificationReport) -> None:
     right, count = (report.targets == report.predicted).sum(), len(report.targets)
     show_numbers(
         {
-            "fine_tune_results.accuracy": (
+            "results.accuracy": (
                 share_text(report.accuracy),
                 interval_text(report.accuracy_interval),
             ),
-            "fine_tune_results.macro_f1": (
+            "results.macro_f1": (
                 share_text(report.macro_f1),
                 interval_text(report.macro_f1_interval),
             ),
-            "fine_tune_results.rows_right": plain(
-                "fine_tune_results.right_of", right=int(right), count=count
+            "results.rows_right": plain(
+                "results.right_of", right=int(right), count=count
             ),
         }
     )
@@ -104,16 +104,12 @@ def _show_class_numbers(report: ClassificationReport) -> None:
 def _show_number_numbers(report: RegressionReport) -> None:
     show_numbers(
         {
-            "fine_tune_results.mae": (
-                plain("fine_tune_results.number", value=report.mae),
+            "results.mae": (
+                plain("results.number", value=report.mae),
                 interval_text(report.mae_interval, "number_interval"),
             ),
-            "fine_tune_results.r2": plain(
-                "fine_tune_results.two_digits", value=report.r2
-            ),
-            "fine_tune_results.rmse": plain(
-                "fine_tune_results.number", value=report.rmse
-            ),
+            "results.r2": plain("results.two_digits", value=report.r2),
+            "results.rmse": plain("results.number", value=report.rmse),
         },
         count=len(report.targets),
     )
@@ -121,21 +117,21 @@ def _show_number_numbers(report: RegressionReport) -> None:
 
 def _say_rows(outcome: RunOutcome) -> None:
     """What the rows were kept for, and how many of them are copies."""
-    st.markdown(t("fine_tune_results.evaluate_intro"))
+    st.markdown(t("results.evaluate_intro"))
     count, different = len(outcome.report.targets), num_texts(outcome.report)
     if different < count:
         places = {"count": count, "different": different}
-        st.caption(t("fine_tune_results.evaluate_copies", **places))
+        st.caption(t("results.evaluate_copies", **places))
 
 
 def _say_epoch(recipe: dict[str, Any]) -> None:
     places = {"best": recipe.get("best_epoch"), "count": recipe.get("epochs_run")}
     said = []
     if step := recipe.get("stopped_at_step"):
-        said.append(t("fine_tune_results.evaluate_stopped", step=step))
+        said.append(t("results.evaluate_stopped", step=step))
     if all(places.values()):
         how = "epoch" if recipe["validation_rows"] else "last_epoch"
-        said.append(t(f"fine_tune_results.evaluate_{how}", **places))
+        said.append(t(f"results.evaluate_{how}", **places))
     if said:
         st.caption(in_a_row(said))
 
@@ -144,9 +140,9 @@ def _say_epoch(recipe: dict[str, Any]) -> None:
 def _explore(outcome: RunOutcome) -> None:
     is_classes = isinstance(outcome.report, ClassificationReport)
     panels = CLASS_PANELS if is_classes else NUMBER_PANELS
-    label = "fine_tune_results.evaluate_panel"
+    label = "results.evaluate_panel"
     chosen = choose_panel(label, panels, "ft_eval_panel")
-    st.markdown(t(f"fine_tune_results.{chosen}_intro"))
+    st.markdown(t(f"results.{chosen}_intro"))
     panels[chosen](outcome, outcome.report)
 
 
@@ -162,28 +158,28 @@ def _show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
         intervals_figure(names, [accuracy, macro]),
         name="ft_eval_baselines",
         description=t(
-            f"fine_tune_results.baselines_described_{criterion}",
+            f"results.baselines_described_{criterion}",
             name=names[best],
             share=float(dots.values[best]),
             rows=len(report.targets),
         ),
         columns={
-            "fine_tune_results.method": names,
-            "fine_tune_results.accuracy": accuracy.values,
-            "fine_tune_results.low": accuracy.intervals[:, 0],
-            "fine_tune_results.high": accuracy.intervals[:, 1],
-            "fine_tune_results.macro_f1": macro.values,
-            "fine_tune_results.macro_f1_low": macro.intervals[:, 0],
-            "fine_tune_results.macro_f1_high": macro.intervals[:, 1],
-            "fine_tune_results.rows_right": right,
+            "results.method": names,
+            "results.accuracy": accuracy.values,
+            "results.low": accuracy.intervals[:, 0],
+            "results.high": accuracy.intervals[:, 1],
+            "results.macro_f1": macro.values,
+            "results.macro_f1_low": macro.intervals[:, 0],
+            "results.macro_f1_high": macro.intervals[:, 1],
+            "results.rows_right": right,
         },
     )
-    st.caption(t(f"fine_tune_results.compared_by_{criterion}"))
+    st.caption(t(f"results.compared_by_{criterion}"))
     _say_comparisons(outcome)
 
 
 def _method_name(method: str) -> str:
-    return plain(f"fine_tune_results.method_{method}")
+    return plain(f"results.method_{method}")
 
 
 def _score_dots(reports: Sequence[Any]) -> tuple[Dots, Dots, list[int]]:
@@ -192,13 +188,13 @@ def _score_dots(reports: Sequence[Any]) -> tuple[Dots, Dots, list[int]]:
     right = [int((one.targets == one.predicted).sum()) for one in reports]
     spans = np.stack([one.macro_f1_interval for one in reports])
     accuracy = Dots(
-        plain("fine_tune_results.accuracy"),
+        plain("results.accuracy"),
         np.array([one.accuracy for one in reports]),
         np.stack([one.accuracy_interval for one in reports]),
-        [plain("fine_tune_results.right_of", right=r, count=count) for r in right],
+        [plain("results.right_of", right=r, count=count) for r in right],
     )
     macro = Dots(
-        plain("fine_tune_results.macro_f1"),
+        plain("results.macro_f1"),
         np.array([one.macro_f1 for one in reports]),
         spans,
         [interval_text(span) for span in spans],
@@ -214,17 +210,17 @@ def _show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> Non
     best = min(found, key=lambda name: found[name].mae)
     value = found[best].mae
     columns = {
-        "fine_tune_results.method": [_method_name(name) for name in found],
-        "fine_tune_results.mae": [one.mae for one in found.values()],
-        "fine_tune_results.low": low,
-        "fine_tune_results.high": high,
-        "fine_tune_results.r2": [one.r2 for one in found.values()],
-        "fine_tune_results.rmse": [one.rmse for one in found.values()],
+        "results.method": [_method_name(name) for name in found],
+        "results.mae": [one.mae for one in found.values()],
+        "results.low": low,
+        "results.high": high,
+        "results.r2": [one.r2 for one in found.values()],
+        "results.rmse": [one.rmse for one in found.values()],
     }
-    key = "fine_tune_results.number_baselines_described"
+    key = "results.number_baselines_described"
     said = t(key, name=_method_name(best), value=value)
     show_table(columns, said, "ft_eval_baselines", said)
-    st.caption(t("fine_tune_results.compared_by_error"))
+    st.caption(t("results.compared_by_error"))
     _say_comparisons(outcome)
 
 
@@ -239,7 +235,7 @@ def _say_comparisons(outcome: RunOutcome) -> None:
         elif kind == "worse" and gained > 0:
             kind = "mixed"  # it finds rare classes, which accuracy hardly counts
         said = t(
-            f"fine_tune_results.{sentence}_{kind}",
+            f"results.{sentence}_{kind}",
             name=_method_name(one.name),
             chance=Markdown(percent(found.chance)),
             **numbers,
@@ -249,7 +245,7 @@ def _say_comparisons(outcome: RunOutcome) -> None:
         if one.chosen:
             how = "tuned" if one.chosen["folds"] else "untuned"
             places = {"chosen": chosen_text(one.chosen), "folds": one.chosen["folds"]}
-            st.caption(t(f"fine_tune_results.{how}", **places))
+            st.caption(t(f"results.{how}", **places))
 
 
 def _against(
@@ -276,11 +272,11 @@ def _show_classes(_: RunOutcome, report: ClassificationReport) -> None:
     called, true = report.confusion.sum(axis=0), report.confusion.sum(axis=1)
     dots = [
         Dots(
-            plain(f"fine_tune_results.{name}"),
+            plain(f"results.{name}"),
             values[drawn],
             intervals[drawn],
             [
-                plain("fine_tune_results.right_of", right=right[i], count=whole[i])
+                plain("results.right_of", right=right[i], count=whole[i])
                 for i in drawn.tolist()
             ],
         )
@@ -292,21 +288,21 @@ def _show_classes(_: RunOutcome, report: ClassificationReport) -> None:
     weakest = int(order[0])
     how = "described" if called[weakest] > 0 else "never_named"
     described = t(
-        f"fine_tune_results.classes_{how}",
+        f"results.classes_{how}",
         label=report.labels[weakest],
         recall=float(np.nan_to_num(report.recall[weakest])),
         precision=float(np.nan_to_num(report.precision[weakest])),
         rows=int(true[weakest]),
     )
     columns = {
-        "fine_tune_results.class": report.labels,
-        "fine_tune_results.rows": true,
-        "fine_tune_results.rows_called": called,
-        "fine_tune_results.precision": report.precision.round(4),
-        "fine_tune_results.precision_95": _edges(report.precision_intervals),
-        "fine_tune_results.recall": report.recall.round(4),
-        "fine_tune_results.recall_95": _edges(report.recall_intervals),
-        "fine_tune_results.f1": report.f1.round(4),
+        "results.class": report.labels,
+        "results.rows": true,
+        "results.rows_called": called,
+        "results.precision": report.precision.round(4),
+        "results.precision_95": _edges(report.precision_intervals),
+        "results.recall": report.recall.round(4),
+        "results.recall_95": _edges(report.recall_intervals),
+        "results.f1": report.f1.round(4),
     }
     show_figure(
         intervals_figure([report.labels[i] for i in drawn.tolist()], dots),
@@ -315,7 +311,7 @@ def _show_classes(_: RunOutcome, report: ClassificationReport) -> None:
         columns=columns,
     )
     if len(order) > len(drawn):
-        st.caption(t("fine_tune_results.weakest_drawn", count=len(drawn)))
+        st.caption(t("results.weakest_drawn", count=len(drawn)))
     show_table(columns, described)
 
 
@@ -325,12 +321,12 @@ def _edges(intervals: np.ndarray) -> list[str]:
 
 def _show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws the matrix; a click on a cell, or two lists, choose whose rows to show."""
-    unit = choose_named("fine_tune_results.unit", _UNITS, "unit", key="ft_eval_unit")
+    unit = choose_named("results.unit", _UNITS, "unit", key="ft_eval_unit")
     labels, worst = report.labels, _commonest_mistake(report)
-    described = t("fine_tune_results.matrix_no_mistakes")
+    described = t("results.matrix_no_mistakes")
     if worst is not None:
         described = t(
-            "fine_tune_results.matrix_described",
+            "results.matrix_described",
             true=labels[worst[0]],
             said=labels[worst[1]],
             count=int(report.confusion[worst]),
@@ -339,14 +335,14 @@ def _show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
         confusion_figure(
             report.confusion,
             labels,
-            lambda name: plain(f"fine_tune_results.{name}"),
+            lambda name: plain(f"results.{name}"),
             as_shares=unit == "shares",
         ),
         name=_CLICKED,
         description=described,
-        columns={"fine_tune_results.true_class": labels}
+        columns={"results.true_class": labels}
         | {
-            plain("fine_tune_results.said_as", label=name): counts.tolist()
+            plain("results.said_as", label=name): counts.tolist()
             for name, counts in zip(labels, report.confusion.T, strict=True)
         },
         on_select=_take_cell,
@@ -356,7 +352,7 @@ def _show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
     sure = report.probabilities.max(axis=1)[indices]
     key = "cell_right" if true == said else "cell_wrong"
     names = {"true": labels[true], "said": labels[said]}
-    st.markdown(t(f"fine_tune_results.{key}", **names, count=len(indices)))
+    st.markdown(t(f"results.{key}", **names, count=len(indices)))
     if len(indices):
         order = np.argsort(-sure, kind="stable")
         show_rows(outcome, report, indices[order], "cell")
@@ -368,7 +364,7 @@ def _choose_cell(report: ClassificationReport, first: tuple[int, int]) -> list[i
     answers = [
         choose_linked(
             box.selectbox,
-            f"fine_tune_results.{name}",
+            f"results.{name}",
             [str(index) for index in range(len(report.labels))],
             str(start),
             key=key,
@@ -405,8 +401,8 @@ def _show_calibration(outcome: RunOutcome, report: ClassificationReport) -> None
         places = {"value": kept["value"], "count": kept["validation_rows"]}
         before = kept["calibration_error_before"]
         after = report.calibration.error
-        change = t("fine_tune_results.ece_change", before=before, after=after)
-        said = in_a_row([t("fine_tune_results.has_temperature", **places), change])
+        change = t("results.ece_change", before=before, after=after)
+        said = in_a_row([t("results.has_temperature", **places), change])
         st.success(said, icon=":material/thermostat:")
     elif verdict in _SCALED and outcome.recipe.get("validation_rows"):
         _offer_temperature(outcome, report)
@@ -417,23 +413,21 @@ def _draw_calibration(report: ClassificationReport, name: str) -> str:
     found, right = report.calibration, report.accuracy
     sure = float(report.probabilities.max(axis=1).mean())
     shares = {"ece": found.error, "mean_sure": sure, "accuracy": right}
-    texts = {f"fine_tune_results.{key}": share_text(shares[key]) for key in shares}
+    texts = {f"results.{key}": share_text(shares[key]) for key in shares}
     show_numbers(texts, bins=NUM_BINS)
     verdict = _calibration_verdict(sure - right, found.error)
     edges = np.linspace(0, 1, NUM_BINS + 1)
-    words = words_of("fine_tune_results")
+    words = words_of("results")
     show_figure(
         calibration_figure(found.counts, found.confidence, found.accuracy, words),
         name=name,
-        description=t(
-            f"fine_tune_results.{verdict}", sure=sure, right=right, error=found.error
-        ),
+        description=t(f"results.{verdict}", sure=sure, right=right, error=found.error),
         columns={
-            "fine_tune_results.low": edges[:-1],
-            "fine_tune_results.high": edges[1:],
-            "fine_tune_results.rows": found.counts,
-            "fine_tune_results.mean_sure": found.confidence,
-            "fine_tune_results.accuracy": found.accuracy,
+            "results.low": edges[:-1],
+            "results.high": edges[1:],
+            "results.rows": found.counts,
+            "results.mean_sure": found.confidence,
+            "results.accuracy": found.accuracy,
         },
     )
     return verdict
@@ -441,12 +435,12 @@ def _draw_calibration(report: ClassificationReport, name: str) -> str:
 
 def _offer_temperature(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Fits a temperature when asked to, shows what it does, and keeps it if wanted."""
-    st.subheader(t("fine_tune_results.temperature_title"), anchor=False)
-    st.markdown(t("fine_tune_results.temperature_intro"))
+    st.subheader(t("results.temperature_title"), anchor=False)
+    st.markdown(t("results.temperature_intro"))
     count = int(outcome.recipe["validation_rows"])
     found = ask_job(
         "ft_eval_temperature",
-        t("fine_tune_results.temperature_fit", count=count),
+        t("results.temperature_fit", count=count),
         ask(fit_temperature).about(outcome.run_id),
         at_once=False,
     )
@@ -461,14 +455,14 @@ def _offer_temperature(outcome: RunOutcome, report: ClassificationReport) -> Non
     )
     places = {"value": found.value, "count": found.num_rows}
     before, after = report.calibration.error, scaled.calibration.error
-    change = t("fine_tune_results.ece_change", before=before, after=after)
-    found_it = t("fine_tune_results.temperature_found", **places)
+    change = t("results.ece_change", before=before, after=after)
+    found_it = t("results.temperature_found", **places)
     st.markdown(in_a_row([found_it, change]))
     _draw_calibration(scaled, "ft_eval_scaled")
     if not client().trainings.status(outcome.run_id).is_own:
-        st.caption(t("fine_tune_results.temperature_of_owner"))
+        st.caption(t("results.temperature_of_owner"))
         return
-    label = "fine_tune_results.temperature_keep"
+    label = "results.temperature_keep"
     if button(label, "ft_eval_keep_temperature", "thermostat"):
         with shown_to_user(stop=False), model_at_work():
             client().ask(keep_temperature)(outcome.run_id, found)
@@ -489,7 +483,7 @@ def _show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     sure = report.probabilities.max(axis=1)
     # At first one that leaves a fifth of the rows to a person.
     bounds = 0, 100, int(100 * np.quantile(sure, _LEFT_OVER))
-    label, key = "fine_tune_results.threshold", THRESHOLD
+    label, key = "results.threshold", THRESHOLD
     least = choose_number(st.slider, label, *bounds, key=key, format="%d%%") / 100
     is_right = report.targets == report.predicted
     chosen = coverage_at(sure, is_right, np.array([least]), report.texts)
@@ -498,11 +492,9 @@ def _show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     known = share_text(right), interval_text(chosen.intervals[0])
     show_numbers(
         {
-            "fine_tune_results.answered": share_text(answered),
-            "fine_tune_results.left_over": plain(
-                "fine_tune_results.rows_of", count=count
-            ),
-            "fine_tune_results.right_of_answered": "–" if np.isnan(right) else known,
+            "results.answered": share_text(answered),
+            "results.left_over": plain("results.rows_of", count=count),
+            "results.right_of_answered": "–" if np.isnan(right) else known,
         }
     )
     curve = coverage_at(
@@ -511,13 +503,13 @@ def _show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     shares = curve.thresholds, curve.coverage, curve.accuracy
     places = {"least": least, "answered": answered, "all": report.accuracy}
     show_figure(
-        coverage_figure(*shares, least, words_of("fine_tune_results")),
+        coverage_figure(*shares, least, words_of("results")),
         name="ft_eval_coverage",
-        description=t("fine_tune_results.threshold_described", **places),
+        description=t("results.threshold_described", **places),
         columns={
-            "fine_tune_results.figure_threshold": curve.thresholds,
-            "fine_tune_results.figure_answered": curve.coverage,
-            "fine_tune_results.figure_right_of_answered": curve.accuracy,
+            "results.figure_threshold": curve.thresholds,
+            "results.figure_answered": curve.coverage,
+            "results.figure_right_of_answered": curve.accuracy,
         },
     )
 
@@ -527,7 +519,7 @@ def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
     if len(wrong):
         show_rows_to_correct(outcome, report, wrong, "mistakes")
     else:
-        st.success(t("fine_tune_results.no_mistakes"), icon=":material/check_circle:")
+        st.success(t("results.no_mistakes"), icon=":material/check_circle:")
 
 
 def _show_largest(outcome: RunOutcome, report: RegressionReport) -> None:
@@ -537,22 +529,22 @@ def _show_largest(outcome: RunOutcome, report: RegressionReport) -> None:
 
 def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
     columns = {
-        "fine_tune_results.row": report.rows,
-        "fine_tune_results.true_number": report.targets,
-        "fine_tune_results.said_number": report.predicted,
-        "fine_tune_results.residual": report.residuals,
+        "results.row": report.rows,
+        "results.true_number": report.targets,
+        "results.said_number": report.predicted,
+        "results.residual": report.residuals,
     }
     x_title, y_title = (
-        plain(f"fine_tune_results.{name}") for name in ("true_number", "said_number")
+        plain(f"results.{name}") for name in ("true_number", "said_number")
     )
-    hints = [plain("fine_tune_results.row_number", row=row) for row in report.rows]
+    hints = [plain("results.row_number", row=row) for row in report.rows]
     value = {"value": report.r2, "name": report.name}
     show_figure(
         predicted_figure(
             report.targets, report.predicted, hints, x_title=x_title, y_title=y_title
         ),
         name="ft_eval_predicted",
-        description=t("fine_tune_results.predicted_described", **value),
+        description=t("results.predicted_described", **value),
         columns=columns,
     )
     mean = float(np.mean(report.residuals))
@@ -561,11 +553,11 @@ def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
     show_figure(
         histogram_figure(
             *np.histogram(report.residuals, bins),
-            x_title=plain("fine_tune_results.residual"),
-            y_title=plain("fine_tune_results.figure_rows"),
+            x_title=plain("results.residual"),
+            y_title=plain("results.figure_rows"),
         ),
         name="ft_eval_residuals",
-        description=t(f"fine_tune_results.{key}", value=abs(mean), typical=report.mae),
+        description=t(f"results.{key}", value=abs(mean), typical=report.mae),
         columns=columns,
     )
 

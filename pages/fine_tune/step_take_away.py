@@ -50,15 +50,15 @@ def show(state: FineTuneState) -> None:
     status = state.status
     if status is None or status.model is None:
         return
-    st.header(t("fine_tune_results.take_title"), anchor=False)
-    st.markdown(t("fine_tune_results.take_intro"))
+    st.header(t("results.take_title"), anchor=False)
+    st.markdown(t("results.take_intro"))
     path = Path(client().trainings.bundle(state.run_id))
     _offer_files(status, path)
-    st.subheader(t("fine_tune_results.inside_title"), anchor=False)
+    st.subheader(t("results.inside_title"), anchor=False)
     _show_contents(path)
-    st.subheader(t("fine_tune_results.open_title"), anchor=False)
+    st.subheader(t("results.open_title"), anchor=False)
     _offer_pages(status.model)
-    st.subheader(t("fine_tune_results.keep_title"), anchor=False)
+    st.subheader(t("results.keep_title"), anchor=False)
     _offer_to_keep(status, path)
 
 
@@ -66,16 +66,16 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
     name = file_stem(status)
     with st.container(horizontal=True):
         file_link(
-            t("fine_tune_results.download_zip", size=path.stat().st_size / 1e6),
+            t("results.download_zip", size=path.stat().st_size / 1e6),
             path,
-            plain("fine_tune_results.zip_file", name=name),
+            plain("results.zip_file", name=name),
             "ft_take_zip",
             "folder_zip",
         )
         download(
-            "fine_tune_results.download_rows",
+            "results.download_rows",
             lambda: _inside(path, "predictions.csv"),
-            plain("fine_tune_results.predictions_file", name=name),
+            plain("results.predictions_file", name=name),
             "text/csv",
             "ft_take_rows",
             "table",
@@ -84,36 +84,36 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
     # A stranger has no way to the disk of a server, and no business with its names, one
     # of which is the id of the run.
     if status.is_own and may_bring_any_model():
-        st.caption(t("fine_tune_results.where_it_lies", path=str(path), time=lease()))
+        st.caption(t("results.where_it_lies", path=str(path), time=lease()))
 
 
 def _show_contents(path: Path) -> None:
     with zipfile.ZipFile(path) as packed:
         sizes = {Path(e.filename).name: e.file_size for e in packed.infolist()}
     names = [name for name in _CONTENTS if name in sizes]
-    what = [plain(f"fine_tune_results.file_{_CONTENTS[name]}") for name in names]
+    what = [plain(f"results.file_{_CONTENTS[name]}") for name in names]
     columns = {
-        "fine_tune_results.file": names,
-        "fine_tune_results.what_it_is": what,
-        "fine_tune_results.kilobytes": [round(sizes[name] / 1e3, 2) for name in names],
+        "results.file": names,
+        "results.what_it_is": what,
+        "results.kilobytes": [round(sizes[name] / 1e3, 2) for name in names],
     }
-    alt = plain("fine_tune_results.contents_described")
+    alt = plain("results.contents_described")
     show_table(columns, alt)
-    with st.expander(t("fine_tune_results.script_title"), icon=":material/code:"):
-        st.markdown(t("fine_tune_results.script_intro"))
+    with st.expander(t("results.script_title"), icon=":material/code:"):
+        st.markdown(t("results.script_intro"))
         st.code(_inside(path, "predict.py").decode(), language="python")
-    with st.expander(t("fine_tune_results.card_title"), icon=":material/article:"):
-        st.markdown(t("fine_tune_results.card_intro"))
+    with st.expander(t("results.card_title"), icon=":material/article:"):
+        st.markdown(t("results.card_intro"))
         card = "README.zh.md" if current_language() == "zh" else "README.md"
         card = card if card in names else "README.md"
         st.code(_inside(path, card).decode(), language="markdown", wrap_lines=True)
-    with st.expander(t("fine_tune_results.recipe_title"), icon=":material/menu_book:"):
-        st.markdown(t("fine_tune_results.recipe_intro"))
+    with st.expander(t("results.recipe_title"), icon=":material/menu_book:"):
+        st.markdown(t("results.recipe_intro"))
         st.json(json.loads(_inside(path, "recipe.json")))
 
 
 def _offer_pages(entry: ModelEntry) -> None:
-    st.markdown(t("fine_tune_results.open_intro"))
+    st.markdown(t("results.open_intro"))
     # The picker of the other pages lists it from now on.
     add_uploaded(entry)
     with st.container(horizontal=True):
@@ -128,9 +128,9 @@ def _offer_pages(entry: ModelEntry) -> None:
 
 
 def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
-    st.markdown(t("fine_tune_results.keep_intro", time=lease()))
+    st.markdown(t("results.keep_intro", time=lease()))
     kept: dict[str, ModelEntry] = st.session_state.setdefault(_KEPT, {})
-    label, is_kept = t("fine_tune_results.keep"), status.run_id in kept
+    label, is_kept = t("results.keep"), status.run_id in kept
     if button(label, "ft_take_keep", "bookmark_add", disabled=is_kept):
         with shown_to_user(stop=False), model_at_work():
             entry = client().ask(add_upload)(str(path), file_stem(status), owner())
@@ -141,9 +141,9 @@ def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
     if is_kept:
         entry = kept[status.run_id]
         names = {"title": entry.title, "model": entry.model_id}
-        said = t("fine_tune_results.kept", **names)
+        said = t("results.kept", **names)
         st.success(said, icon=":material/bookmark:")
-    label = t("fine_tune_results.load_back")
+    label = t("results.load_back")
     st.page_link("pages/models/models.py", label=label, icon=":material/upload:")
 
 

@@ -83,12 +83,12 @@ def is_tried(state: FineTuneState) -> bool:
     if trained is not None and trained.model_id == state.model:
         return False
     names = {
-        _RUN: plain("fine_tune_results.try_trained"),
-        _CHOSEN: plain("fine_tune_results.try_other", model=title_of(state.model)),
+        _RUN: plain("results.try_trained"),
+        _CHOSEN: plain("results.try_other", model=title_of(state.model)),
     }
     which = choose_linked(
         st.segmented_control,
-        "fine_tune_results.try_which",
+        "results.try_which",
         (_RUN, _CHOSEN),
         key=_WHICH,
         required=True,
@@ -107,23 +107,23 @@ def _keep_texts() -> None:
 def show_chosen(model: str) -> None:
     """Draws the step for a model without its training."""
     info = ask(Explorer.info)(model)
-    st.header(t("fine_tune_results.try_title"), anchor=False)
-    st.markdown(t("fine_tune_results.try_chosen_intro", model=title_of(model)))
+    st.header(t("results.try_title"), anchor=False)
+    st.markdown(t("results.try_chosen_intro", model=title_of(model)))
     if limit := info.trained_inputs.max_tokens:
-        st.caption(t("fine_tune_results.try_length", limit=limit))
+        st.caption(t("results.try_length", limit=limit))
     _try_all(info, _reads_pairs(info), None)
 
 
 def explain_classes() -> None:
     """Says which models could be tried without a training, and where they are."""
-    st.markdown(t("fine_tune_results.try_needs_classes"))
-    label = t("fine_tune_results.load_back")
+    st.markdown(t("results.try_needs_classes"))
+    label = t("results.load_back")
     st.page_link("pages/models/models.py", label=label, icon=":material/upload:")
 
 
 def offer_to_try(model: str) -> None:
     """Draws a button on another page that opens this step for a model."""
-    if button("fine_tune_results.try_this", "ft_to_try", "labs"):
+    if button("results.try_this", "ft_to_try", "labs"):
         st.session_state[STEP] = "try"
         st.session_state[_WHICH] = _CHOSEN
         # Without parameters, Streamlit refuses to leave an address with a choice.
@@ -137,7 +137,7 @@ def _reads_pairs(info: ModelInfo) -> bool:
         return False
     if info.trained_inputs.has_pairs is not None:
         return info.trained_inputs.has_pairs
-    return switch_linked("fine_tune_results.try_two_texts", key="ft_try_pairs")
+    return switch_linked("results.try_two_texts", key="ft_try_pairs")
 
 
 # Keys of the session: handle and name of the table, and how it is laid out.
@@ -146,14 +146,14 @@ TRY_TABLE, _SOURCE = "ft_try_table", "ft_try_table_source"
 
 def _predict_file(info: ModelInfo, has_pairs: bool) -> None:
     """Draws the whole way from a file to the file with predictions."""
-    st.markdown(t("fine_tune_results.table_intro"))
+    st.markdown(t("results.table_intro"))
     with shown_to_user(stop=False):
         _upload()
         chosen: tuple[str, str] | None = st.session_state.get(TRY_TABLE)
         if chosen is None:
             return
         handle, name = chosen
-        st.markdown(t("fine_tune_results.table_chosen", name=name))
+        st.markdown(t("results.table_chosen", name=name))
         source = st.session_state.get(_SOURCE) or TableSource(handle)
         view = _read(source)
         if view is None:
@@ -161,7 +161,7 @@ def _predict_file(info: ModelInfo, has_pairs: bool) -> None:
         text, pair = _choose_columns(view, info.trained_inputs, has_pairs)
         found = ask_job(
             "ft_try_table",
-            t("fine_tune_results.predict_all", count=view.num_rows),
+            t("results.predict_all", count=view.num_rows),
             ask(predict_table).about(
                 info.model_id, source=source, text_column=text, pair_column=pair
             ),
@@ -171,11 +171,11 @@ def _predict_file(info: ModelInfo, has_pairs: bool) -> None:
         if Path(found.path).is_file():
             _show_predictions(found, name)
         else:
-            st.info(t("fine_tune_results.predictions_gone"), icon=":material/timer:")
+            st.info(t("results.predictions_gone"), icon=":material/timer:")
 
 
 def _upload() -> None:
-    found = upload_table("try_table", t("fine_tune_results.table_upload"))
+    found = upload_table("try_table", t("results.table_upload"))
     if found is None:
         return
     before = st.session_state.get(TRY_TABLE)
@@ -216,7 +216,7 @@ def _choose_columns(
     starts = {"text": first} | ({"pair": second} if has_pairs else {})
     chosen = [
         box.selectbox(
-            t(f"fine_tune_results.{name}_column"),
+            t(f"results.{name}_column"),
             names,
             index=names.index(start),
             key=f"{TRY_TABLE}_{name}",
@@ -225,47 +225,44 @@ def _choose_columns(
         for box, (name, start) in zip(st.columns(2), starts.items(), strict=False)
     ]
     rows = [dict(zip(names, row, strict=True)) for row in view.preview[:3]]
-    st.dataframe(rows, hide_index=True, alt=plain("fine_tune_results.first_rows"))
+    st.dataframe(rows, hide_index=True, alt=plain("results.first_rows"))
     return chosen[0], chosen[1] if has_pairs else None
 
 
 def _show_predictions(found: TablePredictions, name: str) -> None:
     count = found.num_rows - found.num_empty
     counts = {"empty": found.num_empty, "cut": found.num_cut}
-    said = t("fine_tune_results.table_done", count=count, **counts)
+    said = t("results.table_done", count=count, **counts)
     st.success(said, icon=":material/check_circle:")
     stem = Path(name).stem[:60] or "table"
     file_link(
-        "fine_tune_results.download_predictions",
+        "results.download_predictions",
         Path(found.path),
-        plain("fine_tune_results.predictions_file", name=stem),
+        plain("results.predictions_file", name=stem),
         f"{TRY_TABLE}_download",
         "download",
     )
     file_link(
-        "fine_tune_results.download_exact",
+        "results.download_exact",
         Path(found.path).with_suffix(".jsonl"),
-        plain("fine_tune_results.exact_file", name=stem),
+        plain("results.exact_file", name=stem),
         f"{TRY_TABLE}_exact",
         "data_object",
     )
     first = {
-        "fine_tune_results.row": [row.row for row in found.first],
-        "fine_tune_results.text": [row.text for row in found.first],
+        "results.row": [row.row for row in found.first],
+        "results.text": [row.text for row in found.first],
     }
     values = [row.value for row in found.first]
     if found.is_regression:
-        first["fine_tune_results.said_number"] = values
+        first["results.said_number"] = values
     else:
-        first["fine_tune_results.said_class"] = [row.label for row in found.first]
-        first["fine_tune_results.sure"] = [share_text(value) for value in values]
-        counted = {
-            "fine_tune_results.class": found.labels,
-            "fine_tune_results.rows": found.counts,
-        }
-        alt = t("fine_tune_results.class_counts")
+        first["results.said_class"] = [row.label for row in found.first]
+        first["results.sure"] = [share_text(value) for value in values]
+        counted = {"results.class": found.labels, "results.rows": found.counts}
+        alt = t("results.class_counts")
         show_table(counted, alt)
-    said = t("fine_tune_results.first_predictions", count=len(found.first))
+    said = t("results.first_predictions", count=len(found.first))
     show_table(first, said, caption=said)
 
 
@@ -286,18 +283,18 @@ _KEPT_BYTES = 2**26
 
 def show(state: FineTuneState) -> None:
     """Draws this part; it is called only when `state.is_trained`."""
-    st.header(t("fine_tune_results.try_title"), anchor=False)
-    st.markdown(t("fine_tune_results.try_intro"))
+    st.header(t("results.try_title"), anchor=False)
+    st.markdown(t("results.try_intro"))
     with shown_to_user(), model_at_work():
         outcome = ask(training_outcome)(state.run_id)
     if state.status is None:
         return
     if not state.status.is_own:
         said = t(
-            "fine_tune_results.try_by_link",
-            title=state.status.request.title or plain("fine_tune_results.untitled"),
+            "results.try_by_link",
+            title=state.status.request.title or plain("results.untitled"),
         )
-        said = in_a_row([said, t("fine_tune_results.try_lease", time=lease())])
+        said = in_a_row([said, t("results.try_lease", time=lease())])
         st.info(said, icon=":material/link:")
     else:
         share(state.status)
@@ -307,7 +304,7 @@ def show(state: FineTuneState) -> None:
 def _try_all(info: ModelInfo, has_pairs: bool, outcome: RunOutcome | None) -> None:
     """Draws the model on a text, and on a file; `outcome` is there with its rows."""
     _try_text(info.model_id, has_pairs, outcome)
-    st.subheader(t("fine_tune_results.table_title"), anchor=False)
+    st.subheader(t("results.table_title"), anchor=False)
     _predict_file(info, has_pairs)
 
 
@@ -315,21 +312,21 @@ def _try_all(info: ModelInfo, has_pairs: bool, outcome: RunOutcome | None) -> No
 def _try_text(model: str, has_pairs: bool, outcome: RunOutcome | None) -> None:
     texts = _edit(model, has_pairs, outcome)
     if texts is None:
-        st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
+        st.info(t("results.try_empty"), icon=":material/edit:")
         return
     read = ask(read_text)(model, texts.text, texts.pair)
     say_if_unread(read.model_id, read.tokenized)
     if read.was_cut:
         counts = {"count": read.num_tokens_uncut, "limit": read.tokenized.num_tokens}
-        said = t("fine_tune_results.was_cut", **counts)
+        said = t("results.was_cut", **counts)
         st.warning(said, icon=":material/content_cut:")
     _show_answer(read)
     opened = "words"
     if outcome is not None:
-        label = "fine_tune_results.try_panel"
+        label = "results.try_panel"
         opened = choose_panel(label, PANELS, "ft_try_panel")
     kind = "_number" if read.is_regression else ""
-    st.markdown(t(f"fine_tune_results.{opened}_intro{kind}"))
+    st.markdown(t(f"results.{opened}_intro{kind}"))
     if outcome is None or opened == "words":
         _show_words(read)
     else:
@@ -339,13 +336,13 @@ def _try_text(model: str, has_pairs: bool, outcome: RunOutcome | None) -> None:
 def _edit(model: str, has_pairs: bool, outcome: RunOutcome | None) -> Texts | None:
     """Draws the boxes; at first they hold a row that was set aside, or examples."""
     boxes = _BOX if has_pairs else _BOX[:1]
-    labels = {key: f"fine_tune_results.{key[3:]}" for key in boxes}
+    labels = {key: f"results.{key[3:]}" for key in boxes}
     first = EXAMPLES[language_of(model)]
     if outcome is not None:
         first = row_texts(outcome, _row(outcome), _MOST_CHARACTERS)
     texts = type_texts(st.text_area, labels, first, _MOST_CHARACTERS)
     if outcome is not None:
-        label = "fine_tune_results.another_row"
+        label = "results.another_row"
         button(label, "ft_try_another", "autorenew", _next_row)
     return texts
 
@@ -366,39 +363,34 @@ def _next_row() -> None:
 
 def _show_answer(read: ReadText) -> None:
     if read.is_regression:
-        label = t("fine_tune_results.says_number", name=read.labels[0])
+        label = t("results.says_number", name=read.labels[0])
         value = float(read.outputs[0])
-        st.metric(label, plain("fine_tune_results.number", value=value))
+        st.metric(label, plain("results.number", value=value))
         return
-    title, label = plain("fine_tune_results.probability"), read.labels[read.best]
+    title, label = plain("results.probability"), read.labels[read.best]
     share = Markdown(percent(float(read.outputs[read.best])))
     order = np.argsort(-read.outputs, kind="stable")[:_MOST_CLASSES]
     names = [read.labels[index] for index in order.tolist()]
     show_figure(
         named_bars_figure(names, read.outputs[order], title=title, are_shares=True),
         name="ft_try_classes",
-        description=t("fine_tune_results.says_class", label=label, share=share),
-        columns={
-            "fine_tune_results.class": read.labels,
-            "fine_tune_results.probability": read.outputs,
-        },
+        description=t("results.says_class", label=label, share=share),
+        columns={"results.class": read.labels, "results.probability": read.outputs},
     )
 
 
 def _show_words(read: ReadText) -> None:
     index = _choose_class(read)
-    method = choose_named(
-        "fine_tune_results.why_method", METHODS, "why", key="ft_try_method"
-    )
-    st.caption(t(f"fine_tune_results.why_{method}_help"))
+    method = choose_named("results.why_method", METHODS, "why", key="ft_try_method")
+    st.caption(t(f"results.why_{method}_help"))
     baseline = BASELINES[0]
     if method == "integrated_gradients":
         baseline = choose_named(
-            "fine_tune_results.why_baseline", BASELINES, "why", key="ft_try_baseline"
+            "results.why_baseline", BASELINES, "why", key="ft_try_baseline"
         )
     found = ask_job(
         "ft_try_words",
-        "fine_tune_results.compute",
+        "results.compute",
         ask(attribute).about(
             read.model_id,
             read.text,
@@ -418,9 +410,7 @@ def _show_words(read: ReadText) -> None:
     }
     show_completeness(
         {
-            f"fine_tune_results.{name}": plain(
-                "fine_tune_results.three_digits", value=value
-            )
+            f"results.{name}": plain("results.three_digits", value=value)
             for name, value in numbers.items()
         },
         found,
@@ -433,13 +423,13 @@ def _choose_class(read: ReadText) -> int:
     if read.is_regression:
         return 0
     chosen = st.selectbox(
-        t("fine_tune_results.why_class"),
+        t("results.why_class"),
         range(len(read.labels)),
         index=read.best,
         format_func=lambda index: read.labels[index],
         # With another answer of the model the choice begins there again.
         key=f"ft_try_class_{read.best}",
-        help=t("fine_tune_results.why_class_help"),
+        help=t("results.why_class_help"),
     )
     return read.best if chosen is None else chosen
 
@@ -455,20 +445,20 @@ def _draw_words(found: Attribution, method: str, read: ReadText, index: int) -> 
     names = [f"{i + 1} {words[i]}" for i in chosen.tolist()]
     does = "raises" if read.is_regression else "speaks"
     digits = 2 if abs(value) >= _LARGE else 4
-    title = plain(f"fine_tune_results.why_{does}")
+    title = plain(f"results.why_{does}")
     scores = zip(found.methods, found.scores, strict=True)
     places = {"label": read.labels[index], "word": words[strongest]}
     show_figure(
         signed_bars_figure(names, values[chosen], title, digits=digits),
         name="ft_try_words",
-        description=t("fine_tune_results.why_described", **places, value=value),
+        description=t("results.why_described", **places, value=value),
         columns={
-            "fine_tune_results.token": found.tokenized.tokens,
-            **{f"fine_tune_results.why_{one}": row for one, row in scores},
+            "results.token": found.tokenized.tokens,
+            **{f"results.why_{one}": row for one, row in scores},
         },
     )
     if len(chosen) < len(words):
-        st.caption(t("fine_tune_results.words_left_out", count=len(chosen)))
+        st.caption(t("results.words_left_out", count=len(chosen)))
 
 
 def _show_nearest(outcome: RunOutcome, read: ReadText) -> None:
@@ -480,7 +470,7 @@ def _show_nearest(outcome: RunOutcome, read: ReadText) -> None:
     is_known = are_kept and st.session_state.get(_DONE) == outcome.run_id
     found = ask_job(
         "ft_try_nearest",
-        t("fine_tune_results.search_rows", count=num_rows),
+        t("results.search_rows", count=num_rows),
         ask(nearest_training_rows).about(
             outcome.run_id, read.text, pair=read.pair, count=_NUM_ROWS
         ),
@@ -490,10 +480,10 @@ def _show_nearest(outcome: RunOutcome, read: ReadText) -> None:
         return
     st.session_state[_DONE] = outcome.run_id
     columns = {
-        "fine_tune_results.cosine": [round(float(c), 4) for c in found.cosines],
-        "fine_tune_results.label": [row.label for row in found.rows],
+        "results.cosine": [round(float(c), 4) for c in found.cosines],
+        "results.label": [row.label for row in found.rows],
         **text_columns(found.rows),
-        "fine_tune_results.row": [row.row for row in found.rows],
+        "results.row": [row.row for row in found.rows],
     }
     said = _say_nearest(found, read)
     show_table(columns, said, "ft_try_nearest", said)
@@ -501,10 +491,10 @@ def _show_nearest(outcome: RunOutcome, read: ReadText) -> None:
 
 def _say_nearest(found: NearTrainingRows, read: ReadText) -> str:
     if read.is_regression:
-        return t("fine_tune_results.nearest_numbers", count=found.num_searched)
+        return t("results.nearest_numbers", count=found.num_searched)
     label = read.labels[read.best]
     return t(
-        "fine_tune_results.nearest_classes",
+        "results.nearest_classes",
         alike=sum(row.label == label for row in found.rows),
         shown=len(found.rows),
         label=label,

@@ -21,24 +21,22 @@ from pages.shared.language import help_of, plain, t
 
 def share_text(share: float) -> str:
     """A share in percent."""
-    return plain("fine_tune_results.share", share=float(share))
+    return plain("results.share", share=float(share))
 
 
 def interval_text(ends: Sequence[float] | np.ndarray, key: str = "interval") -> str:
     """An interval of 95 %, if rows were enough for one; `key` is that of its text."""
     low, high = map(float, ends)
     if math.isnan(low):
-        return plain("fine_tune_results.interval_none")
-    return plain(f"fine_tune_results.{key}", low=low, high=high)
+        return plain("results.interval_none")
+    return plain(f"results.{key}", low=low, high=high)
 
 
 def text_columns(rows: Sequence[DataRow]) -> dict[str, list[Any]]:
     """Texts of rows, and second ones where there are any, by keys of their titles."""
-    columns: dict[str, list[Any]] = {
-        "fine_tune_results.text": [row.text for row in rows]
-    }
+    columns: dict[str, list[Any]] = {"results.text": [row.text for row in rows]}
     if rows and rows[0].pair is not None:
-        columns["fine_tune_results.second_text"] = [row.pair for row in rows]
+        columns["results.second_text"] = [row.pair for row in rows]
     return columns
 
 

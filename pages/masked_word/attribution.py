@@ -71,24 +71,22 @@ def show_check(asked: Reason) -> None:
     """Draws how much each method agrees with itself on a model of random weights."""
     found = ask_job(
         "masked_why_check",
-        "masked_panels.compute",
+        "masked.compute",
         ask(check_with_random_weights).about(*asked.asked, baseline=asked.baseline),
     )
     if found is None:
         return
-    methods = [plain(f"masked_panels.why_{name}") for name in found.own.methods]
+    methods = [plain(f"masked.why_{name}") for name in found.own.methods]
     if np.isnan(found.agreement).all():
-        st.caption(t("masked_panels.why_no_order"))
+        st.caption(t("masked.why_no_order"))
         return
     show_figure(
-        signed_bars_figure(
-            methods, found.agreement, plain("masked_panels.why_same_order")
-        ),
+        signed_bars_figure(methods, found.agreement, plain("masked.why_same_order")),
         name="masked_why_check",
-        description=t("masked_panels.why_check_described"),
+        description=t("masked.why_check_described"),
         columns={
-            "masked_panels.why_method": methods,
-            "masked_panels.why_same_order": found.agreement,
+            "masked.why_method": methods,
+            "masked.why_same_order": found.agreement,
         },
         code=program(masked_words.RANDOM_WEIGHTS, **asked.places, seed=0),
     )
@@ -97,12 +95,12 @@ def show_check(asked: Reason) -> None:
 @panel
 def explore_reasons(question: Question) -> None:
     """Draws the choice of a word, and what contributes to it."""
-    st.markdown(t("masked_panels.why_intro"))
+    st.markdown(t("masked.why_intro"))
     asked = _ask(question)
     if asked is None:
         return
-    look = choose_named("masked_panels.why_look", list(LOOKS))
-    st.markdown(t(f"masked_panels.why_look_{look}_help"))
+    look = choose_named("masked.why_look", list(LOOKS))
+    st.markdown(t(f"masked.why_look_{look}_help"))
     LOOKS[look](asked)
     chosen = {
         "attention_panel": "maps",
@@ -111,7 +109,7 @@ def explore_reasons(question: Question) -> None:
     }
     st.page_link(
         "pages/attention/attention.py",
-        label=t("masked_panels.why_heads", word=asked.name),
+        label=t("masked.why_heads", word=asked.name),
         icon=":material/hub:",
         query_params=chosen,
     )
@@ -120,16 +118,16 @@ def explore_reasons(question: Question) -> None:
 def _show_tokens(asked: Reason) -> None:
     found = ask_job(
         "masked_why",
-        "masked_panels.compute",
+        "masked.compute",
         ask(attribute).about(*asked.asked, baseline=asked.baseline),
         at_once=asked.is_short,
     )
     if found is not None:
-        method = choose_named("masked_panels.why_method", METHODS, "why")
-        st.caption(t(f"masked_panels.why_{method}_help"))
+        method = choose_named("masked.why_method", METHODS, "why")
+        st.caption(t(f"masked.why_{method}_help"))
         values = {"value": found.value, "baseline_value": found.baseline_value}
         numbers = {
-            f"masked_panels.why_{name}": t("masked_panels.log_value", value=value)
+            f"masked.why_{name}": t("masked.log_value", value=value)
             for name, value in values.items()
         }
         show_completeness(numbers, found)
@@ -146,9 +144,9 @@ LOOKS: dict[str, Callable[[Reason], None]] = {
 def _ask(question: Question) -> Reason | None:
     word, *others = choose_words(question, "why")
     contrast = others[0] if others else None
-    baseline = choose_named("masked_panels.why_baseline", BASELINES, "why")
+    baseline = choose_named("masked.why_baseline", BASELINES, "why")
     if contrast == word:
-        st.info(t("masked_panels.why_same_word"), icon=":material/info:")
+        st.info(t("masked.why_same_word"), icon=":material/info:")
         return None
     return Reason(question, word, contrast, baseline)
 
@@ -159,20 +157,18 @@ def _show_scores(found: Attribution, method: str, asked: Reason) -> None:
     name = asked.name
     if found.contrast is not None:
         other = ask(vocabulary)(asked.question.model)[found.contrast]
-        name = Markdown(t("masked_panels.why_instead", word=name, other=other))
+        name = Markdown(t("masked.why_instead", word=name, other=other))
     is_length = method == "gradient_norm"  # which has no direction
     show_figure(
         signed_bars_figure(
             [f"{i + 1} {token}" for i, token in enumerate(tokens)],
             scores,
-            plain(
-                f"masked_panels.{'why_gradient_norm' if is_length else 'why_speaks'}"
-            ),
+            plain(f"masked.{'why_gradient_norm' if is_length else 'why_speaks'}"),
         ),
         name="masked_why",
         description=_described(name, tokens, np.nan_to_num(scores), is_length),
         columns={
-            "masked_panels.token": tokens,
+            "masked.token": tokens,
             **dict(zip(_titles(found), found.scores, strict=True)),
         },
         code=program(masked_words.REASONS, **asked.places),
@@ -187,29 +183,29 @@ def _described(
     if is_length:
         said = [_named("reacts", tokens[best], scores[best], word=word)]
     else:
-        said = [t("masked_panels.why_described", word=word)]
+        said = [t("masked.why_described", word=word)]
         if scores[best] > 0:
             said.append(_named("most_for", tokens[best], scores[best]))
         if scores[worst] < 0:
             said.append(_named("most_against", tokens[worst], scores[worst]))
-    return in_a_row([*said, t("masked_panels.why_without_bar")])
+    return in_a_row([*said, t("masked.why_without_bar")])
 
 
 def _named(kind: str, token: str, value: float, **more: str) -> str:
-    return t(f"masked_panels.why_{kind}", token=token, value=float(value), **more)
+    return t(f"masked.why_{kind}", token=token, value=float(value), **more)
 
 
 def _show_agreement(found: Attribution) -> None:
-    st.markdown(f"**{t('masked_panels.why_agreement')}**")
+    st.markdown(f"**{t('masked.why_agreement')}**")
     if np.isnan(found.agreement).all():
-        st.caption(t("masked_panels.why_no_order"))
+        st.caption(t("masked.why_no_order"))
         return
     keys, columns = _titles(found), found.agreement.T.round(2)
-    names = {"masked_panels.why_method": [plain(key) for key in keys]}
+    names = {"masked.why_method": [plain(key) for key in keys]}
     table = names | dict(zip(keys, columns, strict=True))
-    said = t("masked_panels.why_agreement_described")
+    said = t("masked.why_agreement_described")
     show_table(table, said, "masked_why_agreement", said)
 
 
 def _titles(found: Attribution) -> list[str]:
-    return [f"masked_panels.why_{method}" for method in found.methods]
+    return [f"masked.why_{method}" for method in found.methods]

@@ -96,50 +96,46 @@ def show_chain(chain: Chain) -> None:
     with st.container(border=True):
         st.markdown(_sentence(tokens, last))
     if run is None:
-        st.caption(t("masked_panels.gibbs_not_begun"))
+        st.caption(t("masked.gibbs_not_begun"))
         return
     rate, counted = run.change_rate, run.new_ids[~run.is_burn_in, 0]
     show_numbers(
         {
-            "masked_panels.gibbs_steps_done": t(
-                "masked_panels.count", count=run.num_steps
+            "masked.gibbs_steps_done": t("masked.count", count=run.num_steps),
+            "masked.change_rate": (
+                t("masked.not_yet") if np.isnan(rate) else percent(rate)
             ),
-            "masked_panels.change_rate": (
-                t("masked_panels.not_yet") if np.isnan(rate) else percent(rate)
-            ),
-            "masked_panels.words_drawn": t(
-                "masked_panels.count", count=len(np.unique(counted))
-            ),
-            "masked_panels.share_kept": percent(run.share_kept),
+            "masked.words_drawn": t("masked.count", count=len(np.unique(counted))),
+            "masked.share_kept": percent(run.share_kept),
         }
     )
     if run.num_steps > 1:
         _show_picture(chain, run)
     _show_last_steps(run)
     download(
-        "masked_panels.gibbs_csv",
+        "masked.gibbs_csv",
         lambda: table_csv(titled(chain_columns(run, range(run.num_steps)))),
         plain("app.csv_file", name="gibbs_chain"),
         "text/csv",
         "masked_gibbs_csv",
         "download",
     )
-    st.caption(t("masked_panels.gibbs_lesson"))
+    st.caption(t("masked.gibbs_lesson"))
 
 
 def chain_columns(run: GibbsRun, steps: Sequence[int]) -> dict[str, Any]:
     """A row for each of these steps, with the sentence after it."""
     rows = np.array(steps)
     return {
-        "masked_panels.step": _step_numbers(run)[rows],
-        "masked_panels.position": run.positions[rows, 0],
-        "masked_panels.before": [run.words[int(i)] for i in run.old_ids[rows, 0]],
-        "masked_panels.after": [run.words[int(i)] for i in run.new_ids[rows, 0]],
-        "masked_panels.changed": run.has_changed[rows, 0].astype(int),
-        "masked_panels.burn_in": run.is_burn_in[rows].astype(int),
-        "masked_panels.probability": np.exp(run.log_probs[rows, 0]),
-        "masked_panels.entropy": run.entropy_bits[rows, 0],
-        "masked_panels.sentence": [
+        "masked.step": _step_numbers(run)[rows],
+        "masked.position": run.positions[rows, 0],
+        "masked.before": [run.words[int(i)] for i in run.old_ids[rows, 0]],
+        "masked.after": [run.words[int(i)] for i in run.new_ids[rows, 0]],
+        "masked.changed": run.has_changed[rows, 0].astype(int),
+        "masked.burn_in": run.is_burn_in[rows].astype(int),
+        "masked.probability": np.exp(run.log_probs[rows, 0]),
+        "masked.entropy": run.entropy_bits[rows, 0],
+        "masked.sentence": [
             join_pieces(run.tokens_after(step + 1), _ADDED) for step in steps
         ],
     }
@@ -184,19 +180,19 @@ def _show_picture(chain: Chain, run: GibbsRun) -> None:
         rates[::every],
         entropies[::every],
         run.start.settings.burn_in,
-        x_title=plain("masked_panels.step"),
-        changed=plain("masked_panels.changed_share"),
-        entropy=plain("masked_panels.entropy"),
-        burn_in_name=plain("masked_panels.burn_in"),
+        x_title=plain("masked.step"),
+        changed=plain("masked.changed_share"),
+        entropy=plain("masked.entropy"),
+        burn_in_name=plain("masked.burn_in"),
     )
     show_figure(
         figure,
         name="masked_gibbs",
-        description=t("masked_panels.gibbs_described", window=_WINDOW),
+        description=t("masked.gibbs_described", window=_WINDOW),
         columns={
-            "masked_panels.step": _step_numbers(run),
-            "masked_panels.changed_share": rates,
-            "masked_panels.entropy": entropies,
+            "masked.step": _step_numbers(run),
+            "masked.changed_share": rates,
+            "masked.entropy": entropies,
         },
         code=program(template, run.start.model_id, num_steps=run.num_steps, **settings),
     )
@@ -204,12 +200,12 @@ def _show_picture(chain: Chain, run: GibbsRun) -> None:
 
 def _show_last_steps(run: GibbsRun) -> None:
     columns = chain_columns(run, range(run.num_steps)[: -1 - _LAST_STEPS : -1])
-    probability, burn_in = "masked_panels.probability", "masked_panels.burn_in"
+    probability, burn_in = "masked.probability", "masked.burn_in"
     columns[probability] = list(map(percent, columns[probability]))
     columns[burn_in] = columns[burn_in].astype(bool)
     for name in ("position", "changed", "entropy"):  # the file has them
-        del columns[f"masked_panels.{name}"]
-    show_table(columns, plain("masked_panels.gibbs_table"))
+        del columns[f"masked.{name}"]
+    show_table(columns, plain("masked.gibbs_table"))
 
 
 def _step_numbers(run: GibbsRun) -> np.ndarray:
@@ -232,7 +228,7 @@ _STARTS = ("sentence", "masks")
 @panel
 def explore_chains(question: Question) -> None:
     """Draws the settings, the buttons and the chain."""
-    st.markdown(t("masked_panels.gibbs_intro"))
+    st.markdown(t("masked.gibbs_intro"))
     num_masks = _choose_start(question)
     settings, num_steps = _choose_settings(question)
     text = "" if num_masks else question.text
@@ -258,24 +254,22 @@ def explore_chains(question: Question) -> None:
 
 def _choose_start(question: Question) -> int:
     """How many masks to begin with; 0 begins with the sentence."""
-    start = choose_named("masked_panels.gibbs_start", _STARTS, "gibbs")
+    start = choose_named("masked.gibbs_start", _STARTS, "gibbs")
     if start == "sentence":
         return 0
     limit = ask(Explorer.info)(question.model).config.max_position_embeddings
     return choose_number(
-        st.number_input, "masked_panels.gibbs_length", 1, limit - 2, min(8, limit - 2)
+        st.number_input, "masked.gibbs_length", 1, limit - 2, min(8, limit - 2)
     )
 
 
 def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
     """How to draw, and how many steps."""
     sampling = choose_sampling("masked_gibbs", _MOST_TOP_K)
-    order = choose_named("masked_panels.gibbs_order", ORDERS, "gibbs")
+    order = choose_named("masked.gibbs_order", ORDERS, "gibbs")
     low_and_first = {"steps": (1, 200), "burn_in": (0, 20), "seed": (0, 1)}
     num_steps, burn_in, seed = (
-        choose_number(
-            box.number_input, f"masked_panels.gibbs_{name}", low, _MOST_STEPS, first
-        )
+        choose_number(box.number_input, f"masked.gibbs_{name}", low, _MOST_STEPS, first)
         for box, (name, (low, first)) in zip(
             st.columns(3), low_and_first.items(), strict=True
         )
@@ -297,7 +291,7 @@ def _watch(was_running: bool) -> None:
         step = chain.state.step
         st.progress(
             min(step / chain.goal, 1.0),
-            t("masked_panels.gibbs_at", step=step, goal=chain.goal),
+            t("masked.gibbs_at", step=step, goal=chain.goal),
         )
     show_chain(chain)
     with shown_to_user(stop=False):
@@ -312,7 +306,7 @@ def _draw_buttons(chain: Chain) -> None:
     is_done = step >= chain.goal
     with st.container(horizontal=True):
         button(
-            t(f"masked_panels.gibbs_{name}"),
+            t(f"masked.gibbs_{name}"),
             # Two keys: a click can be delivered again while the clock ticks, and must
             # not mean the opposite by then.
             "masked_gibbs_pause" if running else "masked_gibbs_go",
@@ -320,17 +314,17 @@ def _draw_buttons(chain: Chain) -> None:
             _pause if running else _go,
             disabled=is_done and not running,
         )
-        label, key = "masked_panels.gibbs_one_step", "masked_gibbs_one_step"
+        label, key = "masked.gibbs_one_step", "masked_gibbs_one_step"
         button(label, key, "skip_next", _go, True, disabled=running)
         button(
-            "masked_panels.gibbs_reset",
+            "masked.gibbs_reset",
             "masked_gibbs_reset",
             "restart_alt",
             _reset,
             disabled=not step and not running,
         )
     if is_done and not running:
-        st.caption(t("masked_panels.gibbs_done", count=step))
+        st.caption(t("masked.gibbs_done", count=step))
 
 
 def _go(one_step: bool = False) -> None:

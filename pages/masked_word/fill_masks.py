@@ -44,33 +44,33 @@ def show_pairs(question: Question) -> None:
     if pairs is None:
         return
     numbers = {
-        "masked_panels.forward": np.exp(pairs.log_prob_forward),
-        "masked_panels.backward": np.exp(pairs.log_prob_backward),
-        "masked_panels.apart": np.exp(pairs.log_prob_independent),
+        "masked.forward": np.exp(pairs.log_prob_forward),
+        "masked.backward": np.exp(pairs.log_prob_backward),
+        "masked.apart": np.exp(pairs.log_prob_independent),
     }
-    names = "masked_panels.first_word", "masked_panels.second_word"
+    names = "masked.first_word", "masked.second_word"
     words = dict(zip(names, zip(*pairs.tokens, strict=True), strict=True))
     shown = {name: list(map(percent, row)) for name, row in numbers.items()}
-    show_table(words | shown, plain("masked_panels.pairs_table"))
+    show_table(words | shown, plain("masked.pairs_table"))
     bounds = np.exp([pairs.bound_forward, pairs.bound_backward])
     forward, backward = map(percent, bounds)
-    st.caption(t("masked_panels.pairs_bound", forward=forward, backward=backward))
+    st.caption(t("masked.pairs_bound", forward=forward, backward=backward))
     show_figure(
         two_sentences_figure(
             [f"{first} · {second}" for first, second in pairs.tokens],
             pairs.log_prob_forward,
             pairs.log_prob_backward,
             range(min(_NUM_WRITTEN, len(pairs.tokens))),
-            title_a=plain("masked_panels.forward"),
-            title_b=plain("masked_panels.backward"),
+            title_a=plain("masked.forward"),
+            title_b=plain("masked.backward"),
         ),
         name="masked_pairs",
-        description=t("masked_panels.pairs_described", count=len(pairs.tokens)),
+        description=t("masked.pairs_described", count=len(pairs.tokens)),
         columns=words | numbers,
         code=program(masked_words.PAIRS, **question.program, top_k=_TOP_K),
     )
     apart = np.abs(pairs.log_prob_forward - pairs.log_prob_backward).max()
-    st.caption(t("masked_panels.pairs_lesson", factor=float(np.exp(apart))))
+    st.caption(t("masked.pairs_lesson", factor=float(np.exp(apart))))
 
 
 MODES = ("most_confident_first", "left_to_right", "independent", "pairs")
@@ -81,9 +81,9 @@ _NUM_ALTERNATIVES = 4
 @panel
 def explore_filling(question: Question) -> None:
     """Draws the choice of an order, and how the masks are filled in it."""
-    st.markdown(t("masked_panels.fill_intro"))
-    mode = choose_named("masked_panels.fill_mode", MODES, "fill")
-    st.caption(t(f"masked_panels.fill_{mode}_help"))
+    st.markdown(t("masked.fill_intro"))
+    mode = choose_named("masked.fill_mode", MODES, "fill")
+    st.caption(t(f"masked.fill_{mode}_help"))
     num_masks = len(question.tokenized.mask_positions)
     if num_masks == 1 or (mode == "pairs" and num_masks != 2):
         _offer_example(question, mode)
@@ -101,7 +101,7 @@ def explore_filling(question: Question) -> None:
         return
     last = len(filling.steps)
     play_steps(
-        *("masked_fill_step", "masked_panels.fill_step", last),
+        *("masked_fill_step", "masked.fill_step", last),
         draw=functools.partial(_show_step, filling),
         steps_a_second=_STEPS_A_SECOND,
         default=last,
@@ -113,9 +113,9 @@ def explore_filling(question: Question) -> None:
 
 def _offer_example(question: Question, mode: str) -> None:
     kind = "pairs_need_two" if mode == "pairs" else "fill_one_mask"
-    st.info(t(f"masked_panels.{kind}"), icon=":material/info:")
+    st.info(t(f"masked.{kind}"), icon=":material/info:")
     if button(
-        "masked_panels.two_masks",
+        "masked.two_masks",
         "masked_two_masks",
         "",
         take_two_masks,
@@ -131,7 +131,7 @@ def _show_step(filling: JointFilling, step: int) -> None:
         done = filling.steps[step - 1]
         st.caption(
             t(
-                "masked_panels.fill_did",
+                "masked.fill_did",
                 step=step,
                 word=done.token,
                 mask=done.mask_index + 1,
@@ -173,18 +173,18 @@ def _show_table(filling: JointFilling) -> dict[str, list[Any]]:
     steps = filling.steps
     probs = [float(np.exp(step.log_prob)) for step in steps]
     columns: dict[str, list[Any]] = {
-        "masked_panels.step": list(range(1, len(steps) + 1)),
-        "masked_panels.mask": [step.mask_index + 1 for step in steps],
-        "masked_panels.word": [step.token for step in steps],
-        "masked_panels.probability": probs,
-        "masked_panels.alternatives": [_alternatives(step) for step in steps],
+        "masked.step": list(range(1, len(steps) + 1)),
+        "masked.mask": [step.mask_index + 1 for step in steps],
+        "masked.word": [step.token for step in steps],
+        "masked.probability": probs,
+        "masked.alternatives": [_alternatives(step) for step in steps],
     }
-    shown = columns | {"masked_panels.probability": list(map(percent, probs))}
-    show_table(shown, plain("masked_panels.fill_table"))
+    shown = columns | {"masked.probability": list(map(percent, probs))}
+    show_table(shown, plain("masked.fill_table"))
     joint = f"{np.exp(filling.log_prob):.3g}"
-    said = [t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob)]
+    said = [t("masked.fill_joint", joint=joint, log_prob=filling.log_prob)]
     if len(steps) > 1 and filling.mode != "independent":
-        said.append(t("masked_panels.fill_other_order"))
+        said.append(t("masked.fill_other_order"))
     st.caption(in_a_row(said))
     return columns
 
@@ -201,8 +201,8 @@ def _show_confidences(
         sure,
         range(1, len(steps) + 1),
         range(1, sure.shape[1] + 1),
-        ("masked_panels.probability", "masked_panels.step", "masked_panels.mask"),
-        t("masked_panels.fill_described"),
+        ("masked.probability", "masked.step", "masked.mask"),
+        t("masked.fill_described"),
         table=columns,
         code=code,
         words=said,
@@ -226,14 +226,14 @@ _BEAM = 32  # of `experiments.whole_word.find_whole_words`
 def explore_whole_words(question: Question) -> None:
     """Draws the choice of a length, and the likeliest words of it."""
     kind = _KINDS[language_of(question.model, question.text)]
-    st.markdown(t(f"masked_panels.whole_{kind}_intro"))
+    st.markdown(t(f"masked.whole_{kind}_intro"))
     masks = range(question.mask_index, question.mask_index + 1)
     if kind == "characters":
         masks = neighbouring_masks(question.tokenized, question.mask_index)
     text = as_one_mask(question.tokenized, masks)
     size = _choose_size(kind, len(masks))
     if len(masks) > 1:
-        st.caption(t("masked_panels.whole_run", count=len(masks)))
+        st.caption(t("masked.whole_run", count=len(masks)))
     found = ask_soon(
         "masked_whole",
         ask(find_whole_words).about(question.model, text, size, kind, masks[0]),
@@ -245,7 +245,7 @@ def explore_whole_words(question: Question) -> None:
     chosen = {"text": text, "num_pieces": size, "kind": kind, "mask_index": masks[0]}
     code = program(masked_words.WHOLE_WORDS, question.model, **chosen)
     if not found.words:
-        st.info(t("masked_panels.whole_none"), icon=":material/search_off:")
+        st.info(t("masked.whole_none"), icon=":material/search_off:")
     else:
         shown = found.best(_MOST_SHOWN)
         _show(shown, code)
@@ -260,7 +260,7 @@ def _choose_size(kind: str, num_masks: int) -> int:
     default = str(min(num_masks, len(_SIZES))) if num_masks > 1 else "2"
     chosen = choose_linked(
         st.segmented_control,
-        f"masked_panels.whole_{kind}",
+        f"masked.whole_{kind}",
         _SIZES,
         default,
         key=_SIZE,
@@ -276,15 +276,15 @@ def _show(found: WholeWords, code: Program) -> None:
         candidates_figure(words, probs, found.log_prob, _words),
         name="masked_whole_words",
         description=t(
-            "masked_panels.whole_described",
+            "masked.whole_described",
             word=words[0],
             share=percent(probs[0]),
             bound=percent(np.exp(found.bound)),
         ),
         columns={
-            "masked_panels.word": words,
-            "masked_panels.pieces": [" ".join(row) for row in found.tokens],
-            "masked_panels.probability": probs,
+            "masked.word": words,
+            "masked.pieces": [" ".join(row) for row in found.tokens],
+            "masked.probability": probs,
         },
         code=code,
     )
@@ -293,7 +293,7 @@ def _show(found: WholeWords, code: Program) -> None:
 def _words(name: str) -> str:
     """What the figure says: of a whole word there is no logit."""
     if name == "logit":
-        return plain("masked_panels.log_prob")
+        return plain("masked.log_prob")
     return words_of("masked_word")(name)
 
 
@@ -311,15 +311,15 @@ def _compare_with_hidden(
     with shown_to_user(stop=False):
         scores = ask(score_known_words)(model, text, (word,), masks[0])
         if not scores:
-            st.markdown(t("masked_panels.words_without_score", words=word))
+            st.markdown(t("masked.words_without_score", words=word))
             return
         (score,) = scores
         written = "".join(token.removeprefix("##") for token in score.tokens)
         share = percent(np.exp(score.log_prob))
         if written in found.words:
             rank = 1 + found.words.index(written)
-            said = t("masked_panels.whole_hidden", word=word, share=share, rank=rank)
+            said = t("masked.whole_hidden", word=word, share=share, rank=rank)
         else:
             places = {"word": word, "share": share, "pieces": len(score.tokens)}
-            said = t("masked_panels.whole_hidden_elsewhere", **places)
+            said = t("masked.whole_hidden_elsewhere", **places)
         st.markdown(said)

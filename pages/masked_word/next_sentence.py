@@ -36,38 +36,36 @@ _TOKENS_A_PAIR = 30  # of two everyday sentences, to estimate the work
 
 def explore_shuffled(model: str) -> None:
     """Draws a text to take pairs from, and how many the model gets right."""
-    st.subheader(t("masked_panels.shuffled_title"), anchor=False)
-    st.markdown(t("masked_panels.shuffled_intro"))
+    st.subheader(t("masked.shuffled_title"), anchor=False)
+    st.markdown(t("masked.shuffled_intro"))
     with shown_to_user(stop=False):
         text = type_linked(
             st.text_area,
-            "masked_panels.next_passages",
+            "masked.next_passages",
             bundled_text("passages", language_of(model)),
             max_chars=30_000,
             height=180,
         )
         seed = choose_number(
             st.number_input,
-            "masked_panels.gibbs_seed",
+            "masked.gibbs_seed",
             0,
             20_000,
             1,
             key="masked_next_seed",
-            help=t("masked_panels.shuffled_seed_help"),
+            help=t("masked.shuffled_seed_help"),
         )
         pairs = neighbouring_sentences(text)
         if len(pairs) < 2:
-            st.info(t("masked_panels.shuffled_needs_two"), icon=":material/edit:")
+            st.info(t("masked.shuffled_needs_two"), icon=":material/edit:")
             return
         if len(pairs) > _MOST_PAIRS:
-            st.caption(
-                t("masked_panels.shuffled_first", count=_MOST_PAIRS, total=len(pairs))
-            )
+            st.caption(t("masked.shuffled_first", count=_MOST_PAIRS, total=len(pairs)))
         _test(model, text, pairs[:_MOST_PAIRS], seed)
 
 
 def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) -> None:
-    asks_other = switch_linked("masked_panels.next_random")
+    asks_other = switch_linked("masked.next_random")
     own = _ask("masked_shuffled", model, pairs, seed, False)
     if own is None:
         return
@@ -79,12 +77,12 @@ def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) 
         if found is not None:
             places = {"right": found.num_right, "count": 2 * found.num_pairs}
             box.metric(
-                t(f"masked_panels.accuracy_{name}"),
+                t(f"masked.accuracy_{name}"),
                 percent(found.accuracy),
-                t("masked_panels.shuffled_right", **places),
+                t("masked.shuffled_right", **places),
                 delta_color="off",
                 delta_arrow="off",
-                help=t("masked_panels.shuffled_accuracy_help"),
+                help=t("masked.shuffled_accuracy_help"),
             )
     code = None
     if len(pairs) == len(neighbouring_sentences(text)):
@@ -104,7 +102,7 @@ def _ask(
 ) -> ShuffledTest | None:
     question = ask(run_shuffled_test).about(model, pairs, seed, random_weights)
     if random_weights:
-        return ask_job(name, "masked_panels.compute", question)
+        return ask_job(name, "masked.compute", question)
     return ask_soon(name, question, 2 * len(pairs), _TOKENS_A_PAIR)
 
 
@@ -121,9 +119,9 @@ def _show_shuffled(
     )
     right = (int((found.probabilities > 0.5).sum()), int((found.shuffled <= 0.5).sum()))
     places = {"true": right[0], "mixed": right[1], "count": found.num_pairs}
-    said = t("masked_panels.shuffled_described", **places, cut=found.num_cut)
+    said = t("masked.shuffled_described", **places, cut=found.num_cut)
     _show_kinds("masked_shuffled", kinds, said, code)
-    st.caption(t("masked_panels.shuffled_lesson"))
+    st.caption(t("masked.shuffled_lesson"))
 
 
 def _show_kinds(
@@ -131,12 +129,12 @@ def _show_kinds(
 ) -> None:
     """Draws a point for each pair of either kind; for the rest see `show_figure`."""
     rows = [
-        (plain(f"masked_panels.{kind}"), probs, [*map(" → ".join, texts)], is_next)
+        (plain(f"masked.{kind}"), probs, [*map(" → ".join, texts)], is_next)
         for kind, texts, probs, is_next in kinds
     ]
-    figure = next_sentences_figure(rows, title=plain("masked_panels.next_probability"))
+    figure = next_sentences_figure(rows, title=plain("masked.next_probability"))
     columns: dict[str, list[Any]] = {
-        f"masked_panels.{name}": []
+        f"masked.{name}": []
         for name in ("shuffled_kind", "next_first", "next_second", "next_probability")
     }
     for (said, *_), (_, texts, probs, _) in zip(rows, kinds, strict=True):
@@ -156,14 +154,14 @@ _EXAMPLES = {
 @panel
 def explore_next_sentence(model: str) -> None:
     """Draws two text boxes, what the model says, and a test on many pairs."""
-    st.markdown(t("masked_panels.next_intro"))
+    st.markdown(t("masked.next_intro"))
     if "nsp" not in ask(Explorer.info)(model).heads:
-        said = t("masked_panels.next_no_head", model=model, default=default_model())
+        said = t("masked.next_no_head", model=model, default=default_model())
         st.info(said, icon=":material/block:")
         return
     first, second = _type_both(_EXAMPLES[language_of(model)])
     if not first or not second:
-        st.info(t("masked_panels.next_empty"), icon=":material/edit:")
+        st.info(t("masked.next_empty"), icon=":material/edit:")
     else:
         with shown_to_user(stop=False):
             _show(model, first, second)
@@ -173,17 +171,13 @@ def explore_next_sentence(model: str) -> None:
 def _type_both(examples: tuple[str, str]) -> tuple[str, str]:
     typed = [
         type_linked(
-            box.text_area,
-            f"masked_panels.next_{name}",
-            example,
-            key=key,
-            max_chars=1500,
+            box.text_area, f"masked.next_{name}", example, key=key, max_chars=1500
         )
         for box, name, key, example in zip(
             st.columns(2), ("first", "second"), (_FIRST, _SECOND), examples, strict=True
         )
     ]
-    button("masked_panels.next_swap", "masked_next_swap", "swap_horiz", _swap)
+    button("masked.next_swap", "masked_next_swap", "swap_horiz", _swap)
     return typed[0], typed[1]
 
 
@@ -192,8 +186,8 @@ def _show(model: str, first: str, second: str) -> None:
     probs = (found.probability, found.probability_swapped)
     show_numbers(
         {
-            "masked_panels.next_as_given": percent(probs[0]),
-            "masked_panels.next_swapped": percent(probs[1]),
+            "masked.next_as_given": percent(probs[0]),
+            "masked.next_swapped": percent(probs[1]),
         }
     )
     kinds: tuple[_Kind, ...] = (
@@ -201,7 +195,7 @@ def _show(model: str, first: str, second: str) -> None:
         ("next_swapped_short", [(second, first)], np.array(probs[1:]), None),
     )
     code = program(masked_sentences.NEXT_SENTENCE, model, first=first, second=second)
-    _show_kinds("masked_next", kinds, t("masked_panels.next_lesson"), code)
+    _show_kinds("masked_next", kinds, t("masked.next_lesson"), code)
 
 
 def _swap() -> None:

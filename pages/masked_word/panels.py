@@ -45,23 +45,23 @@ def ask_further(model: str, question: Question | None = None) -> None:
     Where there is nothing to ask about, as the text is empty or the model has no
     masked-word head, panels with text boxes of their own work all the same.
     """
-    st.header(t("masked_panels.title"), anchor=False)
+    st.header(t("masked.title"), anchor=False)
     panel = choose_linked_or_none(
         st.pills,
-        "masked_panels.panel",
+        "masked.panel",
         list(PANELS),
         label_visibility="collapsed",
-        format_func=lambda name: plain(f"masked_panels.panel_{name}"),
+        format_func=lambda name: plain(f"masked.panel_{name}"),
     )
     if panel is None:
-        st.caption(t("masked_panels.choose"))
+        st.caption(t("masked.choose"))
     elif question is None:
         can_answer = panel == "next" or "mlm" in ask(Explorer.info)(model).heads
         if panel in _NEED_NO_TEXT and can_answer:
             _NEED_NO_TEXT[panel](model)
         else:
-            st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
+            st.info(t("masked.needs_prediction"), icon=":material/edit:")
     elif question.mask is None and panel in _NEED_A_MASK:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+        st.info(t("masked.needs_mask"), icon=":material/touch_app:")
     else:
         PANELS[panel](question)

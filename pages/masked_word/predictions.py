@@ -44,9 +44,9 @@ _HOW = ("hidden", "seen")
 @panel
 def explore_positions(question: Question) -> None:
     """Draws the text with how surprising each word is, and a table."""
-    st.markdown(t("masked_panels.positions_intro"))
-    how = choose_named("masked_panels.positions_how", _HOW, "positions")
-    st.caption(t(f"masked_panels.positions_{how}_help"))
+    st.markdown(t("masked.positions_intro"))
+    how = choose_named("masked.positions_how", _HOW, "positions")
+    st.caption(t(f"masked.positions_{how}_help"))
     size = question.tokenized.num_tokens
     passes = size if how == "hidden" else 1
     found = ask_soon(
@@ -68,17 +68,17 @@ def explore_positions(question: Question) -> None:
                 _hint(int(rank), row[0])
                 for rank, row in zip(found.ranks, found.top_tokens, strict=True)
             ],
-            title=plain("masked_panels.surprisal"),
+            title=plain("masked.surprisal"),
         ),
         name="masked_positions_map",
         description=_described(found, tokens),
         columns={
-            "masked_panels.token": tokens,
-            "masked_panels.surprisal": found.surprisal_bits,
-            "masked_panels.rank": [int(r) or None for r in found.ranks],
-            "masked_panels.best": [row[0] for row in found.top_tokens],
-            "masked_panels.probability": np.exp(found.top_log_probs[:, 0]).tolist(),
-            "masked_panels.entropy": found.entropy_bits,
+            "masked.token": tokens,
+            "masked.surprisal": found.surprisal_bits,
+            "masked.rank": [int(r) or None for r in found.ranks],
+            "masked.best": [row[0] for row in found.top_tokens],
+            "masked.probability": np.exp(found.top_log_probs[:, 0]).tolist(),
+            "masked.entropy": found.entropy_bits,
         },
         code=program(
             masked_sentences.EVERY_POSITION, **question.program, masked=how == "hidden"
@@ -89,17 +89,17 @@ def explore_positions(question: Question) -> None:
 def _hint(rank: int, best: str) -> str:
     """What the pointer shows; 0 is the rank of a mask, where no word stands."""
     if not rank:
-        return plain("masked_panels.position_hover_mask", best=best)
-    return plain("masked_panels.position_hover", rank=rank, best=best)
+        return plain("masked.position_hover_mask", best=best)
+    return plain("masked.position_hover", rank=rank, best=best)
 
 
 def _described(found: EveryPosition, tokens: list[str]) -> str:
     known = np.nan_to_num(found.surprisal_bits, nan=-1.0)
     most = int(known.argmax())
     if known[most] < 0:
-        return t("masked_panels.positions_all_masks")
+        return t("masked.positions_all_masks")
     return t(
-        "masked_panels.positions_described",
+        "masked.positions_described",
         token=tokens[most],
         bits=float(known[most]),
         rank=int(found.ranks[most]),
@@ -112,8 +112,8 @@ _MOST_COLUMNS = 12  # a word needs the width of a word
 @panel
 def explore_layers(question: Question) -> None:
     """Draws every layer's guess at every place, and a word or two on their way up."""
-    st.markdown(t("masked_panels.lens_intro"))
-    st.caption(t("masked_panels.lens_caveat"))
+    st.markdown(t("masked.lens_intro"))
+    st.caption(t("masked.lens_caveat"))
     words = tuple(dict.fromkeys(choose_words(question, "lens")))
     # All that is offered is asked for at once: another choice asks nothing.
     ids = tuple(dict.fromkeys((*likely_ids(question), *words)))
@@ -124,7 +124,7 @@ def explore_layers(question: Question) -> None:
 
 def _rows(lens: LogitLens) -> list[str]:
     numbers = range(1, len(lens.top_ids))
-    return [plain("masked_panels.lens_input"), *map(str, numbers)]
+    return [plain("masked.lens_input"), *map(str, numbers)]
 
 
 def _show_map(lens: LogitLens, question: Question) -> None:
@@ -139,18 +139,14 @@ def _show_map(lens: LogitLens, question: Question) -> None:
         probs[::-1],
         names[::-1],
         tokens,
-        (
-            "masked_panels.probability",
-            "masked_panels.after_layer",
-            "masked_panels.token",
-        ),
-        t("masked_panels.lens_described", layers=len(names) - 1),
+        ("masked.probability", "masked.after_layer", "masked.token"),
+        t("masked.lens_described", layers=len(names) - 1),
         table={
-            "masked_panels.after_layer": [n for n in names for _ in places],
-            "masked_panels.token": [token for _ in names for token in tokens],
-            "masked_panels.best": [word for row in best for word in row],
-            "masked_panels.probability": probs.ravel(),
-            "masked_panels.entropy": lens.entropy_bits[:, places].ravel().tolist(),
+            "masked.after_layer": [n for n in names for _ in places],
+            "masked.token": [token for _ in names for token in tokens],
+            "masked.best": [word for row in best for word in row],
+            "masked.probability": probs.ravel(),
+            "masked.entropy": lens.entropy_bits[:, places].ravel().tolist(),
         },
         words=best[::-1],
     )
@@ -165,7 +161,7 @@ def _choose_places(lens: LogitLens, question: Question) -> list[int]:
     last = total - _MOST_COLUMNS
     start = choose_number(
         st.slider,
-        "masked_panels.lens_from",
+        "masked.lens_from",
         1,
         last + 1,
         min(max(here - _MOST_COLUMNS // 2, 0), last) + 1,
@@ -189,14 +185,13 @@ def _show_ranks(lens: LogitLens, question: Question, words: tuple[int, ...]) -> 
     # The first layer from which on the word stays the best one.
     worse = np.flatnonzero(own > 1)
     since = int(worse[-1]) + 1 if len(worse) else 0
-    arrives = t("masked_panels.lens_never", word=first, rank=int(own[-1]))
+    arrives = t("masked.lens_never", word=first, rank=int(own[-1]))
     if since < len(own):
-        arrives = t("masked_panels.lens_since", word=first, row=names[since])
-    columns: dict[str, list[object]] = {"masked_panels.after_layer": [*names]}
+        arrives = t("masked.lens_since", word=first, row=names[since])
+    columns: dict[str, list[object]] = {"masked.after_layer": [*names]}
     for word, row in zip(ranks, rows, strict=True):
         rank, probability = (
-            plain(f"masked_panels.{kind}_with", name=word)
-            for kind in ("rank", "probability")
+            plain(f"masked.{kind}_with", name=word) for kind in ("rank", "probability")
         )
         columns[rank] = lens.word_ranks[row, :, place].tolist()
         columns[probability] = np.exp(lens.word_log_probs[row, :, place]).tolist()
@@ -204,8 +199,8 @@ def _show_ranks(lens: LogitLens, question: Question, words: tuple[int, ...]) -> 
         lines_figure(
             ranks,
             names,
-            x_title=plain("masked_panels.after_layer"),
-            y_title=plain("masked_panels.rank"),
+            x_title=plain("masked.after_layer"),
+            y_title=plain("masked.rank"),
             are_ranks=True,
         ),
         name="masked_lens_rank",
@@ -228,11 +223,11 @@ _PAIRS = {
 
 def _score_sentences(model: str, kind: str) -> None:
     """Draws a text box or two, and the score of the text or of both."""
-    variant = choose_named("masked_panels.score_variant", _VARIANTS, "variant")
+    variant = choose_named("masked.score_variant", _VARIANTS, "variant")
     boxes = _BOXES[kind]
     examples = _PAIRS[language_of(model)][: len(boxes)]
     texts = {
-        name: type_other(f"masked_panels.{label}", example, f"masked_score_{name}", box)
+        name: type_other(f"masked.{label}", example, f"masked_score_{name}", box)
         for box, (name, label), example in zip(
             st.columns(len(boxes)), boxes.items(), examples, strict=True
         )
@@ -260,17 +255,17 @@ def _show_sentence(score: SentenceScore, code: Program) -> None:
     _show_totals((score,))
     weakest = int(score.log_probs.argmin())
     show_figure(
-        signed_bars_figure(tokens, score.log_probs, plain("masked_panels.log_prob")),
+        signed_bars_figure(tokens, score.log_probs, plain("masked.log_prob")),
         name="masked_sentence_score",
         description=t(
-            "masked_panels.sentence_described",
+            "masked.sentence_described",
             token=tokens[weakest],
             share=percent(np.exp(score.log_probs[weakest])),
         ),
         columns={
-            "masked_panels.token": tokens,
-            "masked_panels.log_prob": score.log_probs,
-            "masked_panels.rank": score.ranks,
+            "masked.token": tokens,
+            "masked.log_prob": score.log_probs,
+            "masked.rank": score.ranks,
         },
         code=code,
     )
@@ -278,10 +273,10 @@ def _show_sentence(score: SentenceScore, code: Program) -> None:
 
 def _show_totals(scores: tuple[SentenceScore, ...]) -> None:
     for box, score in zip(st.columns(len(scores)), scores, strict=True):
-        total = t("masked_panels.log_value", value=score.log_prob)
-        below = t("masked_panels.perplexity", value=score.perplexity)
+        total = t("masked.log_value", value=score.log_prob)
+        below = t("masked.perplexity", value=score.perplexity)
         with box:
-            show_numbers({"masked_panels.total": (total, below)})
+            show_numbers({"masked.total": (total, below)})
 
 
 def _show_pair(pair: MinimalPair, code: Program) -> None:
@@ -289,9 +284,9 @@ def _show_pair(pair: MinimalPair, code: Program) -> None:
     _show_totals((pair.first, pair.second))
     winner = "first" if pair.difference > 0 else "second"
     st.markdown(
-        t(f"masked_panels.prefers_{winner}", value=abs(pair.difference))
+        t(f"masked.prefers_{winner}", value=abs(pair.difference))
         if pair.difference
-        else t("masked_panels.pair_equal")
+        else t("masked.pair_equal")
     )
     columns: dict[str, list[Any]] = {}
     tokens, values = [], []
@@ -302,15 +297,15 @@ def _show_pair(pair: MinimalPair, code: Program) -> None:
         # A token that the other sentence lacks is aligned with -1.
         tokens.append([[*read, ""][i] for i in places])
         values.append(np.append(score.log_probs, np.nan)[places])
-        columns[f"masked_panels.{name}_token"] = tokens[-1]
-        columns[f"masked_panels.{name}_log"] = values[-1].tolist()
+        columns[f"masked.{name}_token"] = tokens[-1]
+        columns[f"masked.{name}_log"] = values[-1].tolist()
     names = [a if a == b else f"{a} | {b}" for a, b in zip(*tokens, strict=True)]
     show_figure(
         signed_bars_figure(
-            names, values[0] - values[1], plain("masked_panels.first_less_second")
+            names, values[0] - values[1], plain("masked.first_less_second")
         ),
         name="masked_minimal_pair",
-        description=t("masked_panels.pair_described"),
+        description=t("masked.pair_described"),
         columns=columns,
         code=code,
     )
@@ -334,8 +329,8 @@ def explore_scores(model: str, question: Question | None = None) -> None:
 
     Where there is no text, there is no `question`.
     """
-    kind = choose_named("masked_panels.score_kind", _KINDS, "score")
-    st.markdown(t(f"masked_panels.score_{kind}_intro"))
+    kind = choose_named("masked.score_kind", _KINDS, "score")
+    st.markdown(t(f"masked.score_{kind}_intro"))
     if kind == "word":
         _score_words(question)
     else:
@@ -344,15 +339,15 @@ def explore_scores(model: str, question: Question | None = None) -> None:
 
 def _score_words(question: Question | None) -> None:
     if question is None:
-        st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
+        st.info(t("masked.needs_prediction"), icon=":material/edit:")
         return
     mask = question.mask
     if mask is None:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+        st.info(t("masked.needs_mask"), icon=":material/touch_app:")
         return
     typed = type_linked(
         st.text_input,
-        "masked_panels.score_words",
+        "masked.score_words",
         listed(mask.vocabulary[index] for index in mask.words_alone(_NUM_OFFERED)),
         max_chars=1000,
     )
@@ -373,7 +368,7 @@ def _score_words(question: Question | None) -> None:
     left_out = [word for word in words if word not in scored]
     if left_out:
         st.warning(
-            t("masked_panels.words_without_score", words=listed(left_out)),
+            t("masked.words_without_score", words=listed(left_out)),
             icon=":material/question_mark:",
         )
     if scored:
@@ -391,11 +386,11 @@ def _show_words(order: list[WordScore], code: Program) -> None:
     best = order[0]
     show_figure(
         signed_bars_figure(
-            [score.word for score in order], values, plain("masked_panels.log_prob")
+            [score.word for score in order], values, plain("masked.log_prob")
         ),
         name="masked_word_scores",
         description=t(
-            "masked_panels.words_described",
+            "masked.words_described",
             word=best.word,
             share=percent(np.exp(best.log_prob)),
             pieces=len(best.tokens),
@@ -419,6 +414,6 @@ def _piece_columns(order: list[WordScore]) -> dict[str, list[Any]]:
     )  # fmt: skip
     cells = zip(*rows, strict=True)
     return {
-        f"masked_panels.{name}": list(column)
+        f"masked.{name}": list(column)
         for name, column in zip(names, cells, strict=True)
     }

@@ -184,16 +184,16 @@ def choose_sampling(place: str, most: int) -> dict[str, Any]:
 def choose_words(question: Question, panel: str) -> tuple[int, ...]:
     """Draws the choice of a word, and of another one beside it where that is wanted."""
     offered = ask(vocabulary)(question.model), likely_ids(question)
-    told = {"help": t("masked_panels.word_help")}
-    told["unknown"] = "masked_panels.unknown_word"
-    key, label = f"masked_{panel}", f"masked_panels.{panel}"
+    told = {"help": t("masked.word_help")}
+    told["unknown"] = "masked.unknown_word"
+    key, label = f"masked_{panel}", f"masked.{panel}"
     first, second = st.columns(2)
     with first:
         word = choose_piece(f"{label}_word", *offered, key=f"{key}_word", **told)
     with second:
         if not switch_linked(f"{label}_contrast", key=f"{key}_contrast"):
             return (word,)
-        label = "masked_panels.why_other_word"
+        label = "masked.why_other_word"
         return word, choose_piece(label, *offered, 1, key=f"{key}_other", **told)
 
 

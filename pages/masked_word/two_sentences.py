@@ -33,22 +33,22 @@ _LEAST_PROB = 1e-3
 @panel
 def explore_comparison(question: Question) -> None:
     """Draws a box for the other sentence, and what differs between the two."""
-    st.markdown(t("masked_panels.compare_intro"))
-    st.warning(t("masked_panels.stereotypes"), icon=":material/diversity_3:")
+    st.markdown(t("masked.compare_intro"))
+    st.warning(t("masked.stereotypes"), icon=":material/diversity_3:")
     mask = question.mask
     if mask is None:
         return
     offered = with_a_word_changed(question.model, question.text)
-    other = type_other("masked_panels.other_sentence", offered, "masked_other")
+    other = type_other("masked.other_sentence", offered, "masked_other")
     if MASK not in other:
-        st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
+        st.info(t("masked.other_needs_mask"), icon=":material/edit:")
         return
     rows = ask(Explorer.predict_masks)(question.model, other).logits
     other_mask = min(mask.index, len(rows) - 1)
     _say_which(mask.index, other_mask, len(rows))
     comparison = compare_predictions(mask.logits, rows[other_mask])
     words = ask(vocabulary)(question.model)
-    st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
+    st.markdown(t("masked.both_sentences", a=question.text, b=other))
     code = program(
         masked_words.COMPARISON,
         question.model,
@@ -69,7 +69,7 @@ def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
     if other_mask != mask_index:
         places = {"first": mask_index + 1, "second": other_mask + 1}
         st.warning(
-            t("masked_panels.other_has_fewer", **places, count=num_others),
+            t("masked.other_has_fewer", **places, count=num_others),
             icon=":material/rule:",
         )
 
@@ -89,15 +89,15 @@ def _show_points(
             a[ids],
             b[ids],
             [place for place, index in enumerate(ids.tolist()) if index in named],
-            title_a=plain("masked_panels.probability_in", name="A"),
-            title_b=plain("masked_panels.probability_in", name="B"),
+            title_a=plain("masked.probability_in", name="A"),
+            title_b=plain("masked.probability_in", name="B"),
             rest=(a[rest], b[rest]),
-            rest_name=plain("masked_panels.words_here"),
+            rest_name=plain("masked.words_here"),
             shows_rest=shows_rest,
         ),
         name="masked_comparison",
         description=t(
-            "masked_panels.compare_described",
+            "masked.compare_described",
             count=len(ids),
             rest=int(rest.sum()),
             share_a=_share(a[rest]),
@@ -111,10 +111,8 @@ def _show_points(
 
 def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
     """Which words are points, and whether the axes have room for all the others."""
-    limit = choose_linked(
-        st.select_slider, "masked_panels.compare_points", _LIMITS, "200"
-    )
-    shows_rest = switch_linked("masked_panels.compare_rest")
+    limit = choose_linked(st.select_slider, "masked.compare_points", _LIMITS, "200")
+    shows_rest = switch_linked("masked.compare_rest")
     best = np.minimum(comparison.ranks_a, comparison.ranks_b)
     return np.argsort(best, kind="stable")[: int(limit)], shows_rest
 
@@ -127,12 +125,12 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
     sides = most_shifted(comparison, _NUM_SHIFTED, _LEAST_PROB)
     for box, name, ids in zip(st.columns(2), ("A", "B"), sides, strict=True):
         with box:
-            st.markdown(t("masked_panels.likelier_in", name=name))
+            st.markdown(t("masked.likelier_in", name=name))
             _show_words(comparison, words, ids)
-    st.caption(t("masked_panels.least_prob", share=percent(_LEAST_PROB)))
+    st.caption(t("masked.least_prob", share=percent(_LEAST_PROB)))
     # A table of the whole vocabulary is made when it is asked for.
     box = st.expander(
-        t("masked_panels.all_words"),
+        t("masked.all_words"),
         icon=":material/download:",
         key="masked_compare_all",
         on_change="rerun",
@@ -144,14 +142,12 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
 
 
 def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
-    query = type_linked(
-        st.text_input, "masked_panels.compare_search", "", max_chars=100
-    )
+    query = type_linked(st.text_input, "masked.compare_search", "", max_chars=100)
     if not query:
         return
     ids = find_words(words, query)
     if not len(ids):
-        st.info(t("masked_panels.nothing_found", query=query), icon=":material/search:")
+        st.info(t("masked.nothing_found", query=query), icon=":material/search:")
         return
     _show_words(comparison, words, ids)
 
@@ -163,25 +159,25 @@ def _show_words(
     sides = np.where(comparison.shifts[ids] < 0, "A", "B")
     probs = (np.exp(comparison.log_probs_a[ids]), np.exp(comparison.log_probs_b[ids]))
     shown = {
-        "masked_panels.word": [words[index] for index in ids],
-        "masked_panels.in_a": list(map(percent, probs[0])),
-        "masked_panels.in_b": list(map(percent, probs[1])),
-        "masked_panels.factor": [
+        "masked.word": [words[index] for index in ids],
+        "masked.in_a": list(map(percent, probs[0])),
+        "masked.in_b": list(map(percent, probs[1])),
+        "masked.factor": [
             f"{side} × {factor:,.1f}"
             for side, factor in zip(sides, factors, strict=True)
         ],
     }
-    show_table(shown, plain("masked_panels.shift_table"))
+    show_table(shown, plain("masked.shift_table"))
 
 
 def _columns(
     comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray
 ) -> dict[str, list[object]]:
     return {
-        "masked_panels.word": [words[index] for index in ids],
-        "masked_panels.in_a": np.exp(comparison.log_probs_a[ids]),
-        "masked_panels.in_b": np.exp(comparison.log_probs_b[ids]),
-        "masked_panels.rank_a": comparison.ranks_a[ids],
-        "masked_panels.rank_b": comparison.ranks_b[ids],
-        "masked_panels.shift": comparison.shifts[ids],
+        "masked.word": [words[index] for index in ids],
+        "masked.in_a": np.exp(comparison.log_probs_a[ids]),
+        "masked.in_b": np.exp(comparison.log_probs_b[ids]),
+        "masked.rank_a": comparison.ranks_a[ids],
+        "masked.rank_b": comparison.ranks_b[ids],
+        "masked.shift": comparison.shifts[ids],
     }

@@ -34,11 +34,11 @@ def show_completeness(
     If they miss it by much, a warning follows. See `show_numbers`.
     """
     missed = found.completeness_error
-    share = t("masked_panels.share", value=missed)
-    points = t("masked_panels.why_points", count=found.num_steps)
-    show_numbers({**numbers, "masked_panels.completeness": (share, points)}, **places)
+    share = t("masked.share", value=missed)
+    points = t("masked.why_points", count=found.num_steps)
+    show_numbers({**numbers, "masked.completeness": (share, points)}, **places)
     if missed > _MOST_MISSED:
         st.warning(
-            t("masked_panels.completeness_warning", missed=missed, most=_MOST_MISSED),
+            t("masked.completeness_warning", missed=missed, most=_MOST_MISSED),
             icon=":material/warning:",
         )

@@ -196,7 +196,6 @@ def _held(name: str) -> Sequence[str]:
 # How keys of widgets begin, where not as the keys of their texts.
 _SHORT = {
     "activations": "act",
-    "masked_panels": "masked",
     "masked_word": "masked",
     "read_model": "read",
     "weight_names": "weights",
@@ -380,7 +379,7 @@ def type_linked(
     label = _draw(widget, label, key=key, max_chars=max_chars, **arguments)
     typed = str(st.session_state[key] or "")
     if not write_linked(key, typed, default, is_main):
-        st.caption(t("masked_panels.not_in_address", label=Markdown(label)))
+        st.caption(t("masked.not_in_address", label=Markdown(label)))
     return typed.strip()
 
 

@@ -117,7 +117,7 @@ def ask_soon(
     question: Question[R],
     num_passes: float,
     num_tokens: float,
-    label: str = "masked_panels.compute",
+    label: str = "masked.compute",
 ) -> R | None:
     """Asks what mostly takes a moment; where it takes longer, as a job.
 

@@ -515,7 +515,7 @@ def show_error(error):
     from pages.shared.attribution import show_completeness
 
     found = SimpleNamespace(completeness_error=error, num_steps=32)
-    show_completeness({"masked_panels.why_value": "1"}, found)
+    show_completeness({"masked.why_value": "1"}, found)
 
 
 @pytest.mark.parametrize(

@@ -541,7 +541,7 @@ def switch_to(app: AppTest, language: str) -> AppTest:
 
 
 def intro_of(kind: str) -> str:
-    return said_in(f"masked_panels.whole_{kind}_intro", "en")
+    return said_in(f"masked.whole_{kind}_intro", "en")
 
 
 def test_an_own_model_gets_examples_and_words_of_its_language(chinese):
@@ -625,7 +625,7 @@ def test_a_model_of_both_languages_follows_the_text_or_the_interface(mixed):
     for text, kind in kinds.items():
         type_text(app, text)
         assert intro_of(kind) in [element.value for element in app.markdown]
-    intro = said_in("masked_panels.whole_characters_intro", "zh")
+    intro = said_in("masked.whole_characters_intro", "zh")
     assert intro in [element.value for element in switch_to(app, "zh").markdown]
 
 
@@ -684,8 +684,6 @@ def test_two_sentences_are_compared_over_every_row(spare_model, monkeypatch):
         name for name in SPARE if name.startswith("[row 4")
     }
     everything = files["masked_all_words"]
-    assert {*everything["masked_panels.word"]} == {
-        *client().ask(vocabulary)(spare_model)
-    }
+    assert {*everything["masked.word"]} == {*client().ask(vocabulary)(spare_model)}
     for side in ("in_a", "in_b"):
-        assert sum(everything[f"masked_panels.{side}"]) == pytest.approx(1, abs=1e-5)
+        assert sum(everything[f"masked.{side}"]) == pytest.approx(1, abs=1e-5)

@@ -228,7 +228,7 @@ def take_the_zip(page, server, path):
 
 def answer_on(page):
     """What the model says of the text, with the share that it gives."""
-    start = words_of("fine_tune_results", "zh")["says_class"].split("{")[0]
+    start = words_of("results", "zh")["says_class"].split("{")[0]
     return page.get_by_text(re.compile(f"^{re.escape(start)}.*%")).first
 
 
@@ -237,7 +237,7 @@ def open_step(page, step, language="en"):
     number = 1 + STEPS.index(step)
     page.get_by_test_id("stButtonGroup").get_by_text(str(number)).first.click()
     page.wait_for_url(f"**ft_step={step}*")
-    texts = words_of("fine_tune", language) | words_of("fine_tune_results", language)
+    texts = words_of("fine_tune", language) | words_of("results", language)
     page.get_by_role("heading", level=2, name=texts[f"{step}_title"]).wait_for()
     settle(page)
 
@@ -328,7 +328,7 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit):
 
 
 def a_click_anywhere_in_a_cell_shows_its_rows(page):
-    texts = words_of("fine_tune_results")
+    texts = words_of("results")
     open_panel(page, texts["panel_confusion"])
     page.get_by_text(texts["confusion_intro"].split(" **")[0]).wait_for()
     settle(page)

@@ -92,7 +92,7 @@ def test_no_head_gives_more_to_a_neighbour_or_the_same_word(language):
 
 @both
 def test_a_seen_word_is_mostly_the_best_guess(language):
-    """masked_panels.positions_seen_help, layer_steps.about_mlm_transform"""
+    """masked.positions_seen_help, layer_steps.about_mlm_transform"""
     for text in TEXTS[language]:
         found = predict_every_position(model(language), text, masked=False, cut=True)
         ranks = found.ranks[found.ranks > 0]
@@ -113,7 +113,7 @@ def test_the_nearest_entry_of_an_analogy_is_often_one_of_its_words(language):
 
 @both
 def test_next_sentences_go_by_topic(language):
-    """masked_panels.next_lesson, masked_panels.shuffled_lesson"""
+    """masked.next_lesson, masked.shuffled_lesson"""
     groups = [
         neighbouring_sentences(x)
         for x in bundled_text("passages", language).split("\n")
