@@ -351,7 +351,6 @@ ANOTHER_WORD = {
     "layer": ["masked.lens_never", "masked.lens_since"],
     "mask": [
         "attention.mask_m",
-        "results.why_occlusion_mask",
         "glossary.signs_meaning",
         "layer_steps.name_masked_scores",
         "padding.described",
@@ -363,6 +362,7 @@ ANOTHER_WORD = {
         "padding.share",
         "padding.with",
         "padding.without",
+        "results.why_occlusion_mask",
     ],
     "weights": [
         "fine_tune.metric_macro_f1_help",

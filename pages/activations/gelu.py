@@ -27,6 +27,7 @@ from pages.activations.widgets import choose_seed, number, slide
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure
 from pages.shared.language import t, words_of
+from pages.shared.navigation import link_to
 from pages.shared.panel import button, panel, show_numbers
 from pages.shared.tools import program
 
@@ -199,12 +200,7 @@ def explore_approximation() -> None:
     )
     places = {"gelu": best_constant("gelu"), "cumulative": best_constant("cumulative")}
     st.markdown(t("activations.best_found", **places, paper=PAPER_CONSTANT))
-    st.page_link(
-        "pages/read_model/read_model.py",
-        label=t("activations.gelu_on_model"),
-        icon=":material/arrow_forward:",
-        query_params=_TWO_KINDS,
-    )
+    link_to("read_model", "activations.gelu_on_model", "arrow_forward", _TWO_KINDS)
 
 
 def _derivation(steps: Mapping[str, str]) -> str:

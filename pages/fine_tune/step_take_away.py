@@ -20,7 +20,7 @@ from pages.shared.export import show_table
 from pages.shared.file_download import file_link
 from pages.shared.language import current_language, plain, t
 from pages.shared.models import OPEN, add_uploaded, may_bring_any_model
-from pages.shared.navigation import ICONS
+from pages.shared.navigation import link_to
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import button, download
 from pages.shared.visitor import owner
@@ -117,14 +117,8 @@ def _offer_pages(entry: ModelEntry) -> None:
     # The picker of the other pages lists it from now on.
     add_uploaded(entry)
     with st.container(horizontal=True):
-        for name in (name for name in _LOOK_INTO if name in ICONS):
-            script = f"pages/{name}/{name}.py"
-            st.page_link(
-                script,
-                label=t(f"app.page_{name}"),
-                icon=f":material/{ICONS[name]}:",
-                query_params={OPEN: entry.model_id},
-            )
+        for name in _LOOK_INTO:
+            link_to(name, params={OPEN: entry.model_id})
 
 
 def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
@@ -143,8 +137,7 @@ def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
         names = {"title": entry.title, "model": entry.model_id}
         said = t("results.kept", **names)
         st.success(said, icon=":material/bookmark:")
-    label = t("results.load_back")
-    st.page_link("pages/models/models.py", label=label, icon=":material/upload:")
+    link_to("models", "results.load_back", "upload")
 
 
 def _inside(path: Path, name: str) -> bytes:

@@ -55,6 +55,7 @@ from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import OPEN, language_of, say_if_unread, title_of
+from pages.shared.navigation import link_to
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import button, panel
 from pages.shared.visitor import hold, owner
@@ -117,8 +118,7 @@ def show_chosen(model: str) -> None:
 def explain_classes() -> None:
     """Says which models could be tried without a training, and where they are."""
     st.markdown(t("results.try_needs_classes"))
-    label = t("results.load_back")
-    st.page_link("pages/models/models.py", label=label, icon=":material/upload:")
+    link_to("models", "results.load_back", "upload")
 
 
 def offer_to_try(model: str) -> None:

@@ -11,7 +11,7 @@ from pages.home.whole_model import draw_whole_model
 from pages.shared.answers import ask
 from pages.shared.language import t
 from pages.shared.models import default_model, model_picker
-from pages.shared.navigation import FIRST, ICONS
+from pages.shared.navigation import FIRST, ICONS, link_to
 from pages.shared.own_text import piece_in_focus, read_by, type_sentence
 from pages.shared.panel import panel
 
@@ -43,9 +43,7 @@ for row in range(0, len(others), CARDS_IN_ROW):
     boxes = st.columns(CARDS_IN_ROW)
     for box, name in zip(boxes, others[row : row + CARDS_IN_ROW], strict=False):
         with box.container(border=True, height="stretch"):
-            script = f"pages/{name}/{name}.py"
-            icon = f":material/{ICONS[name]}:"
-            st.page_link(script, label=t(f"app.page_{name}"), icon=icon)
+            link_to(name)
             st.markdown(t(f"home.card_{name}"))
 
 # The last, as a text that cannot be read ends the run; the doors above stay.

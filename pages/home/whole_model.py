@@ -37,7 +37,8 @@ from pages.shared.components import component, save_drawn, teller
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import ask_soon
-from pages.shared.language import current_language, plain, t
+from pages.shared.language import current_language, plain
+from pages.shared.navigation import link_to
 from pages.shared.own_text import HEAD, Reading, change_sentence, focus_on, read_text
 from pages.shared.panel import download
 from pages.shared.tools import Columns, show_number_tools
@@ -354,10 +355,5 @@ def _link_to_page(name: str) -> None:
         params = {"layers_step": f"layer_{part['layer']}/{half}"}
     else:
         page = "embeddings" if name == "embeddings" else "masked_word"
-    script = f"pages/{page}/{page}.py"
-    st.page_link(
-        script,
-        label=t("whole_model.open_page", page=plain(f"app.page_{page}")),
-        icon=":material/arrow_forward:",
-        query_params=params or None,
-    )
+    said = plain(f"app.page_{page}")
+    link_to(page, "whole_model.open_page", "arrow_forward", params, page=said)

@@ -22,6 +22,7 @@ from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
+from pages.shared.navigation import link_to
 from pages.shared.panel import panel
 from pages.shared.tools import program
 
@@ -107,12 +108,7 @@ def explore_reasons(question: Question) -> None:
         "attention_target": str(question.mask_index),
         "attention_word": asked.name,
     }
-    st.page_link(
-        "pages/attention/attention.py",
-        label=t("masked.why_heads", word=asked.name),
-        icon=":material/hub:",
-        query_params=chosen,
-    )
+    link_to("attention", "masked.why_heads", params=chosen, word=asked.name)
 
 
 def _show_tokens(asked: Reason) -> None:

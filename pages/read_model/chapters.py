@@ -30,6 +30,7 @@ from pages.shared.export import show_figure
 from pages.shared.language import current_language, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import title_of
+from pages.shared.navigation import link_to
 from pages.shared.own_text import Reading
 from pages.shared.panel import download, panel
 from pages.shared.tools import program
@@ -131,12 +132,8 @@ def _open(
     pre_norm = ask(Explorer.info)(read.model).config.pre_norm
     words.markdown("\n\n".join((about_step(step, pre_norm), shape_sentence(step))))
     with words:
-        st.page_link(
-            "pages/layers/layers.py",
-            label=t("read_model.walk_there"),
-            icon=":material/layers:",
-            query_params={**st.query_params, STEP: step.name},
-        )
+        params = {**st.query_params, STEP: step.name}
+        link_to("layers", "read_model.walk_there", params=params)
     with lines:
         show_lines(step.place)
     if depth == "code":

@@ -1,7 +1,11 @@
 """The pages, in the order of the links, each with its icon, and which one is open."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from pages.shared.language import t
 
 FIRST = "home"
 ICONS = {
@@ -19,6 +23,25 @@ ICONS = {
 
 # Of the session: the page that is open, and whether this run has opened it.
 _PAGE, _HAS_ARRIVED = "page_now", "page_is_new"
+
+
+def link_to(
+    page: str,
+    label: str = "",
+    icon: str = "",
+    /,
+    params: Mapping[str, str] | None = None,
+    **places: str,
+) -> None:
+    """Draws a link to another page, in the state that `params` of its address are.
+
+    `label` is the key of its text, which `places` fill; "" is the page's own, and for
+    `icon` its sign.
+    """
+    said = t(label or f"app.page_{page}", **places)
+    sign = f":material/{icon or ICONS[page]}:"
+    script = f"pages/{page}/{page}.py"
+    st.page_link(script, label=said, icon=sign, query_params=params or None)
 
 
 def arrive(page: str) -> None:
