@@ -14,8 +14,7 @@ from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import table
-from pages.shared.panel import panel
-from pages.shared.tools import program
+from pages.shared.panel import panel, program
 
 FARTHEST = 5.0
 _DEFAULT = ["sigmoid", "relu", "gelu"]

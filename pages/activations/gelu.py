@@ -28,8 +28,7 @@ from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure
 from pages.shared.language import t, words_of
 from pages.shared.navigation import link_to
-from pages.shared.panel import button, panel, show_numbers
-from pages.shared.tools import program
+from pages.shared.panel import button, panel, program, show_numbers
 
 _POINTS = np.linspace(-4, 4, 161)
 _GATES = np.linspace(-4, 4, 33)

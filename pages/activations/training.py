@@ -28,8 +28,8 @@ from pages.shared.choices import choose_linked_or_none
 from pages.shared.export import show_curves, show_figure
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown
+from pages.shared.panel import Program, program
 from pages.shared.player import play_steps
-from pages.shared.tools import Program, program
 
 _STEPS_A_SECOND = 20
 

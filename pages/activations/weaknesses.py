@@ -35,7 +35,7 @@ from pages.shared.choices import choose_linked
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown, table
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, program
 
 _ALONG = np.linspace(-3, 3, 121)
 

@@ -16,8 +16,7 @@ from pages.shared.answers import ask
 from pages.shared.export import download_csv, show_map, show_table
 from pages.shared.language import plain, t
 from pages.shared.own_text import Reading
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 
 # Of a weight: what single precision may make of it without a word on the page.
 _MOST_APART = 1e-6

@@ -53,8 +53,7 @@ from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.own_text import Reading, type_other, with_a_word_changed
-from pages.shared.panel import panel, show_numbers
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program, show_numbers
 from pages.shared.watched_answer import Watched, choose_contrast, show_before_and_after
 
 _SIGNED = ("exact", "estimate")  # kinds of maps with negative numbers

@@ -76,8 +76,7 @@ from pages.shared.export import MOST_ROWS, show_first_rows, table_csv
 from pages.shared.language import current_language, plain, t, text
 from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, Reading, focus_on, piece_in_focus
-from pages.shared.panel import download, panel
-from pages.shared.tools import Columns, Program, program, show_tools
+from pages.shared.panel import Columns, Program, download, panel, program, show_tools
 
 _LOOK = "attention_drawn"
 # For what the rest fell behind last; and whether the browser says that it shows it.

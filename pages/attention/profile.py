@@ -31,8 +31,7 @@ from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
 from pages.shared.own_text import Reading
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 from pages.shared.upload_box import upload_box
 
 _MEGABYTES = 1

@@ -42,9 +42,8 @@ from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
-from pages.shared.panel import panel
+from pages.shared.panel import Program, panel, program, show_number_tools
 from pages.shared.point_map import groups_colour, point_map
-from pages.shared.tools import Program, program, show_number_tools
 
 _MAP = "embeddings_senses_map"
 _WORD = {"en": "bank", "zh": "苹果"}

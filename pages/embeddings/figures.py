@@ -24,9 +24,8 @@ from pages.shared.components import save_drawn
 from pages.shared.export import show_curves, show_figure, show_map
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.models import known_models
-from pages.shared.panel import download
+from pages.shared.panel import Program, download, show_number_tools
 from pages.shared.point_map import mark_points
-from pages.shared.tools import Program, show_number_tools
 
 
 def layer_name(index: int) -> str:

@@ -17,8 +17,7 @@ from pages.shared.choices import choose_linked, choose_number
 from pages.shared.export import show_curves, show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, listed, plain, t
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 
 _NUM_DIMENSIONS = 12
 

@@ -25,8 +25,7 @@ from pages.shared.export import show_curves, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import escape
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 
 # Strips: the three parts and their sum on one scale, what the norm makes of it alone.
 _NUM_ON_ONE_SCALE = len(PARTS) + 1

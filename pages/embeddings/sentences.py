@@ -38,9 +38,8 @@ from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.engine import client
 from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import plain, t
-from pages.shared.panel import panel
+from pages.shared.panel import panel, program
 from pages.shared.point_map import Choice, groups_colour, point_map
-from pages.shared.tools import program
 
 _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
 

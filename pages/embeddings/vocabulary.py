@@ -49,9 +49,8 @@ from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import ask_job
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
-from pages.shared.panel import panel, show_numbers
+from pages.shared.panel import Program, panel, program, show_numbers
 from pages.shared.point_map import Choice, mark_points, point_map
-from pages.shared.tools import Program, program
 
 _FIRST, _SECOND = {"en": "he", "zh": "男"}, {"en": "she", "zh": "女"}
 _WORDS = {

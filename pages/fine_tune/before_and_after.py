@@ -32,9 +32,8 @@ from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.own_text import Reading
-from pages.shared.panel import panel
+from pages.shared.panel import panel, show_number_tools
 from pages.shared.point_map import groups_colour, point_map
-from pages.shared.tools import show_number_tools
 
 _MOST_CHARACTERS = 1000
 

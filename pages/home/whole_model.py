@@ -40,8 +40,7 @@ from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain
 from pages.shared.navigation import link_to
 from pages.shared.own_text import HEAD, Reading, change_sentence, focus_on, read_text
-from pages.shared.panel import download
-from pages.shared.tools import Columns, show_number_tools
+from pages.shared.panel import Columns, download, show_number_tools
 
 _component = component(
     "whole_model",

@@ -37,8 +37,7 @@ from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.own_text import Reading
-from pages.shared.panel import panel, show_numbers
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program, show_numbers
 from pages.shared.watched_answer import Watched, choose_target, show_before_and_after
 
 _OPEN = "layers_effect_open"

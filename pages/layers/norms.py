@@ -24,8 +24,7 @@ from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.own_text import Reading
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 
 
 @panel

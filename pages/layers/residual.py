@@ -16,8 +16,7 @@ from pages.shared.export import show_curves, show_map
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.own_text import Reading
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 
 
 @panel

@@ -54,8 +54,7 @@ from pages.shared.export import figure_html, show_below, show_figure
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.own_text import Reading
-from pages.shared.panel import button, panel
-from pages.shared.tools import program
+from pages.shared.panel import button, panel, program
 
 _MOST_WORDS = 20
 

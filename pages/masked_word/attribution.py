@@ -23,8 +23,7 @@ from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.navigation import link_to
-from pages.shared.panel import panel
-from pages.shared.tools import program
+from pages.shared.panel import panel, program
 
 
 @dataclass(frozen=True)

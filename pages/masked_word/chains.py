@@ -30,8 +30,7 @@ from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table, table_csv, titled
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
-from pages.shared.panel import button, download, panel, show_numbers
-from pages.shared.tools import program
+from pages.shared.panel import button, download, panel, program, show_numbers
 from pages.shared.visitor import hold, owner
 
 POLL_SECONDS = 0.5

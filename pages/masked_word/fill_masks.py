@@ -28,9 +28,8 @@ from pages.shared.language import in_a_row, listed, plain, t, words_of
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
 from pages.shared.own_text import read_text
-from pages.shared.panel import button, panel
+from pages.shared.panel import Program, button, panel, program
 from pages.shared.player import play_steps
-from pages.shared.tools import Program, program
 
 _TOP_K = 20
 _NUM_WRITTEN = 8  # pairs in the picture that carry their words

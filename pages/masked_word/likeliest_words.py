@@ -27,8 +27,7 @@ from pages.shared.choices import choose_number, switch_linked
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, listed, plain, t, words_of
 from pages.shared.markdown import Markdown, escape
-from pages.shared.panel import button, panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, button, panel, program
 
 MOST_SHOWN = 100
 MOST_DRAWS = 10_000

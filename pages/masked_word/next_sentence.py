@@ -24,8 +24,7 @@ from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import plain, t
 from pages.shared.models import default_model, language_of
-from pages.shared.panel import button, panel, show_numbers
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, button, panel, program, show_numbers
 
 # Name, pairs, P(is next) of each, and whether they are true neighbours, if known.
 _Kind = tuple[str, Sequence[tuple[str, str]], np.ndarray, bool | None]

@@ -35,8 +35,7 @@ from pages.shared.jobs import ask_soon
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.own_text import type_other
-from pages.shared.panel import panel, show_numbers
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program, show_numbers
 
 _HOW = ("hidden", "seen")
 

@@ -21,8 +21,7 @@ from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.own_text import type_other, with_a_word_changed
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 
 _LIMITS = ("50", "200", "1000")
 _NUM_SHIFTED = 10

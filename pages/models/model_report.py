@@ -26,8 +26,7 @@ from pages.shared.errors import sentence
 from pages.shared.export import show_figure, show_table
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown, table
-from pages.shared.panel import download, panel
-from pages.shared.tools import program
+from pages.shared.panel import download, panel, program
 
 
 @panel

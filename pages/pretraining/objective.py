@@ -33,8 +33,7 @@ from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
-from pages.shared.panel import panel
-from pages.shared.tools import Program, program
+from pages.shared.panel import Program, panel, program
 
 MAX_SEED = 9999
 

@@ -32,8 +32,7 @@ from pages.shared.markdown import Markdown, escape
 from pages.shared.models import title_of
 from pages.shared.navigation import link_to
 from pages.shared.own_text import Reading
-from pages.shared.panel import download, panel
-from pages.shared.tools import program
+from pages.shared.panel import download, panel, program
 
 _METHODS = ("init", "build", "call")
 

@@ -28,8 +28,7 @@ from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, table
 from pages.shared.models import language_of
 from pages.shared.own_text import Reading
-from pages.shared.panel import panel
-from pages.shared.tools import program
+from pages.shared.panel import panel, program
 
 
 @panel

@@ -15,8 +15,7 @@ from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.models import language_of
 from pages.shared.own_text import type_other
-from pages.shared.panel import panel
-from pages.shared.tools import program
+from pages.shared.panel import panel, program
 
 _LONG = 6  # among the bundled sentences: one of some length
 

@@ -21,9 +21,8 @@ from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.figures.value_map import value_map_figure
 from pages.shared.language import current_language, plain, t, title_of
 from pages.shared.markdown import spoken
-from pages.shared.panel import download
+from pages.shared.panel import Columns, Program, download, show_number_tools, show_tools
 from pages.shared.replaced_words import is_projected
-from pages.shared.tools import Columns, Program, show_number_tools, show_tools
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

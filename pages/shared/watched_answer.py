@@ -29,8 +29,7 @@ from pages.shared.choices import (
 from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
-from pages.shared.panel import show_numbers
-from pages.shared.tools import Program
+from pages.shared.panel import Program, show_numbers
 
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
 _IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
