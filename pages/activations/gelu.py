@@ -28,7 +28,7 @@ from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure
 from pages.shared.language import t, words_of
 from pages.shared.navigation import link_to
-from pages.shared.panel import button, panel, program, show_numbers
+from pages.shared.panel import button, panel, program, show_number, show_numbers
 
 _POINTS = np.linspace(-4, 4, 161)
 _GATES = np.linspace(-4, 4, 33)
@@ -163,14 +163,9 @@ def explore_approximation() -> None:
     marked = {**constants, "best": best_constant(measure)}
     worst = {name: largest_error(c, measure) for name, c in marked.items()}
     for box, (name, error) in zip(st.columns(4), worst.items(), strict=True):
-        box.metric(
-            t(f"activations.constant_{name}", constant=marked[name]),
-            number(error.error, 4),
-            t("activations.worst_at", x=error.x),
-            delta_color="off",
-            delta_arrow="off",
-            help=t("activations.worst_help"),
-        )
+        title = t(f"activations.constant_{name}", constant=marked[name])
+        said = number(error.error, 4), t("activations.worst_at", x=error.x)
+        show_number(box, title, *said, t("activations.worst_help"))
     errors, peaks = {}, {}
     for name, constant in constants.items():
         errors[name] = approximation_error(_ERROR_POINTS, constant, measure)

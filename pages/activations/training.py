@@ -28,7 +28,7 @@ from pages.shared.choices import choose_linked_or_none
 from pages.shared.export import show_curves, show_figure
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import Markdown
-from pages.shared.panel import Program, program
+from pages.shared.panel import Program, folded, program, show_number
 from pages.shared.player import play_steps
 
 _STEPS_A_SECOND = 20
@@ -88,13 +88,9 @@ def _show_fit(trainings: Mapping[str, Training], step: int) -> None:
 
 def show_steps_back(trainings: Mapping[str, Training], neuron: int, step: int) -> None:
     """Draws what folds out: an example, and its way back in both networks."""
-    box = st.expander(
-        t("activations.steps_back", neuron=neuron + 1),
-        icon=":material/undo:",
-        key="act_steps_back",
-        on_change="rerun",
-    )
-    if not box.open:
+    label = t("activations.steps_back", neuron=neuron + 1)
+    box = folded(label, "undo", "act_steps_back", st.expander)
+    if box is None:
         return
     with box:
         st.markdown(t("activations.steps_back_intro"))
@@ -174,13 +170,12 @@ def explore_training() -> None:
     trainings = {name: _trained(name, parameter=p, **run) for name, p in functions}
     for box, (name, training) in zip(st.columns(2), trainings.items(), strict=True):
         dead = int((training.died_at() >= 0).sum())
-        box.metric(
+        show_number(
+            box,
             t("activations.dead_of", name=LABELS[name]),
             t("activations.dead_count", dead=dead, count=NUM_NEURONS),
             t("activations.loss_at_end", loss=number(float(training.losses[-1]))),
-            delta_color="off",
-            delta_arrow="off",
-            help=t("activations.dead_help"),
+            t("activations.dead_help"),
         )
     neuron = _choose_neuron(trainings["relu"])
     st.markdown(_story(trainings, twin, neuron))

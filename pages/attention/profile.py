@@ -31,7 +31,7 @@ from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of
 from pages.shared.own_text import Reading
-from pages.shared.panel import Program, panel, program
+from pages.shared.panel import Program, folded, panel, program
 from pages.shared.upload_box import upload_box
 
 _MEGABYTES = 1
@@ -234,13 +234,9 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
 def _show_likeness(found: CorpusProfile) -> None:
     """Every head against every other, so that groups of like heads can be seen."""
     # Made when it is opened: of 144 heads it is as large as the rest of the panel.
-    box = st.expander(
-        t("attention.likeness_title"),
-        icon=":material/workspaces:",
-        key="attention_likeness_box",
-        on_change="rerun",
-    )
-    if not box.open:
+    label, key = t("attention.likeness_title"), "attention_likeness_box"
+    box = folded(label, "workspaces", key, st.expander)
+    if box is None:
         return
     num_heads = found.distances.shape[1]
     order = order_by_likeness(found.distances)

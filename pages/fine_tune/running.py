@@ -28,7 +28,7 @@ from pages.shared.export import show_figure
 from pages.shared.file_download import file_link
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.markdown import table
-from pages.shared.panel import button, panel
+from pages.shared.panel import button, panel, show_number
 
 _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
@@ -231,13 +231,12 @@ def _show_numbers(status: TrainingStatus) -> None:
     rate = f"{curve[-1, 2]:.3g}" if len(curve) else "–"
     boxes[2].metric(t("fine_tune.option_learning_rate"), rate)
     if status.best_epoch and status.metric_name:
-        boxes[3].metric(
+        show_number(
+            boxes[3],
             t("fine_tune.best_so_far", name=_metric_name(status)),
             plain("fine_tune.score", value=status.epochs[status.best_epoch - 1][3]),
             t("fine_tune.of_epoch", epoch=status.best_epoch),
-            delta_color="off",
-            delta_arrow="off",
-            help=t(f"fine_tune.metric_{status.metric_name}_help"),
+            t(f"fine_tune.metric_{status.metric_name}_help"),
         )
 
 

@@ -42,7 +42,7 @@ from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
 from pages.shared.jobs import has_job
 from pages.shared.language import in_a_row, plain, t, words_of
-from pages.shared.panel import panel, show_numbers
+from pages.shared.panel import folded, panel, show_numbers
 
 # Those that have a picture and a place of their own.
 _ELSEWHERE = ("lengths", "balance", "rare")
@@ -116,15 +116,11 @@ def _show_finding(finding: Finding, data: DataChoice) -> None:
         return
     # Of one kind there can be several: a token for each class that gives it away.
     name = f"{finding.kind}_{finding.rows[0]}"
-    popover = st.popover(
-        t("fine_tune.look_at_rows"),
-        icon=":material/table_rows:",
-        key=f"ft_rows_{name}",
-        on_change="rerun",
-    )
-    if not popover.open:
+    label, key = t("fine_tune.look_at_rows"), f"ft_rows_{name}"
+    box = folded(label, "table_rows", key, st.popover)
+    if box is None:
         return
-    with popover, shown_to_user(stop=False):
+    with box, shown_to_user(stop=False):
         shown = finding.rows[:PAGE_ROWS]
         found = ask(rows_to_mend)(data.source, data.columns, Wanted(rows=shown)).rows
         rows = sorted(found, key=lambda row: shown.index(row.row))  # the worst first

@@ -24,7 +24,14 @@ from pages.shared.export import show_figure
 from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import plain, t
 from pages.shared.models import default_model, language_of
-from pages.shared.panel import Program, button, panel, program, show_numbers
+from pages.shared.panel import (
+    Program,
+    button,
+    panel,
+    program,
+    show_number,
+    show_numbers,
+)
 
 # Name, pairs, P(is next) of each, and whether they are true neighbours, if known.
 _Kind = tuple[str, Sequence[tuple[str, str]], np.ndarray, bool | None]
@@ -75,14 +82,9 @@ def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) 
     for box, name, found in zip(boxes, ("own", "random"), (own, other), strict=True):
         if found is not None:
             places = {"right": found.num_right, "count": 2 * found.num_pairs}
-            box.metric(
-                t(f"masked.accuracy_{name}"),
-                percent(found.accuracy),
-                t("masked.shuffled_right", **places),
-                delta_color="off",
-                delta_arrow="off",
-                help=t("masked.shuffled_accuracy_help"),
-            )
+            said = percent(found.accuracy), t("masked.shuffled_right", **places)
+            explained = t("masked.shuffled_accuracy_help")
+            show_number(box, t(f"masked.accuracy_{name}"), *said, explained)
     code = None
     if len(pairs) == len(neighbouring_sentences(text)):
         template = masked_sentences.SHUFFLED_TEST

@@ -21,7 +21,7 @@ from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.export import download_csv, show_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.own_text import type_other, with_a_word_changed
-from pages.shared.panel import Program, panel, program
+from pages.shared.panel import Program, folded, panel, program
 
 _LIMITS = ("50", "200", "1000")
 _NUM_SHIFTED = 10
@@ -128,13 +128,8 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
             _show_words(comparison, words, ids)
     st.caption(t("masked.least_prob", share=percent(_LEAST_PROB)))
     # A table of the whole vocabulary is made when it is asked for.
-    box = st.expander(
-        t("masked.all_words"),
-        icon=":material/download:",
-        key="masked_compare_all",
-        on_change="rerun",
-    )
-    if box.open:
+    label, key = t("masked.all_words"), "masked_compare_all"
+    if (box := folded(label, "download", key, st.expander)) is not None:
         everything = np.argsort(comparison.shifts, kind="stable")
         with box:
             download_csv(_columns(comparison, words, everything), "masked_all_words")

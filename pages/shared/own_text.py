@@ -59,7 +59,7 @@ from pages.shared.models import (
     say_if_unread,
 )
 from pages.shared.navigation import is_arrival
-from pages.shared.panel import download
+from pages.shared.panel import download, folded
 from pages.shared.upload_box import upload_box
 from pages.shared.uploads import Upload
 
@@ -75,14 +75,9 @@ def offer_text_file(
 
     `show` puts both texts of a file into the boxes.
     """
-    box = st.popover(
-        t("app.sentence_file"),
-        type="tertiary",
-        icon=":material/folder_open:",
-        key=f"{_NAME}_file",
-        on_change="rerun",  # what stands in it is made when it is open
-    )
-    if not box.open:
+    popover = functools.partial(st.popover, type="tertiary")
+    box = folded(t("app.sentence_file"), "folder_open", f"{_NAME}_file", popover)
+    if box is None:
         return
     # A new key empties the box.
     key = f"{_NAME}_upload_{st.session_state.get(_COUNT, 0)}"

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec
 from urllib.parse import quote, urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.snippets.writing import write_snippet
 from bertviz_core.trace import Texts
@@ -56,17 +57,33 @@ def show_numbers(
     `numbers` are by the keys of their names: a number, or that and what stands below
     it. `places` fill names and explanations.
     """
-    for box, key in zip(st.columns(len(numbers)), numbers, strict=True):
-        number = numbers[key]
+    for box, (key, number) in zip(
+        st.columns(len(numbers)), numbers.items(), strict=True
+    ):
         value, below = number if isinstance(number, tuple) else (number, None)
-        box.metric(
-            t(key, **places),
-            value,
-            below,
-            delta_color="off",
-            delta_arrow="off",
-            help=help_of(key, **places),
-        )
+        show_number(box, t(key, **places), value, below, help_of(key, **places))
+
+
+def show_number(
+    box: DeltaGenerator,
+    label: str,
+    value: str,
+    below: str | None = None,
+    explained: str | None = None,
+) -> None:
+    """Draws one number in a box, with what stands below it and what explains it."""
+    how: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"}
+    box.metric(label, value, below, help=explained, **how)
+
+
+def folded(label: str, icon: str, key: str, draw: Callable[..., object]) -> Any:
+    """Draws what folds out, by `draw` of Streamlit; `None` while it is closed.
+
+    What stands in it is made when it is open.
+    """
+    sign = f":material/{icon}:"
+    box: Any = draw(label, icon=sign, key=key, on_change="rerun")
+    return box if box.open else None
 
 
 def button(
