@@ -204,16 +204,12 @@ def explore_vanishing() -> None:
     st.markdown(_product_table(paths, weight, width))
     st.caption(t("activations.bound_read"))
     if width == 1 and start < 0 and "elu" in names:
-        _say_how_flat_elu_is(weight, start)
-
-
-def _say_how_flat_elu_is(weight: float, start: float) -> None:
-    elu, leaky = (
-        gradient_through_layers(name, 1, weight, start=start).slopes[0, 0]
-        for name in ("elu", "leaky_relu")
-    )
-    places = {"z": weight * start, "elu": number(float(elu))}
-    st.caption(t("activations.elu_flat", **places, leaky=number(float(leaky))))
+        elu, leaky = (
+            float(gradient_through_layers(name, 1, weight, start=start).slopes[0, 0])
+            for name in ("elu", "leaky_relu")
+        )
+        slopes = {"elu": number(elu), "leaky": number(leaky)}
+        st.caption(t("activations.elu_flat", z=weight * start, **slopes))
 
 
 def _product_table(

@@ -9,7 +9,6 @@ import streamlit as st
 
 from bertviz_core.analysis.comparison import (
     Alignment,
-    AttentionDifference,
     align_tokens,
     attention_difference,
 )
@@ -204,7 +203,15 @@ def show_matrix(
     sides = (*first.asked, *second.asked, (first_words, second_words), options)
     places = _places(here.places, labels[1], alignment)
     _draw(found.values, places, sides, view, title, on_head)
-    _say_what_is_outside(found, alignment, here.values, there.values)
+    alone = len(alignment.only_first) + len(alignment.only_second)
+    if alone:  # what the rows of both sides give to places without a partner
+        first_sum = here.values[alignment.first].sum() or 1.0
+        second_sum = there.values[alignment.second].sum() or 1.0
+        shares = {
+            "first": found.outside_first.sum() / first_sum,
+            "second": found.outside_second.sum() / second_sum,
+        }
+        st.caption(t("attention.difference_outside", alone=alone, **shares))
 
 
 def _lacks_heads(model: str, view: View) -> bool:
@@ -229,22 +236,6 @@ def _places(first: Places, second: tuple[str, ...], alignment: Alignment) -> Pla
     )
     kept = np.isin(np.arange(len(first)), alignment.first)
     return replace(first.select(kept), labels=names)
-
-
-def _say_what_is_outside(
-    found: AttentionDifference,
-    alignment: Alignment,
-    first: np.ndarray,
-    second: np.ndarray,
-) -> None:
-    """What the rows of both sides give to places without a partner."""
-    alone = len(alignment.only_first) + len(alignment.only_second)
-    shares = {
-        "first": found.outside_first.sum() / (first[alignment.first].sum() or 1.0),
-        "second": found.outside_second.sum() / (second[alignment.second].sum() or 1.0),
-    }
-    if alone:
-        st.caption(t("attention.difference_outside", alone=alone, **shares))
 
 
 def _draw(

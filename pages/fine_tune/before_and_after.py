@@ -16,7 +16,6 @@ from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
-from bertviz_core.trace import Texts
 from bertviz_core.training.finetune.notes import excerpt
 from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.attention.canvas import View
@@ -40,7 +39,11 @@ _MOST_CHARACTERS = 1000
 
 def _show_heads(base: str, outcome: RunOutcome) -> None:
     """Draws the change of every head, and the difference of the one that is chosen."""
-    texts = _edit(outcome)
+    labels = {"ft_compare_text": "results.heads_text"}
+    if outcome.has_pairs:
+        labels["ft_compare_pair"] = "results.try_pair"
+    first = row_texts(outcome, 0, _MOST_CHARACTERS)  # one that was set aside
+    texts = type_texts(st.text_input, labels, first, _MOST_CHARACTERS)
     if texts is None:
         st.info(t("results.try_empty"), icon=":material/edit:")
         return
@@ -68,15 +71,6 @@ def _show_heads(base: str, outcome: RunOutcome) -> None:
     view = View("head", layer, head, AttentionOptions())
     title = plain("results.after_less_before")
     show_matrix(before, after, view, title, choose)
-
-
-def _edit(outcome: RunOutcome) -> Texts | None:
-    """Draws the boxes; at first they hold a row that was set aside."""
-    labels = {"ft_compare_text": "results.heads_text"}
-    if outcome.has_pairs:
-        labels["ft_compare_pair"] = "results.try_pair"
-    first = row_texts(outcome, 0, _MOST_CHARACTERS)
-    return type_texts(st.text_input, labels, first, _MOST_CHARACTERS)
 
 
 PANELS = ("weights", "probes", "points", "heads")

@@ -72,7 +72,10 @@ def show(state: FineTuneState) -> None:
     st.header(t("results.evaluate_title"), anchor=False)
     with shown_to_user(), model_at_work():
         outcome = ask(training_outcome)(state.run_id)
-    _say_rows(outcome)
+    st.markdown(t("results.evaluate_intro"))
+    count, different = len(outcome.report.targets), num_texts(outcome.report)
+    if different < count:  # the others are copies
+        st.caption(t("results.evaluate_copies", count=count, different=different))
     if isinstance(outcome.report, ClassificationReport):
         _show_class_numbers(outcome.report)
     else:
@@ -113,15 +116,6 @@ def _show_number_numbers(report: RegressionReport) -> None:
         },
         count=len(report.targets),
     )
-
-
-def _say_rows(outcome: RunOutcome) -> None:
-    """What the rows were kept for, and how many of them are copies."""
-    st.markdown(t("results.evaluate_intro"))
-    count, different = len(outcome.report.targets), num_texts(outcome.report)
-    if different < count:
-        places = {"count": count, "different": different}
-        st.caption(t("results.evaluate_copies", **places))
 
 
 def _say_epoch(recipe: dict[str, Any]) -> None:
@@ -415,7 +409,10 @@ def _draw_calibration(report: ClassificationReport, name: str) -> str:
     shares = {"ece": found.error, "mean_sure": sure, "accuracy": right}
     texts = {f"results.{key}": share_text(shares[key]) for key in shares}
     show_numbers(texts, bins=NUM_BINS)
-    verdict = _calibration_verdict(sure - right, found.error)
+    # Too sure at one certainty and too modest at another cancel out in the mean.
+    verdict = "uneven" if found.error > _NOTABLE_ERROR else "calibrated"
+    if abs(sure - right) > _NOTABLE:
+        verdict = "too_sure" if sure > right else "too_modest"
     edges = np.linspace(0, 1, NUM_BINS + 1)
     words = words_of("results")
     show_figure(
@@ -470,14 +467,6 @@ def _offer_temperature(outcome: RunOutcome, report: ClassificationReport) -> Non
             st.rerun()
 
 
-def _calibration_verdict(gap: float, error: float) -> str:
-    """The sentence that the chart bears out, by its key."""
-    if abs(gap) > _NOTABLE:
-        return "too_sure" if gap > 0 else "too_modest"
-    # Too sure at one certainty and too modest at another cancel out in the mean.
-    return "uneven" if error > _NOTABLE_ERROR else "calibrated"
-
-
 def _show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws a slider for the least certainty, and what it leaves."""
     sure = report.probabilities.max(axis=1)
@@ -520,11 +509,6 @@ def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
         show_rows_to_correct(outcome, report, wrong, "mistakes")
     else:
         st.success(t("results.no_mistakes"), icon=":material/check_circle:")
-
-
-def _show_largest(outcome: RunOutcome, report: RegressionReport) -> None:
-    order = report.largest_residuals(len(report.targets))
-    show_rows_to_correct(outcome, report, order, "largest")
 
 
 def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
@@ -576,6 +560,8 @@ CLASS_PANELS: Panels = {
 NUMBER_PANELS: Panels = {
     "baselines": _show_number_baselines,
     "numbers": _show_residuals,
-    "largest": _show_largest,
+    "largest": lambda outcome, report: show_rows_to_correct(
+        outcome, report, report.largest_residuals(len(report.targets)), "largest"
+    ),
     "runs": show_runs,
 }

@@ -57,7 +57,12 @@ def show(state: FineTuneState) -> None:
     st.subheader(t("results.inside_title"), anchor=False)
     _show_contents(path)
     st.subheader(t("results.open_title"), anchor=False)
-    _offer_pages(status.model)
+    st.markdown(t("results.open_intro"))
+    # The picker of the other pages lists it from now on.
+    add_uploaded(status.model)
+    with st.container(horizontal=True):
+        for name in _LOOK_INTO:
+            link_to(name, params={OPEN: status.model.model_id})
     st.subheader(t("results.keep_title"), anchor=False)
     _offer_to_keep(status, path)
 
@@ -110,15 +115,6 @@ def _show_contents(path: Path) -> None:
     with st.expander(t("results.recipe_title"), icon=":material/menu_book:"):
         st.markdown(t("results.recipe_intro"))
         st.json(json.loads(_inside(path, "recipe.json")))
-
-
-def _offer_pages(entry: ModelEntry) -> None:
-    st.markdown(t("results.open_intro"))
-    # The picker of the other pages lists it from now on.
-    add_uploaded(entry)
-    with st.container(horizontal=True):
-        for name in _LOOK_INTO:
-            link_to(name, params={OPEN: entry.model_id})
 
 
 def _offer_to_keep(status: TrainingStatus, path: Path) -> None:

@@ -147,31 +147,30 @@ TRY_TABLE, _SOURCE = "ft_try_table", "ft_try_table_source"
 def _predict_file(info: ModelInfo, has_pairs: bool) -> None:
     """Draws the whole way from a file to the file with predictions."""
     st.markdown(t("results.table_intro"))
-    with shown_to_user(stop=False):
-        _upload()
-        chosen: tuple[str, str] | None = st.session_state.get(TRY_TABLE)
-        if chosen is None:
-            return
-        handle, name = chosen
-        st.markdown(t("results.table_chosen", name=name))
-        source = st.session_state.get(_SOURCE) or TableSource(handle)
-        view = _read(source)
-        if view is None:
-            return
-        text, pair = _choose_columns(view, info.trained_inputs, has_pairs)
-        found = ask_job(
-            "ft_try_table",
-            t("results.predict_all", count=view.num_rows),
-            ask(predict_table).about(
-                info.model_id, source=source, text_column=text, pair_column=pair
-            ),
-        )
-        if found is None:
-            return
-        if Path(found.path).is_file():
-            _show_predictions(found, name)
-        else:
-            st.info(t("results.predictions_gone"), icon=":material/timer:")
+    _upload()
+    chosen: tuple[str, str] | None = st.session_state.get(TRY_TABLE)
+    if chosen is None:
+        return
+    handle, name = chosen
+    st.markdown(t("results.table_chosen", name=name))
+    source = st.session_state.get(_SOURCE) or TableSource(handle)
+    view = _read(source)
+    if view is None:
+        return
+    text, pair = _choose_columns(view, info.trained_inputs, has_pairs)
+    found = ask_job(
+        "ft_try_table",
+        t("results.predict_all", count=view.num_rows),
+        ask(predict_table).about(
+            info.model_id, source=source, text_column=text, pair_column=pair
+        ),
+    )
+    if found is None:
+        return
+    if Path(found.path).is_file():
+        _show_predictions(found, name)
+    else:
+        st.info(t("results.predictions_gone"), icon=":material/timer:")
 
 
 def _upload() -> None:

@@ -93,7 +93,14 @@ def draw_whole_model(reading: Reading) -> None:
         "text": " · ".join(filter(None, (texts.text, texts.pair))),
         "file": plain("whole_model.file"),
         "words": {word: plain(f"whole_model.{word}") for word in _WORDS},
-        "hides": _hiding(read),
+        # The masks that hide a word: those of the second text hide none.
+        "hides": [
+            int(token)
+            for token, word in zip(
+                read.mask_positions, read_text().originals, strict=False
+            )
+            if word
+        ],
     }
     _component(
         data=whole_model_payload(picture, **said),
@@ -159,12 +166,6 @@ def _columns(picture: WholeModel, focus: int) -> Columns:
             for words, probs in zip(picture.guesses, picture.guess_probs, strict=True)
         ]
     return {**table, **dict(zip(tokens, reached.T.tolist(), strict=True))}
-
-
-def _hiding(read: TokenizedText) -> list[int]:
-    """The masks that hide a word: those of the second text hide none."""
-    masks = zip(read.mask_positions, read_text().originals, strict=False)
-    return [int(token) for token, word in masks if word]
 
 
 def _read_address(model: str, name: str) -> None:

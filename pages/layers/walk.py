@@ -79,7 +79,12 @@ def picture_of(
     if step.axes[-1] == "V":
         return _words(step, values, ask(vocabulary)(read.model), token)
     if step.axes in (("C",), ("2",)):
-        return _named_answers(step, values, _answers(read.model, step))
+        labels = ask(Explorer.info)(read.model).labels
+        numbers_alone = map(str, range(len(labels), step.shape[0]))
+        names = [*labels[: step.shape[0]], *numbers_alone]
+        if step.axes == ("2",):
+            names = [plain("attention.is_next"), plain("attention.is_random")]
+        return _named_answers(step, values, names)
     if values.ndim == 2:
         return _heads(step, values, read.tokenized, token)
     return _vector(steps, step, values, numbers, token)
@@ -208,13 +213,6 @@ def _named_answers(
         description,
         lambda: {"layers.answer": names, "layers.value": values},
     )
-
-
-def _answers(model: str, step: LayerStep) -> list[str]:
-    if step.axes == ("2",):
-        return [plain("attention.is_next"), plain("attention.is_random")]
-    labels = ask(Explorer.info)(model).labels
-    return [labels[i] if i < len(labels) else str(i) for i in range(step.shape[0])]
 
 
 def _describe(step: LayerStep, values: np.ndarray, token: str) -> str:

@@ -26,7 +26,7 @@ from pages.masked_word.question import Question, choose_sampling
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.engine import client
-from pages.shared.errors import shown_to_user
+from pages.shared.errors import show_error, shown_to_user
 from pages.shared.export import show_figure, show_table, table_csv, titled
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, escape
@@ -293,9 +293,7 @@ def _watch(was_running: bool) -> None:
             t("masked.gibbs_at", step=step, goal=chain.goal),
         )
     show_chain(chain)
-    with shown_to_user(stop=False):
-        if chain.error is not None:
-            raise chain.error
+    show_error(chain.error)
 
 
 def _draw_buttons(chain: Chain) -> None:

@@ -145,7 +145,11 @@ def edit_text(model: str) -> MaskedText:
     texts = sentence_of_visit(model)
     draw_box()
     masked = read_text()
-    _draw_buttons(model)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        draw_button()
+        button("masked_word.undo", "masked_undo", "undo", undo, disabled=not can_undo())
+        _draw_history()
+        offer_examples(model)
     if spellings := normalise_masks(st.session_state[TEXT] or "")[1]:
         shown = Markdown(listed(escape(s, 20) for s in spellings[:5]))
         st.caption(t("masked_word.understood", spellings=shown))
@@ -155,14 +159,6 @@ def edit_text(model: str) -> MaskedText:
     if masked.text.strip():
         _draw_words(masked)
     return masked
-
-
-def _draw_buttons(model: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        draw_button()
-        button("masked_word.undo", "masked_undo", "undo", undo, disabled=not can_undo())
-        _draw_history()
-        offer_examples(model)
 
 
 def _draw_history() -> None:
@@ -206,7 +202,9 @@ def _draw_words(masked: MaskedText) -> None:
     if not words:
         return
     if any(is_character(word.text) for word in words):
-        _choose_size()
+        # How many characters one click hides: a word has one to four.
+        label, sizes = "masked_word.click_hides", ("1", "2", "3", "4")
+        choose_linked(st.segmented_control, label, sizes, key=_SIZE, required=True)
     labels = _labels(words, masked.originals)
     st.session_state[_WORDS] = [i for i, word in enumerate(words) if word.is_mask]
     st.pills(
@@ -224,17 +222,6 @@ def _draw_words(masked: MaskedText) -> None:
         st.caption(t("masked_word.first_words_only", count=_MOST_WORDS))
     if st.session_state.pop(_HIDES_NOTHING, False):
         st.info(t("masked_word.hides_nothing"), icon=":material/info:")
-
-
-def _choose_size() -> None:
-    """How many Chinese characters one click hides: a word has one to four."""
-    choose_linked(
-        st.segmented_control,
-        "masked_word.click_hides",
-        ("1", "2", "3", "4"),
-        key=_SIZE,
-        required=True,
-    )
 
 
 def _labels(words: tuple[Word, ...], originals: tuple[str, ...]) -> list[str]:

@@ -48,7 +48,11 @@ def explore_choices(
     settings = choose_sampling("masked", len(mask.logits))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         num_shown = choose_number(st.slider, "masked_word.shown", 1, MOST_SHOWN, 10)
-        num_draws, seed = _choose_draws()
+        box = st.number_input
+        num_draws = choose_number(box, "masked_word.draws", 0, MOST_DRAWS, 0)
+        seed = 1
+        if num_draws:
+            seed = choose_number(box, "masked_word.seed", 0, 2**31 - 1, 1)
     picture = st.container()  # beside its settings; the rarer ones follow it
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words_alone = switch_linked("masked_word.words_alone")
@@ -66,19 +70,13 @@ def explore_choices(
     code = program(template, mask_index=mask.index, **reading, **values)
     with picture:
         _show_words(mask, settings["temperature"], after, draws, ids, code)
-        _offer_insertion(masked, mask, ids)
+        tokens = dict.fromkeys(_tokens(mask, ids))
+        if words := tuple(token for token in tokens if not is_sign(token)):
+            this = range(mask.index, mask.index + 1)
+            offer_insertion(masked, this, words, "masked_insert")
     _show_uncertainty(mask, after)
     if take_insertion():
         st.rerun()  # the text has changed, and with it everything above
-
-
-def _choose_draws() -> tuple[int, int]:
-    """How many words to draw by chance, none at first, and the seed."""
-    number, seed = st.number_input, 1
-    num_draws = choose_number(number, "masked_word.draws", 0, MOST_DRAWS, 0)
-    if num_draws:
-        seed = choose_number(number, "masked_word.seed", 0, 2**31 - 1, 1)
-    return num_draws, seed
 
 
 def _show_words(
@@ -166,14 +164,6 @@ def _with_others(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
 
 def _tokens(mask: Mask, ids: np.ndarray) -> list[str]:
     return [mask.vocabulary[token_id] for token_id in ids]
-
-
-def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
-    tokens = dict.fromkeys(_tokens(mask, ids))
-    words = tuple(token for token in tokens if not is_sign(token))
-    if words:
-        this = range(mask.index, mask.index + 1)
-        offer_insertion(masked, this, words, "masked_insert")
 
 
 def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:

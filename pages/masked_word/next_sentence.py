@@ -44,30 +44,29 @@ def explore_shuffled(model: str) -> None:
     """Draws a text to take pairs from, and how many the model gets right."""
     st.subheader(t("masked.shuffled_title"), anchor=False)
     st.markdown(t("masked.shuffled_intro"))
-    with shown_to_user(stop=False):
-        text = type_linked(
-            st.text_area,
-            "masked.next_passages",
-            bundled_text("passages", language_of(model)),
-            max_chars=30_000,
-            height=180,
-        )
-        seed = choose_number(
-            st.number_input,
-            "masked.gibbs_seed",
-            0,
-            20_000,
-            1,
-            key="masked_next_seed",
-            help=t("masked.shuffled_seed_help"),
-        )
-        pairs = neighbouring_sentences(text)
-        if len(pairs) < 2:
-            st.info(t("masked.shuffled_needs_two"), icon=":material/edit:")
-            return
-        if len(pairs) > _MOST_PAIRS:
-            st.caption(t("masked.shuffled_first", count=_MOST_PAIRS, total=len(pairs)))
-        _test(model, text, pairs[:_MOST_PAIRS], seed)
+    text = type_linked(
+        st.text_area,
+        "masked.next_passages",
+        bundled_text("passages", language_of(model)),
+        max_chars=30_000,
+        height=180,
+    )
+    seed = choose_number(
+        st.number_input,
+        "masked.gibbs_seed",
+        0,
+        20_000,
+        1,
+        key="masked_next_seed",
+        help=t("masked.shuffled_seed_help"),
+    )
+    pairs = neighbouring_sentences(text)
+    if len(pairs) < 2:
+        st.info(t("masked.shuffled_needs_two"), icon=":material/edit:")
+        return
+    if len(pairs) > _MOST_PAIRS:
+        st.caption(t("masked.shuffled_first", count=_MOST_PAIRS, total=len(pairs)))
+    _test(model, text, pairs[:_MOST_PAIRS], seed)
 
 
 def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) -> None:

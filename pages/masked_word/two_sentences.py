@@ -44,7 +44,10 @@ def explore_comparison(question: Question) -> None:
         return
     rows = ask(Explorer.predict_masks)(question.model, other).logits
     other_mask = min(mask.index, len(rows) - 1)
-    _say_which(mask.index, other_mask, len(rows))
+    if other_mask != mask.index:  # masks of two numbers are compared
+        places = {"first": mask.index + 1, "second": other_mask + 1}
+        said = t("masked.other_has_fewer", **places, count=len(rows))
+        st.warning(said, icon=":material/rule:")
     comparison = compare_predictions(mask.logits, rows[other_mask])
     words = ask(vocabulary)(question.model)
     st.markdown(t("masked.both_sentences", a=question.text, b=other))
@@ -63,20 +66,14 @@ def explore_comparison(question: Question) -> None:
     _search(comparison, words)
 
 
-def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
-    """Says that masks of two numbers are compared, where they are."""
-    if other_mask != mask_index:
-        places = {"first": mask_index + 1, "second": other_mask + 1}
-        st.warning(
-            t("masked.other_has_fewer", **places, count=num_others),
-            icon=":material/rule:",
-        )
-
-
 def _show_points(
     comparison: PredictionComparison, words: tuple[str, ...], code: Program
 ) -> None:
-    ids, shows_rest = _choose_points(comparison)
+    limit = choose_linked(st.select_slider, "masked.compare_points", _LIMITS, "200")
+    # The axes have room for all the others.
+    shows_rest = switch_linked("masked.compare_rest")
+    best = np.minimum(comparison.ranks_a, comparison.ranks_b)
+    ids = np.argsort(best, kind="stable")[: int(limit)]
     toward = most_shifted(comparison, _NUM_WRITTEN, _LEAST_PROB)
     named = set(np.concatenate(toward).tolist())
     a, b = comparison.log_probs_a, comparison.log_probs_b
@@ -106,14 +103,6 @@ def _show_points(
         columns=_columns(comparison, words, ids),
         code=code,
     )
-
-
-def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
-    """Which words are points, and whether the axes have room for all the others."""
-    limit = choose_linked(st.select_slider, "masked.compare_points", _LIMITS, "200")
-    shows_rest = switch_linked("masked.compare_rest")
-    best = np.minimum(comparison.ranks_a, comparison.ranks_b)
-    return np.argsort(best, kind="stable")[: int(limit)], shows_rest
 
 
 def _share(log_probs: np.ndarray) -> str:

@@ -19,7 +19,6 @@ from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.sentences import FIRST_QUESTIONS, bundled_text
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, choose_number, type_linked
-from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import current_language, plain, t
@@ -61,18 +60,15 @@ def explore_pretraining() -> None:
         first.slider, "pretraining.steps", 100, MAX_TINY_STEPS, 400, step=100
     )
     seed = choose_number(second.number_input, "pretraining.seed", 0, _MAX_SEED, 1)
-    with shown_to_user(stop=False):
-        run = ask_job(
-            "pretrain_tiny",
-            t("pretraining.start"),
-            ask(pretrain_tiny).about(page, sentence, num_steps=num_steps, seed=seed),
-            wording=Wording(
-                working=lambda share: t("pretraining.working", share=share)
-            ),
-            show=_show_so_far,
-        )
-        if run is not None:
-            _show_whole(run)
+    run = ask_job(
+        "pretrain_tiny",
+        t("pretraining.start"),
+        ask(pretrain_tiny).about(page, sentence, num_steps=num_steps, seed=seed),
+        wording=Wording(working=lambda share: t("pretraining.working", share=share)),
+        show=_show_so_far,
+    )
+    if run is not None:
+        _show_whole(run)
 
 
 def _show_so_far(raw: dict[str, Any]) -> None:

@@ -92,11 +92,13 @@ def ask_job(
     if job is not None and job.ended is None:
         panel(_watch, _POLL_SECONDS)(key, job, wording, show)
         return None
-    if job is not None and job.ended is not None and job.ended.state == "done":
-        result: R = job.ended.result
-        return result
-    if job is not None and job.ended is not None:
-        _explain(job.ended, wording)
+    if job is not None and (ended := job.ended) is not None:
+        if ended.state == "done":
+            result: R = ended.result
+            return result
+        if ended.state == "cancelled":
+            st.info(wording.stopped(), icon=":material/cancel:")
+        show_error(ended.error)
     wording.before()
     is_asked = button(label, f"{key}_start", "play_arrow")
     if is_asked and _start(key, question, version, start) is not None:
@@ -209,9 +211,3 @@ def _status(job_id: str) -> JobStatus:
         return client().job(job_id)
     except BertVizError as error:  # the server has started again since
         return JobStatus(job_id, "failed", error=error)
-
-
-def _explain(ended: JobStatus, wording: Wording) -> None:
-    if ended.state == "cancelled":
-        st.info(wording.stopped(), icon=":material/cancel:")
-    show_error(ended.error)

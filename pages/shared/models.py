@@ -102,9 +102,11 @@ def model_picker() -> str:
     if st.session_state.get(_KEY) is None or (linked and is_arrival()):
         choose(linked or default)
     keep(_KEY)
+    # Also one that was typed or came with the address.
+    typed = st.session_state.get(_KEY) or st.query_params.get(_KEY)
     st.sidebar.selectbox(
         t("app.model"),
-        _options(entries),
+        list(dict.fromkeys([*entries, *filter(None, [typed])])),
         format_func=lambda one: entries[one].title if one in entries else one,
         key=_KEY,
         on_change=lambda: _agree(st.session_state[_KEY]),
@@ -122,7 +124,8 @@ def model_picker() -> str:
     offer = None if model == default else _offer_default
     with shown_to_user(offer=offer):
         _require_allowed(model, entries)
-        if not _must_be_downloaded(model, entries):
+        is_name = _HUB_NAME.fullmatch(model) and not Path(model).exists()
+        if not is_name or _is_at_hand(model, entries):
             _require_click(model, entries)
             ask_anew_if_changed(model)
             if ask(Explorer.info)(model).precision != "float32":
@@ -300,12 +303,6 @@ def _follow_language(default: str) -> None:
         choose(default)
 
 
-def _options(entries: dict[str, ModelEntry]) -> list[str]:
-    """The known models, and the one that was typed or came with the address."""
-    typed = st.session_state.get(_KEY) or st.query_params.get(_KEY)
-    return list(dict.fromkeys([*entries, *filter(None, [typed])]))
-
-
 def _agree(model: str | None) -> None:
     """Remembers that the visitor's own hand chose a model, and not a link."""
     st.session_state[_BY_HAND] = (model or "").strip()
@@ -337,11 +334,6 @@ def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
             "Received: {model}. Choose a model from the list, or upload a zip file.",
             model=model[:120],
         )
-
-
-def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:
-    is_name = _HUB_NAME.fullmatch(model) and not Path(model).exists()
-    return bool(is_name) and not _is_at_hand(model, entries)
 
 
 def _is_at_hand(model: str, entries: dict[str, ModelEntry]) -> bool:

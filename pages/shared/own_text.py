@@ -49,7 +49,7 @@ from pages.shared.choices import (
     whole_number,
     write_linked,
 )
-from pages.shared.errors import shown_to_user
+from pages.shared.errors import show_error, shown_to_user
 from pages.shared.language import plain, t
 from pages.shared.markdown import escape
 from pages.shared.models import (
@@ -100,9 +100,7 @@ def offer_text_file(
             on_change=_open,
             args=(key, show),
         )
-        if error := st.session_state.pop(_ERROR, None):
-            with shown_to_user(stop=False):
-                raise error
+        show_error(st.session_state.pop(_ERROR, None))
 
 
 def _open(key: str, show: Callable[[MaskedText, str], None]) -> None:
@@ -370,12 +368,14 @@ def choose_piece_in_focus(reading: Reading) -> Reading:
     focus = piece_in_focus(read)
     numbers = [str(index + 1) for index in range(read.num_tokens)]
     few = len(numbers) <= _MOST_BUTTONS
+    shown = [escape(token, 40) for token in read.tokens] if few else read.tokens
+    names = {n: f"{n} {token}" for n, token in zip(numbers, shown, strict=True)}
     widget: Any = st.pills if few else st.selectbox
     widget(
         t("app.piece"),
         numbers,
         key=TOKEN,
-        format_func=lambda number: f"{number} {_piece(read, number, few)}",
+        format_func=names.__getitem__,
         help=t("app.piece_help"),
         persist_state="session",
         **({"required": True} if few else {}),
@@ -416,11 +416,6 @@ def _edited_piece(read: TokenizedText, edited: tuple[bool, int] | None) -> int |
     ends, is_text = read.offsets[:, 1], ~read.is_added
     found = (read.token_type_ids == is_pair) & is_text & (ends > start)
     return int(found.argmax()) if found.any() else None
-
-
-def _piece(read: TokenizedText, number: str, is_markdown: bool) -> str:
-    token = read.tokens[int(number) - 1]
-    return escape(token, 40) if is_markdown else token
 
 
 def _follow_model(languages: tuple[str, ...], language: str) -> None:

@@ -73,7 +73,11 @@ def point_map(points: PointMap, key: str) -> Choice:
     before: _Memory | None = st.session_state.get(memory_key)
     now = _from_address(key, points.first) if chosen is None else _checked(chosen)
     labels = labels_id(points)
-    if labels != _labels_of(chosen, before, labels):
+    # A link that is just opened was made among the labels of now.
+    made_among = labels if before is None else before.labels
+    if chosen is not None:
+        made_among = chosen.get("labels")
+    if labels != made_among:
         # The number now belongs to another point.
         now = dataclasses.replace(now, selected=None, near=False)
     shown = points_id(points, labels)
@@ -100,15 +104,6 @@ def mark_points(key: str, of: int, state: int, points: Sequence[int]) -> None:
     """
     sent = {"map": key, "of": of, "state": state, "points": [int(p) for p in points]}
     _marks(data=sent, key=f"{key}_marks")
-
-
-def _labels_of(
-    chosen: dict[str, Any] | None, before: _Memory | None, labels: str
-) -> object:
-    """The labels that a choice was made among; those of now for a link just opened."""
-    if chosen is not None:
-        return chosen.get("labels")
-    return labels if before is None else before.labels
 
 
 def _checked(raw: dict[str, Any]) -> FirstChoice:
