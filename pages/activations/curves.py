@@ -8,10 +8,9 @@ from bertviz_core.experiments.activation_times import NUM_NUMBERS, time_activati
 from bertviz_core.figures.activations import Curve, curves_figure
 from bertviz_core.snippets import activations as snippets
 from pages.activations.widgets import LABELS, choose_functions, number, slide
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.choices import switch_linked
 from pages.shared.export import show_figure
-from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t, words_of
 from pages.shared.markdown import table
 from pages.shared.panel import panel, program

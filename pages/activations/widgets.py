@@ -89,11 +89,8 @@ def choose_function(
     box: Any, name: str, options: Sequence[str], first: str | None = None, **how: Any
 ) -> str:
     """Draws the choice of one of `ACTIVATIONS`; `name` is that of its texts."""
-    return choose_linked(
-        *(box.selectbox, f"activations.{name}", options, first),
-        format_func=LABELS.__getitem__,
-        **how,
-    )
+    names = {option: LABELS[option] for option in options}
+    return choose_linked(box.selectbox, f"activations.{name}", names, first, **how)
 
 
 def choose_seed(key: str, default: int) -> int:

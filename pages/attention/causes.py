@@ -39,7 +39,7 @@ from pages.attention.canvas import (
 )
 from pages.attention.canvas import head_map as clickable_map
 from pages.attention.pictures import choose_pair
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job, ask_soon
 from pages.shared.choices import (
     choose_linked,
     choose_named,
@@ -49,7 +49,6 @@ from pages.shared.choices import (
 )
 from pages.shared.components import save_drawn
 from pages.shared.export import cell_columns, show_below, show_map
-from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import current_language, in_a_row, plain, t
 from pages.shared.markdown import Markdown, spoken
 from pages.shared.own_text import Reading, type_other, with_a_word_changed
@@ -406,12 +405,11 @@ def _choose_edges(read: Reading, view: View) -> tuple[Edge, ...]:
     st.caption(t("attention.edge_help"))
     layer, head = view.layer, view.head
     places = {"layer": layer + 1, "head": head + 1}
-    place = choose_linked(
-        st.segmented_control,
-        "attention.cut_edge_where",
-        ("everywhere", "layer", "head"),
-        format_func=lambda name: plain(f"attention.edge_{name}", **places),
-    )
+    names = {
+        name: plain(f"attention.edge_{name}", **places)
+        for name in ("everywhere", "layer", "head")
+    }
+    place = choose_linked(st.segmented_control, "attention.cut_edge_where", names)
     in_layer = None if place == "everywhere" else layer
     return (Edge(row, column, in_layer, head if place == "head" else None),)
 

@@ -152,13 +152,7 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
     if not others:
         st.info(t("attention.no_other_model"), icon=":material/deployed_code:")
         return None
-    chosen = choose_linked(
-        st.selectbox,
-        "attention.compared_model",
-        list(others),
-        format_func=others.__getitem__,
-    )
-    return chosen, texts
+    return choose_linked(st.selectbox, "attention.compared_model", others), texts
 
 
 def _show_heads(first: Reading, second: Reading, view: View) -> None:

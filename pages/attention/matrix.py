@@ -20,10 +20,9 @@ from bertviz_core.figures.attention_view import Measure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.attention.canvas import METHODS, View, is_a_length
-from pages.shared.answers import answer, ask
+from pages.shared.answers import Wording, answer, ask, ask_job
 from pages.shared.choices import type_linked
 from pages.shared.errors import shown_to_user
-from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import listed, plain, t
 from pages.shared.own_text import MOST_CHARACTERS, Reading
 

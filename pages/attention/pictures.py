@@ -271,16 +271,18 @@ def choose_pair(read: Reading, view: View, seen: str) -> tuple[int, int]:
     While nobody is chosen or locked, that is whom it looks at most in the head that is
     shown. `seen` is the key of the label in "attention".
     """
-    names = [f"{i + 1} {token}" for i, token in enumerate(read.tokenized.tokens)]
+    tokens = enumerate(read.tokenized.tokens, start=1)
+    names = {str(number): f"{number} {token}" for number, token in tokens}
     boxes = st.columns(2)
     focus = piece_in_focus(read.tokenized)
-    options = [str(index + 1) for index in range(len(names))]
-    more: dict[str, Any] = {
-        "format_func": lambda number: names[int(number) - 1],
-        "help": t("attention.pair_box_help"),
-    }
+    explained = t("attention.pair_box_help")
     boxes[0].selectbox(
-        t("attention.edge_from"), options, key=TOKEN, persist_state="session", **more
+        t("attention.edge_from"),
+        list(names),
+        format_func=names.__getitem__,
+        key=TOKEN,
+        help=explained,
+        persist_state="session",
     )
     locked = st.session_state.get(_SEEN, (None, None))[1]
     if locked is None:
@@ -292,10 +294,10 @@ def choose_pair(read: Reading, view: View, seen: str) -> tuple[int, int]:
     seen_number = choose_linked(
         boxes[1].selectbox,
         f"attention.{seen}",
-        options,
-        options[most],
+        names,
+        list(names)[most],
         key=_SEEN_TOKEN,
-        **more,
+        help=explained,
     )
     return focus, int(seen_number) - 1
 

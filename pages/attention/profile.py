@@ -23,10 +23,9 @@ from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.snippets import attention as programs
 from pages.attention.canvas import Head, View
 from pages.attention.causes import place_of, show_clickable
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table
-from pages.shared.jobs import ask_job
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import language_of

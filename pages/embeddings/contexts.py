@@ -34,10 +34,9 @@ from pages.embeddings.figures import (
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import type_word
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job, ask_soon
 from pages.shared.choices import choose_linked
 from pages.shared.export import show_curves
-from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
@@ -213,13 +212,9 @@ def explore_contexts(model: str) -> None:
         return
     num_layers = ask(Explorer.info)(model).config.num_hidden_layers
     layers = {str(layer): layer_name(layer) for layer in range(num_layers + 1)}
+    key = f"{_CONTEXTS}_layer"
     layer = choose_linked(
-        st.selectbox,
-        "glossary.layer",
-        list(layers),
-        str(num_layers),
-        key=f"{_CONTEXTS}_layer",
-        format_func=layers.__getitem__,
+        st.selectbox, "glossary.layer", layers, str(num_layers), key=key
     )
     language = language_of(model)
     text = " || ".join(filter(None, (texts.text, texts.pair)))

@@ -12,10 +12,9 @@ from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import layer_name
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.widgets import choose_seed
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_linked, choose_number
 from pages.shared.export import show_curves, show_figure, show_table
-from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, listed, plain, t
 from pages.shared.panel import Program, panel, program
 
@@ -106,15 +105,9 @@ def _show_outliers(found: LayerFacts, code: Program) -> None:
     }
     told = t("embeddings.outliers_title")
     show_table(columns, told, "embeddings_outliers", _explained(found))
-    layers = [str(layer) for layer in range(len(names))]
-    shown = choose_linked(
-        st.selectbox,
-        "embeddings.layer_axis",
-        layers,
-        layers[-1],
-        key="embeddings_geometry_layer",
-        format_func=lambda layer: names[int(layer)],
-    )
+    layers = {str(layer): name for layer, name in enumerate(names)}
+    label, key = "embeddings.layer_axis", "embeddings_geometry_layer"
+    shown = choose_linked(st.selectbox, label, layers, [*layers][-1], key=key)
     _show_dimensions(found, int(shown), code)
 
 

@@ -33,10 +33,9 @@ from pages.embeddings.widgets import (
     choose_neighbourhood,
     choose_seed,
 )
-from pages.shared.answers import ask
+from pages.shared.answers import Wording, ask, ask_job
 from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.engine import client
-from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import plain, t
 from pages.shared.panel import panel, program
 from pages.shared.point_map import Choice, groups_colour, point_map
@@ -63,20 +62,18 @@ def _choose_points(
 ) -> list[int]:
     """Draws which points to compare, and gives their indices."""
     groups = [lines.labels[i] for i in found.sentence_index]
-    options = [_ALL]
-    if chosen.search.strip():
-        options.append(_FOUND)
-    if chosen.selected is not None:
-        options.append(_NEAREST)
-    options += [_GROUP + name for name in dict.fromkeys(groups) if name]
-    wanted = choose_linked(
-        st.selectbox,
-        "embeddings.similarity_points",
-        options,
-        format_func=lambda name: _name_of(name, chosen.search),
-    )
+    search = chosen.search.strip()
+    asked = {_ALL: True, _FOUND: search, _NEAREST: chosen.selected is not None}
+    names = {
+        option: plain(f"embeddings.points_{option}", search=search)
+        for option, is_offered in asked.items()
+        if is_offered
+    }
+    for name in filter(None, groups):
+        names[_GROUP + name] = plain("embeddings.points_group", name=name)
+    wanted = choose_linked(st.selectbox, "embeddings.similarity_points", names)
     if wanted == _FOUND:  # by their name or their sentence, as on the map
-        search = chosen.search.strip().lower()
+        search = search.lower()
         contexts = (lines.sentences[i] for i in found.sentence_index)
         told = zip(found.labels, contexts, strict=True)
         return [
@@ -90,12 +87,6 @@ def _choose_points(
         )
         return [chosen.selected, *near.ids.tolist()]
     return [i for i, name in enumerate(groups) if wanted in (_ALL, _GROUP + name)]
-
-
-def _name_of(option: str, search: str) -> str:
-    if option.startswith(_GROUP):
-        return plain("embeddings.points_group", name=option.removeprefix(_GROUP))
-    return plain(f"embeddings.points_{option}", search=search.strip())
 
 
 def _draw(

@@ -42,11 +42,10 @@ from pages.embeddings.widgets import (
     choose_seed,
     type_word,
 )
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.engine import client
 from pages.shared.export import show_figure, show_table
-from pages.shared.jobs import ask_job
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import Program, panel, program, show_numbers

@@ -8,13 +8,13 @@ import streamlit as st
 from bertviz_core.analysis.nearest_words import METRICS
 from bertviz_core.analysis.wordlists import KINDS
 from bertviz_core.experiments.map_results import NEIGHBOURHOODS
+from pages.shared.answers import Wording
 from pages.shared.choices import (
     choose_named,
     choose_number,
     choose_several,
     type_linked,
 )
-from pages.shared.jobs import Wording
 from pages.shared.language import plain, t
 
 # A row without a word is never an answer, so it is no choice either.

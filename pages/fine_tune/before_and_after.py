@@ -23,11 +23,10 @@ from pages.attention.causes import place_of, show_clickable
 from pages.attention.comparison import show_matrix
 from pages.fine_tune.state import FineTuneState, offer_step
 from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job, is_short
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.components import save_drawn
 from pages.shared.export import show_curves, show_figure
-from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.own_text import Reading

@@ -63,14 +63,14 @@ def choose_step(state: FineTuneState, open_steps: Sequence[str]) -> str:
         step: f"{'' if step in open_steps else ':material/lock: '}{number} "
         + plain(f"fine_tune.step_{step}")
         for number, step in enumerate(STEPS, 1)
+        if step in state.steps
     }
     return choose_linked(
         st.segmented_control,
         "fine_tune.steps",
-        state.steps,
+        names,
         key=STEP,
         required=True,
-        format_func=names.__getitem__,
         label_visibility="collapsed",
     )
 

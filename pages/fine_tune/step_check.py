@@ -37,10 +37,9 @@ from pages.fine_tune.step_train import (
     show_estimate,
 )
 from pages.fine_tune.widgets import say, show_notes, text_columns
-from pages.shared.answers import ask
+from pages.shared.answers import ask, has_job
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
-from pages.shared.jobs import has_job
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.panel import folded, panel, show_numbers
 

@@ -34,12 +34,11 @@ from pages.fine_tune.compare_runs import show_runs
 from pages.fine_tune.mend_rows import show_rows, show_rows_to_correct
 from pages.fine_tune.state import SAID, THRESHOLD, TRUE, FineTuneState, offer_step
 from pages.fine_tune.widgets import choose_panel, interval_text, share_text
-from pages.shared.answers import ask, forget_models
+from pages.shared.answers import ask, ask_job, forget_models
 from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
-from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.markdown import Markdown
 from pages.shared.page_head import model_at_work
@@ -359,10 +358,9 @@ def _choose_cell(report: ClassificationReport, first: tuple[int, int]) -> list[i
         choose_linked(
             box.selectbox,
             f"results.{name}",
-            [str(index) for index in range(len(report.labels))],
+            {str(index): label for index, label in enumerate(report.labels)},
             str(start),
             key=key,
-            format_func=lambda option: report.labels[int(option)],
         )
         for box, key, name, start in zip(st.columns(2), keys, names, first, strict=True)
     ]

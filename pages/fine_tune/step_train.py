@@ -34,10 +34,9 @@ from pages.fine_tune.state import (
     table_name,
 )
 from pages.fine_tune.widgets import draw_field, duration, lease
-from pages.shared.answers import ask
+from pages.shared.answers import Wording, ask, ask_job, has_job
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.jobs import Wording, ask_job, has_job
 from pages.shared.language import help_of, in_a_row, listed, plain, t
 from pages.shared.markdown import Markdown, escape, table
 from pages.shared.panel import button

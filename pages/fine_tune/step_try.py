@@ -37,7 +37,7 @@ from pages.fine_tune.widgets import (
     text_columns,
     type_texts,
 )
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job, is_short
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
 from pages.shared.choices import (
     choose_linked,
@@ -51,7 +51,6 @@ from pages.shared.choices import (
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
 from pages.shared.file_download import file_link
-from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.models import OPEN, language_of, say_if_unread, title_of
@@ -90,10 +89,9 @@ def is_tried(state: FineTuneState) -> bool:
     which = choose_linked(
         st.segmented_control,
         "results.try_which",
-        (_RUN, _CHOSEN),
+        names,
         key=_WHICH,
         required=True,
-        format_func=names.__getitem__,
         on_change=_keep_texts,
     )
     return which == _CHOSEN
@@ -233,21 +231,13 @@ def _show_predictions(found: TablePredictions, name: str) -> None:
     counts = {"empty": found.num_empty, "cut": found.num_cut}
     said = t("results.table_done", count=count, **counts)
     st.success(said, icon=":material/check_circle:")
-    stem = Path(name).stem[:60] or "table"
-    file_link(
-        "results.download_predictions",
-        Path(found.path),
-        plain("results.predictions_file", name=stem),
-        f"{TRY_TABLE}_download",
-        "download",
-    )
-    file_link(
-        "results.download_exact",
-        Path(found.path).with_suffix(".jsonl"),
-        plain("results.exact_file", name=stem),
-        f"{TRY_TABLE}_exact",
-        "data_object",
-    )
+    path, stem = Path(found.path), Path(name).stem[:60] or "table"
+    file = plain("results.predictions_file", name=stem)
+    key = f"{TRY_TABLE}_download"
+    file_link("results.download_predictions", path, file, key, "download")
+    path, file = path.with_suffix(".jsonl"), plain("results.exact_file", name=stem)
+    key = f"{TRY_TABLE}_exact"
+    file_link("results.download_exact", path, file, key, "data_object")
     first = {
         "results.row": [row.row for row in found.first],
         "results.text": [row.text for row in found.first],

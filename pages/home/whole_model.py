@@ -31,12 +31,11 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.whole_model import answer_payload, whole_model_payload
 from bertviz_core.mask_text import MaskedText, carry_originals, split_words, toggle_mask
 from bertviz_core.trace import TokenizedText
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_soon
 from pages.shared.choices import follow_default, write_linked
 from pages.shared.components import component, save_drawn, teller
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.jobs import ask_soon
 from pages.shared.language import current_language, plain
 from pages.shared.navigation import link_to
 from pages.shared.own_text import HEAD, Reading, change_sentence, focus_on, read_text

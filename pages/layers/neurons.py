@@ -25,7 +25,7 @@ from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.snippets import layers as snippets
 from bertviz_core.trace import Texts
 from pages.layers.wording import neuron_names, numbered
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.choices import (
     choose_linked,
     choose_named,
@@ -33,7 +33,6 @@ from pages.shared.choices import (
     whole_number,
 )
 from pages.shared.export import show_figure, show_map
-from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.own_text import Reading
@@ -397,17 +396,10 @@ def explore_factors(read: Reading) -> None:
 def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
     boxes = st.columns(3)
     count = choose_number(boxes[0].slider, "layers.num_factors", 1, _MOST_FACTORS, 4)
-    numbers = ["all", *(str(number + 1) for number in range(num_layers))]
-    layer = choose_linked(
-        boxes[1].selectbox,
-        "layers.factor_layer",
-        numbers,
-        format_func=lambda number: (
-            plain("layers.all_layers")
-            if number == "all"
-            else plain("layers.part_layer", number=number)
-        ),
-    )
+    names = {"all": plain("layers.all_layers")}
+    for number in range(1, num_layers + 1):
+        names[str(number)] = plain("layers.part_layer", number=number)
+    layer = choose_linked(boxes[1].selectbox, "layers.factor_layer", names)
     seed = choose_number(boxes[2].number_input, "layers.seed", 0, _BIGGEST_SEED, 0)
     layers = None if layer == "all" else (int(layer) - 1,)
     return count, layers, seed

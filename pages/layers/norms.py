@@ -95,9 +95,7 @@ def _real(read: Reading) -> NormInput:
     norms = {
         step.name: step_name(step) for step in steps if step.operation.endswith("_norm")
     }
-    chosen = choose_linked(
-        st.selectbox, "layers.by_hand_norm", list(norms), format_func=norms.__getitem__
-    )
+    chosen = choose_linked(st.selectbox, "layers.by_hand_norm", norms)
     found = ask(norm_input_at)(*read.asked, chosen, read.token)
     name = numbered(read.tokenized.tokens)[read.token]
     st.caption(t("layers.by_hand_of_token", token=name, epsilon=found.epsilon))

@@ -10,10 +10,9 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts
 from pages.layers.wording import numbered
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_named
 from pages.shared.export import show_curves, show_map
-from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.own_text import Reading
 from pages.shared.panel import Program, panel, program

@@ -15,11 +15,10 @@ from bertviz_core.experiments.random_weights import check_with_random_weights
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question, choose_words
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
 from pages.shared.choices import choose_named
 from pages.shared.export import show_figure, show_table
-from pages.shared.jobs import ask_job
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.navigation import link_to

@@ -19,11 +19,10 @@ from bertviz_core.snippets import masked_words
 from bertviz_core.trace import TokenizedText
 from pages.masked_word.editor import offer_insertion, take_insertion, take_two_masks
 from pages.masked_word.question import Question
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_soon
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_map, show_table
-from pages.shared.jobs import ask_soon
 from pages.shared.language import in_a_row, listed, plain, t, words_of
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of

@@ -17,11 +17,10 @@ from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.sentence_splitting import neighbouring_sentences
 from bertviz_core.sentences import bundled_text
 from bertviz_core.snippets import masked_sentences
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job, ask_soon
 from pages.shared.choices import choose_number, switch_linked, type_linked
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
-from pages.shared.jobs import ask_job, ask_soon
 from pages.shared.language import plain, t
 from pages.shared.models import default_model, language_of
 from pages.shared.panel import (

@@ -28,10 +28,9 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.snippets import masked_sentences, masked_words
 from pages.masked_word.question import Question, choose_words, likely_ids
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_soon
 from pages.shared.choices import choose_named, choose_number, type_linked
 from pages.shared.export import show_figure, show_map
-from pages.shared.jobs import ask_soon
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.own_text import type_other

@@ -27,10 +27,9 @@ from bertviz_core.snippets import pretraining as snippets
 from bertviz_core.trace import Texts
 from bertviz_core.training.schedule import DROP_SPEED, keep_rate, keep_rates
 from pages.layers.wording import numbered
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.export import show_figure
-from pages.shared.jobs import ask_job
 from pages.shared.language import plain, t
 from pages.shared.markdown import table
 from pages.shared.panel import Program, panel, program

@@ -17,10 +17,9 @@ from bertviz_core.experiments.tiny_results import (
 from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.sentences import FIRST_QUESTIONS, bundled_text
-from pages.shared.answers import ask
+from pages.shared.answers import Wording, ask, ask_job
 from pages.shared.choices import choose_named, choose_number, type_linked
 from pages.shared.export import show_figure
-from pages.shared.jobs import Wording, ask_job
 from pages.shared.language import current_language, plain, t
 from pages.shared.panel import panel
 

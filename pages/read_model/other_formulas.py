@@ -20,10 +20,9 @@ from bertviz_core.trace import Texts, TokenizedText
 from pages.layers.norms import compare_orders
 from pages.layers.walk import show_lines
 from pages.layers.wording import numbered
-from pages.shared.answers import ask
+from pages.shared.answers import ask, ask_soon
 from pages.shared.choices import choose_named
 from pages.shared.export import show_curves
-from pages.shared.jobs import ask_soon
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown, table
 from pages.shared.models import language_of

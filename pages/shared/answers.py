@@ -1,12 +1,20 @@
-"""Answers of the engine, cached for all visitors.
+"""What the engine answers: at once and cached for all visitors, or as long work.
 
 A rerun of a page asks the same questions again, and finds the answers here. They are
 shared, so nobody may modify them.
+
+Long work has a button, shows how far it is, and a way to stop. A result belongs to the
+question that it answers: another text or target asks anew, and coming back to a
+question finds its answer. The engine stops a job that no page has asked for in a while:
+the page that shows one asks all the time, and all others do so for it, see
+`visitor.hold`.
 """
 
 import contextlib
 import functools
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,15 +22,22 @@ import streamlit as st
 
 from bertviz_core.analysis.wordlists import entries_of_kind
 from bertviz_core.checkpoints.versions import version_of
+from bertviz_core.engine import JobStatus
 from bertviz_core.engine.cache import BoundedCache, num_bytes
 from bertviz_core.engine.model_tasks import earlier_uploads, models, vocabulary
 from bertviz_core.engine.questions import Asker, Question, answer_all
+from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import GRADIENT_RESOURCE, JOB_RESOURCE
 from bertviz_core.trace import ModelEntry
 from bertviz_core.visitor_files import RUN_PREFIX
 from pages.shared.engine import client, note_answer
+from pages.shared.errors import show_error, shown_to_user
+from pages.shared.language import t
 from pages.shared.page_head import model_at_work
+from pages.shared.panel import button, panel
 from pages.shared.turns import TURNS
+from pages.shared.visitor import hold, owner
 
 R = TypeVar("R")
 # For comparison: the logits of one mask take 64 kB with the bundled vocabulary, one
@@ -133,3 +148,189 @@ def ask_anew_if_changed(model: str) -> None:
 def _seen(model: str) -> dict[str, str]:
     """The answers about a model that all sessions share."""
     return {"version": version_of(model)}
+
+
+_POLL_SECONDS = 0.5
+# Work that is done without asking: about a second on two cores.
+_SHORT_WORK = 3e10
+_PATIENCE = 10  # so many times as long, with a bar and a button to stop it
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A job that was started, and how it ended.
+
+    The same model may have other weights in another `version`. `ended` is `None` while
+    it runs. Nobody stops one that `is_shared` for all who wait.
+    """
+
+    question: Question[Any]
+    version: str
+    job_id: str
+    ended: JobStatus | None = None
+    is_shared: bool = False
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What a job says, where the usual sentences do not do.
+
+    `before` draws what stands above the button, `working` is said beside the bar, with
+    the share that is done, `stopped` after someone stopped it.
+    """
+
+    before: Callable[[], object] = lambda: None
+    working: Callable[[float], str] = lambda share: t("app.working", share=share)
+    stopped: Callable[[], str] = lambda: t("app.stopped")
+
+
+_USUAL = Wording()
+
+
+def ask_job(
+    place: str,
+    label: str,
+    question: Question[R],
+    *,
+    at_once: bool = False,
+    wording: Wording = _USUAL,
+    show: Callable[[Any], object] = lambda so_far: None,
+    start: Callable[[Question[Any]], str] | None = None,
+) -> R | None:
+    """Draws a job at whatever stage it is.
+
+    Returns what the task returned, `None` until then. `place` is unique on the page;
+    work that is short starts `at_once`, without the button. `show` draws what the task
+    has shown so far, see `JobStatus`; `start` gives a job that others may wait for,
+    too.
+    """
+    key = _job_key(place)
+    version = version_of(question.subject)
+    job: _Job | None = st.session_state.get(key)
+    if job is not None and (job.question, job.version) != (question, version):
+        _drop(key, job)
+        job = None
+    if job is None and at_once:
+        job = _start(key, question, version, start)
+    if job is not None and job.ended is None:
+        panel(_watch, _POLL_SECONDS)(key, job, wording, show)
+        return None
+    if job is not None and (ended := job.ended) is not None:
+        if ended.state == "done":
+            result: R = ended.result
+            return result
+        if ended.state == "cancelled":
+            st.info(wording.stopped(), icon=":material/cancel:")
+        show_error(ended.error)
+    wording.before()
+    is_asked = button(label, f"{key}_start", "play_arrow")
+    if is_asked and _start(key, question, version, start) is not None:
+        st.rerun()
+    return None
+
+
+def is_short(model: str, num_passes: float, num_tokens: float) -> bool:
+    """Whether so many passes take so little that nobody need ask for them."""
+    config = ask(Explorer.info)(model).config
+    layers, hidden = config.num_hidden_layers, config.hidden_size
+    # 24 H^2 operations for a token in a layer.
+    return num_passes * num_tokens * layers * 24 * hidden**2 < _SHORT_WORK
+
+
+def ask_soon(
+    place: str,
+    question: Question[R],
+    num_passes: float,
+    num_tokens: float,
+    label: str = "masked.compute",
+) -> R | None:
+    """Asks what mostly takes a moment; where it takes longer, as a job.
+
+    It takes about `num_passes` of the network, of `num_tokens` each. `None` while it is
+    worked on. `label` is that of the button which begins what takes long.
+    """
+    model = question.subject
+    if num_passes == 1 or is_short(model, num_passes, num_tokens):
+        forget_job(place)
+        return answer(question)
+    # Opening the panel asks already; what takes long waits for the button.
+    at_once = is_short(model, num_passes // _PATIENCE, num_tokens)
+    return ask_job(place, label, question, at_once=at_once)
+
+
+def has_job(place: str) -> bool:
+    """Whether something was asked at a place, be it that it runs or has ended."""
+    return _job_key(place) in st.session_state
+
+
+def forget_job(place: str) -> None:
+    """Drops an answer that was taken, or stops the work that nobody waits for."""
+    key = _job_key(place)
+    job: _Job | None = st.session_state.get(key)
+    if job is not None:
+        _drop(key, job)
+
+
+def _job_key(place: str) -> str:
+    return f"job_{place}"
+
+
+def _start(
+    key: str,
+    question: Question[Any],
+    version: str,
+    start: Callable[[Question[Any]], str] | None,
+) -> _Job | None:
+    """Starts a job; `None`, and the reason on the page, where too many wait."""
+    job = None
+    with shown_to_user(stop=False):
+        job_id = start(question) if start else client().start(question, owner())
+        job = _Job(question, version, job_id, is_shared=start is not None)
+        try:
+            st.session_state[key] = job
+            hold(key, [job_id])
+        except BaseException:  # a click came first: this run ends here
+            _drop(key, job)
+            raise
+    return job
+
+
+def _drop(key: str, job: _Job) -> None:
+    """Nobody waits for the answer any more."""
+    if job.ended is None and not job.is_shared:
+        with contextlib.suppress(EngineError):  # forgotten by now: it has ended
+            client().cancel(job.job_id)
+    st.session_state.pop(key, None)
+    hold(key, [])
+
+
+def _watch(
+    key: str, job: _Job, wording: Wording, show: Callable[[Any], object]
+) -> None:
+    # The session keeps the id alone: the job goes on while another page is shown.
+    status = _status(job.job_id)
+    if status.is_finished:
+        st.session_state[key] = replace(job, ended=status)
+        hold(key, [])
+        st.rerun()
+    is_waiting = status.state == "waiting"
+    words = wording.working(status.fraction)
+    if is_waiting:
+        derives = job.question.resource(JOB_RESOURCE) == GRADIENT_RESOURCE
+        words = t("app.gradients_start") if derives else t("app.in_line")
+    st.progress(status.fraction, words)
+    if st.button(t("app.cancel"), key=f"{key}_cancel"):
+        if job.is_shared:
+            ended = replace(status, state="cancelled")
+            st.session_state[key] = replace(job, ended=ended)
+            st.rerun()
+        client().cancel(job.job_id)
+    if status.so_far is not None:
+        show(status.so_far)
+
+
+def _status(job_id: str) -> JobStatus:
+    try:
+        return client().job(job_id)
+    except BertVizError as error:  # the server has started again since
+        return JobStatus(job_id, "failed", error=error)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from bertviz_core.experiments.layer_results import Attribution
-from pages.shared.jobs import is_short
+from pages.shared.answers import is_short
 from pages.shared.language import t
 from pages.shared.panel import show_numbers
 

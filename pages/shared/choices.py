@@ -236,7 +236,7 @@ def _call_anew(key: str, format_func: Callable[[Any], str]) -> None:
 def choose_linked(
     widget: Callable[..., object],
     label: str,
-    options: Sequence[str],
+    options: Sequence[str] | Mapping[str, str],
     default: str | None = None,
     /,
     *,
@@ -247,9 +247,13 @@ def choose_linked(
 
     `label` is the key of its text or a text, see `labelled`; "" for `key` is what
     `_key_of` makes of it, here and below. What was chosen among other options gives
-    way to `default`, which the address leaves out; `None` for the first.
+    way to `default`, which the address leaves out; `None` for the first. A mapping
+    gives options other names for the reader.
     """
     key = key or _key_of(label)
+    if isinstance(options, Mapping):
+        arguments["format_func"] = options.__getitem__
+    options = list(options)
     default = options[0] if default is None else default
     if follow_default(key, default) not in options:
         st.session_state[key] = default

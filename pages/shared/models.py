@@ -16,9 +16,12 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import MASK
 from bertviz_core.trace import ModelEntry, TokenizedText
 from pages.shared.answers import (
+    Wording,
     ask,
     ask_anew_if_changed,
+    ask_job,
     chinese_share,
+    forget_job,
     forget_models,
     installed_models,
     uploaded_models,
@@ -26,7 +29,6 @@ from pages.shared.answers import (
 from pages.shared.choices import own_texts
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.jobs import Wording, ask_job, forget_job
 from pages.shared.language import LANGUAGES, current_language, t
 from pages.shared.navigation import is_arrival, keep
 from pages.shared.page_head import model_at_work

@@ -71,9 +71,8 @@ def choose_target(
     what = choose_linked(
         what_box.selectbox,
         "attention.target",
-        [str(index) for index in range(len(choices))],
+        {str(index): one.name for index, one in enumerate(choices)},
         key=f"{page}_target",
-        format_func=lambda index: choices[int(index)].name,
     )
     chosen = choices[int(what)]
     if chosen.target.head != "mlm":

@@ -312,7 +312,7 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
 
 def test_the_exact_map_and_its_agreement_are_the_engines(monkeypatch, estimates):
     drawn = {}
-    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1e20)
+    monkeypatch.setattr("pages.shared.answers._SHORT_WORK", 1e20)
     monkeypatch.setattr(
         causes, "clickable_map", lambda shown, key, _: drawn.update({key: shown.values})
     )
@@ -338,7 +338,7 @@ def test_the_exact_map_and_its_agreement_are_the_engines(monkeypatch, estimates)
 
 
 def test_an_estimate_comes_first_where_the_exact_map_takes_long(monkeypatch, estimates):
-    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
+    monkeypatch.setattr("pages.shared.answers._SHORT_WORK", 0)
     app = ask("maps", model=TINY, text="ab [MASK] cab")
     assert estimates
     assert "An estimate from one backward pass" in said(app)

@@ -39,7 +39,7 @@ from bertviz_core.experiments.word_vectors import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import bundled_text
 from pages.embeddings import figures, input_embeddings
-from pages.shared import jobs
+from pages.shared import answers
 from pages.shared.engine import client
 from pages.shared.export import show_map
 from tests.app import real_pages
@@ -773,7 +773,7 @@ def listed(app) -> list[str]:
 @pytest.mark.parametrize("is_job", [False, True])
 def test_the_list_is_that_of_the_chosen_token_and_layer(monkeypatch, is_job):
     if is_job:  # as with a larger model
-        monkeypatch.setattr(jobs, "is_short", lambda _, passes, __: passes < 100)
+        monkeypatch.setattr(answers, "is_short", lambda _, passes, __: passes < 100)
     text = "Please close the window."
     app = open_page(
         embeddings_panel="contexts",

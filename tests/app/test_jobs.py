@@ -14,8 +14,7 @@ def with_button(at_once=False):
     import streamlit as st
 
     from bertviz_core.engine.model_tasks import download_model
-    from pages.shared.answers import ask
-    from pages.shared.jobs import ask_job
+    from pages.shared.answers import ask, ask_job
 
     question = ask(download_model).about("a")
     st.session_state["answer"] = ask_job("place", "Begin", question, at_once=at_once)

@@ -435,7 +435,7 @@ def test_what_takes_long_waits_for_a_button_and_says_the_same(monkeypatch):
     expected = {}
     for is_long in (False, True):
         if is_long:
-            monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
+            monkeypatch.setattr("pages.shared.answers._SHORT_WORK", 0)
         app = open_page(**link, masked_panel="fill")
         for panel, (place, below) in places.items():
             choose(app, masked_panel=panel)
@@ -447,7 +447,7 @@ def test_what_takes_long_waits_for_a_button_and_says_the_same(monkeypatch):
 
 
 def test_what_takes_a_little_longer_starts_without_a_button(monkeypatch):
-    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1)
+    monkeypatch.setattr("pages.shared.answers._SHORT_WORK", 1)
     app = finished(open_page(masked_panel="fill", text=TWO_MASKS))
     filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     assert list(table(app)["Word"]) == [step.token for step in filling.steps]

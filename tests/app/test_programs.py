@@ -527,7 +527,7 @@ def test_a_switched_off_prediction():
 
 
 def test_a_map_of_causes(monkeypatch):
-    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1e20)
+    monkeypatch.setattr("pages.shared.answers._SHORT_WORK", 1e20)
     link = {"attention_panel": "maps", "attention_map_kind": "parts"}
     app = opened_page("attention", "attention_map_parts", **link)
     deltas = run_program(app)[0]["found"].deltas
@@ -536,7 +536,7 @@ def test_a_map_of_causes(monkeypatch):
 
 @pytest.mark.tensorflow
 def test_a_map_of_heads(monkeypatch):
-    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1e20)
+    monkeypatch.setattr("pages.shared.answers._SHORT_WORK", 1e20)
     link = {"attention_panel": "maps", "attention_map_kind": "heads"}
     link |= {"model": HF, "text": "ab cab [MASK]"}
     app = opened_page("attention", "attention_map_mass", **link)
