@@ -143,6 +143,8 @@ def written_keys(tree):
             literals.append(node)
         elif isinstance(node, ast.Call) and name_of(node.func) == "choose_named":
             patterns |= pattern_of_options(node)
+        elif isinstance(node, ast.Call) and name_of(node.func) == "texts_of":
+            patterns.add(rf"{node.args[0].value}\.[a-z0-9_]+")
         if isinstance(node, ast.Call) and name_of(node.func) in ("t", "plain"):
             said |= {id(argument) for argument in node.args}
     keys = [

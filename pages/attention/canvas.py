@@ -36,7 +36,7 @@ from pages.shared.choices import (
     switch_linked,
 )
 from pages.shared.components import component
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, texts_of
 from pages.shared.own_text import HEAD, Reading
 
 Head = tuple[int, int]  # layer and head, from 0
@@ -57,29 +57,10 @@ _component = component(
     "attention-host",
 )
 
-_WORDS = (
-    *("grid_title", "grid_title_weights", "grid_alt", "map_alt"),
-    *("heat_title", "heat_alt", "lines_title", "lines_alt", "heads_shown"),
-    *("head_chip", "as_table", "more_rows", "filters_are"),
-    *("save_png", "png_file", "png_is_small", "png_fails"),
-    *("scale", "scale_linear", "scale_log", "scale_row", "row_top"),
-    *("legend_weight", "legend_difference", "legend_map", "threshold"),
-    *("lay_down", "stand_up", "nothing_in_focus", "none_in_map", "only_this_is_saved"),
-    *("shown_head", "shown_heads", "head_name", "unit_weight", "unit_difference"),
-    *("token_in_focus", "cell_in_focus", "difference_in_focus", "map_cell"),
-    *("every_token", "locked", "table_of_differences"),
-    *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),
-    *("cell_waits", "lines_count", "lines_count_least", "lines_count_waits"),
-    *("table_of_lines", "table_of_heads", "table_of_map", "layer_by_head"),
-)
-
 
 def canvas_words() -> dict[str, str]:
     """Texts of the component in the visitor's language, for `AttentionView.words`."""
-    return {
-        **{name: plain(f"attention_view.{name}") for name in _WORDS},
-        "list_comma": plain("app.list_comma"),
-    }
+    return texts_of("attention_view") | {"list_comma": plain("app.list_comma")}
 
 
 def attention_canvas(

@@ -36,7 +36,7 @@ from pages.shared.choices import follow_default, write_linked
 from pages.shared.components import component, save_drawn, teller
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.language import current_language, plain
+from pages.shared.language import current_language, plain, texts_of
 from pages.shared.navigation import link_to
 from pages.shared.own_text import HEAD, Reading, change_sentence, focus_on, read_text
 from pages.shared.panel import Columns, download, show_number_tools
@@ -56,23 +56,6 @@ _PART = re.compile(
     r"|\.head\.(?P<head>\d{1,3})|\.edge\.(?P<to>\d{1,4})\.(?P<source>\d{1,4}))?",
     re.ASCII,
 )
-_WORDS = (
-    *("answer", "embeddings", "layer", "head", "feed_forward", "curve", "of_curve"),
-    "of_curve_raw",
-    *("of_piece", "after_layer", "at_foot", "guess_here", "without_piece", "guess_at"),
-    *("guess_of", "hint", "enter_opens", "opening", "only_in_app", "back"),
-    *("in_layer", "in_head"),
-    *("switch_off", "switch_on", "all_on", "head_number", "looks_most", "piece_number"),
-    *("kept", "attention", "feed_forward_adds", "open_feed_forward", "piece"),
-    *("step_query", "step_key", "step_products", "step_scores", "step_probs"),
-    *("step_value", "step_output", "neuron", "activation", "adds", "promotes"),
-    *("vector", "numbers", "length", "vector_word", "vector_position"),
-    *("vector_token_type", "vector_sum", "vector_norm", "temperature", "word", "logit"),
-    *("divided", "softmax", "play", "pause", "step_back", "step_on"),
-    *(f"station_{number}" for number in range(1, 9)),
-    *("show_raw", "show_shares", "hide", "unhide", "type_over", "save_svg", "save_png"),
-    *("as_table", "inside", "counts", "alt", "file_title", "proof", "no_proof"),
-)
 
 
 def draw_whole_model(reading: Reading) -> None:
@@ -91,7 +74,7 @@ def draw_whole_model(reading: Reading) -> None:
         "id": name,
         "text": " · ".join(filter(None, (texts.text, texts.pair))),
         "file": plain("whole_model.file"),
-        "words": {word: plain(f"whole_model.{word}") for word in _WORDS},
+        "words": texts_of("whole_model"),
         # The masks that hide a word: those of the second text hide none.
         "hides": [
             int(token)

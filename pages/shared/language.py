@@ -125,6 +125,11 @@ def words_of(page: str) -> Callable[[str], str]:
     return lambda name: plain(f"{page}.figure_{name}")
 
 
+def texts_of(page: str) -> dict[str, str]:
+    """All texts of a page by name, for a component, which fills their places."""
+    return dict(_texts(current_language(), page))
+
+
 def listed(items: Iterable[str]) -> str:
     """Items one after the other, with the visitor's comma between them."""
     return plain("app.list_comma").join(items)

@@ -18,7 +18,7 @@ from bertviz_core.figures.point_map import (
 )
 from pages.shared.choices import put_into_address, whole_number
 from pages.shared.components import component, teller
-from pages.shared.language import plain
+from pages.shared.language import plain, texts_of
 
 _component = component(
     "points",
@@ -28,11 +28,6 @@ _component = component(
 
 _marks = teller("bert-explorer-marks")
 
-_WORDS = (
-    *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
-    *("reset", "alt", "legend", "nothing", "nothing_touch"),
-    *("matches", "shown", "axes_flat", "axes_space", "near", "far"),
-)
 _NAMES = ("state", "color", "search", "only", "near", "selected")
 
 
@@ -85,7 +80,7 @@ def point_map(points: PointMap, key: str) -> Choice:
     if before is not None and before.points == shown and chosen is not None:
         first = before.first
     st.session_state[memory_key] = _Memory(labels, shown, first)
-    words = {name: plain(f"point_map.{name}") for name in _WORDS}
+    words = texts_of("point_map")
     sent = dataclasses.replace(points, first=first, name=key, words=words)
     _component(data=point_payload(sent), key=key, on_choice_change=lambda: None)
     if chosen is not None or (before is not None and before.labels != labels):
