@@ -329,12 +329,8 @@ def _strongest_between(
     return share, Markdown(said)
 
 
-# What of a layer is switched off, and the key of its row of buttons.
-_PARTS = {
-    "off_whole": "attention_off_whole",
-    "off_attention": "attention_off_layers",
-    "off_feed_forward": "attention_off_feed_forward",
-}
+# What of a layer is switched off.
+_PARTS = ("off_whole", "off_layers", "off_feed_forward")
 _SMALLEST = 0.005  # half a point: nobody would see it in the bars
 _DOT = "•"  # an arrow that is left, for colour alone says nothing to some
 _MOST_DRAWN = 64  # tokens on a side of the pattern's picture
@@ -383,10 +379,8 @@ def _choose_switches(read: Reading, view: View) -> Switches:
     heads = choose_heads(read.model, "attention_off_heads", ((view.layer, view.head),))
     layers = [str(layer + 1) for layer in range(grid_of(read.model)[0])]
     chosen = (
-        choose_several(f"attention.{name}", layers, key=key, widget=box.pills)
-        for box, (name, key) in zip(
-            st.columns(len(_PARTS)), _PARTS.items(), strict=True
-        )
+        choose_several(f"attention.{name}", layers, widget=box.pills)
+        for box, name in zip(st.columns(len(_PARTS)), _PARTS, strict=True)
     )
     whole, attention, feed_forward = ({int(n) - 1 for n in one} for one in chosen)
     st.caption(t("attention.off_left"))

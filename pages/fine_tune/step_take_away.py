@@ -28,21 +28,12 @@ from pages.shared.visitor import owner
 # Pages that look into one model, in the order of their links.
 _LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")
 _KEPT = "ft_take_kept"
-# What stands in the zip, and the end of the key of its line on the page.
-_CONTENTS = {
-    "model.safetensors": "model",
-    "config.json": "config",
-    "vocab.txt": "vocab",
-    "labels.json": "labels",
-    "metrics.json": "metrics",
-    "recipe.json": "recipe",
-    "predictions.csv": "predictions",
-    "predictions.jsonl": "exact_predictions",
-    "predict.py": "predict",
-    "NOTICE": "notice",
-    "README.md": "readme",
-    "README.zh.md": "readme_zh",
-}
+# What stands in the zip, in the order of the page.
+_CONTENTS = (
+    *("model.safetensors", "config.json", "vocab.txt", "labels.json", "metrics.json"),
+    *("recipe.json", "predictions.csv", "predictions.jsonl", "predict.py", "NOTICE"),
+    *("README.md", "README.zh.md"),
+)
 
 
 def show(state: FineTuneState) -> None:
@@ -96,7 +87,8 @@ def _show_contents(path: Path) -> None:
     with zipfile.ZipFile(path) as packed:
         sizes = {Path(e.filename).name: e.file_size for e in packed.infolist()}
     names = [name for name in _CONTENTS if name in sizes]
-    what = [plain(f"results.file_{_CONTENTS[name]}") for name in names]
+    ends = [name.lower().replace(".", "_") for name in names]
+    what = [plain(f"results.file_{end}") for end in ends]
     columns = {
         "results.file": names,
         "results.what_it_is": what,

@@ -1,5 +1,6 @@
 """What a model consists of: its parts and settings, every weight by its names."""
 
+import dataclasses
 import io
 import math
 
@@ -50,13 +51,6 @@ def parity(model: str) -> None:
 
 
 HEADS = ("mlm", "nsp", "pooler", "classifier")
-FIELDS = (
-    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
-    *("intermediate_size", "hidden_act", "hidden_dropout_prob"),
-    *("attention_probs_dropout_prob", "max_position_embeddings", "type_vocab_size"),
-    *("initializer_range", "layer_norm_eps", "pre_norm"),
-    *("sparse_block", "sparse_window", "sparse_stride", "sparse_global"),
-)
 
 
 def show_sizes(info: ModelInfo) -> None:
@@ -103,8 +97,8 @@ def show_report(report: LoadReport) -> None:
 def config_table(config: BertConfig) -> Markdown:
     """The settings, each in plain words, as a Markdown table."""
     rows = [
-        [name, str(getattr(config, name)), plain(f"models.field_{name}")]
-        for name in FIELDS
+        [name, str(value), plain(f"models.field_{name}")]
+        for name, value in dataclasses.asdict(config).items()
     ]
     header = [plain("models.setting"), plain("models.value"), plain("models.meaning")]
     return table(header, rows)

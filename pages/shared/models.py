@@ -79,13 +79,6 @@ _HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
 _LEAST_CHINESE, _MOSTLY_CHINESE = 0.05, 0.5
 _WORD = re.compile(r"[^\W\d_]+")
 
-_LANGUAGES = {
-    "en": "app.reads_english",
-    "zh": "app.reads_chinese",
-    "multilingual": "app.reads_many",
-    "": "app.reads_unknown",
-}
-
 
 def model_picker() -> str:
     """Draws the choice in the sidebar and makes sure that it can be opened.
@@ -282,7 +275,10 @@ def language_written(text: str) -> str | None:
 
 def summary(entry: ModelEntry) -> str:
     """Where a model comes from, what it reads, its size; in one line."""
-    parts = [t(f"app.origin_{entry.origin}"), t(_LANGUAGES[entry.language])]
+    parts = [
+        t(f"app.origin_{entry.origin}"),
+        t(f"app.reads_{entry.language or 'unknown'}"),
+    ]
     if entry.size_bytes:
         unit, size = ("mega", 1e6) if entry.size_bytes >= 1e6 else ("kilo", 1e3)
         parts.append(t(f"app.{unit}bytes", size=entry.size_bytes / size))
