@@ -11,8 +11,7 @@ from pages.activations.widgets import LABELS, choose_functions, number, slide
 from pages.shared.answers import ask, ask_job
 from pages.shared.choices import switch_linked
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t, words_of
-from pages.shared.markdown import table
+from pages.shared.language import plain, t, table, words_of
 from pages.shared.panel import panel, program
 
 FARTHEST = 5.0

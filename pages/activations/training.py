@@ -26,8 +26,7 @@ from pages.activations.widgets import (
 )
 from pages.shared.choices import choose_linked_or_none
 from pages.shared.export import show_curves, show_figure
-from pages.shared.language import plain, t, words_of
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, plain, t, words_of
 from pages.shared.panel import Program, folded, program, show_number
 from pages.shared.player import play_steps
 

@@ -33,8 +33,7 @@ from pages.activations.widgets import (
 )
 from pages.shared.choices import choose_linked
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t, words_of
-from pages.shared.markdown import Markdown, table
+from pages.shared.language import Markdown, plain, t, table, words_of
 from pages.shared.panel import Program, program
 
 _ALONG = np.linspace(-3, 3, 121)

@@ -8,8 +8,7 @@ import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS
 from pages.shared.choices import choose_linked, choose_number, choose_several
-from pages.shared.language import t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, t
 
 # Names, the same in both languages.
 LABELS = {

@@ -49,8 +49,7 @@ from pages.shared.choices import (
 )
 from pages.shared.components import save_drawn
 from pages.shared.export import cell_columns, show_below, show_map
-from pages.shared.language import current_language, in_a_row, plain, t
-from pages.shared.markdown import Markdown, spoken
+from pages.shared.language import Markdown, current_language, in_a_row, plain, spoken, t
 from pages.shared.own_text import Reading, type_other, with_a_word_changed
 from pages.shared.panel import Program, panel, program, show_numbers
 from pages.shared.watched_answer import Watched, choose_contrast, show_before_and_after

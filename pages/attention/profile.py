@@ -26,8 +26,7 @@ from pages.attention.causes import place_of, show_clickable
 from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_figure, show_table
-from pages.shared.language import listed, plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.own_text import Reading
 from pages.shared.panel import Program, folded, panel, program

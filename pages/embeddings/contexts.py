@@ -37,8 +37,7 @@ from pages.embeddings.widgets import type_word
 from pages.shared.answers import ask, ask_job, ask_soon
 from pages.shared.choices import choose_linked
 from pages.shared.export import show_curves
-from pages.shared.language import in_a_row, plain, t
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, escape, in_a_row, plain, t
 from pages.shared.models import language_of
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import Program, panel, program, show_number_tools

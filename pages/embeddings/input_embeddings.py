@@ -22,8 +22,7 @@ from pages.embeddings.widgets import choose_place
 from pages.shared.answers import answer, ask
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_curves, show_figure, show_table
-from pages.shared.language import plain, t
-from pages.shared.markdown import escape
+from pages.shared.language import escape, plain, t
 from pages.shared.own_text import choose_piece_in_focus, read_by, type_sentence
 from pages.shared.panel import Program, panel, program
 

@@ -27,8 +27,7 @@ from pages.shared.answers import ask, ask_job, is_short
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.components import save_drawn
 from pages.shared.export import show_curves, show_figure
-from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, plain, t
 from pages.shared.own_text import Reading
 from pages.shared.panel import panel, show_number_tools
 from pages.shared.point_map import groups_colour, point_map

@@ -26,8 +26,7 @@ from pages.shared.engine import client
 from pages.shared.errors import sentence, show_error, shown_to_user
 from pages.shared.export import show_figure
 from pages.shared.file_download import file_link
-from pages.shared.language import in_a_row, plain, t, words_of
-from pages.shared.markdown import table
+from pages.shared.language import in_a_row, plain, t, table, words_of
 from pages.shared.panel import button, panel, show_number
 
 _POLL_SECONDS = 1.5

@@ -39,8 +39,7 @@ from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
-from pages.shared.language import in_a_row, plain, t, words_of
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, in_a_row, plain, t, words_of
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import button, panel, show_numbers
 

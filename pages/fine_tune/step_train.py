@@ -37,8 +37,16 @@ from pages.fine_tune.widgets import draw_field, duration, lease
 from pages.shared.answers import Wording, ask, ask_job, has_job
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
-from pages.shared.language import help_of, in_a_row, listed, plain, t
-from pages.shared.markdown import Markdown, escape, table
+from pages.shared.language import (
+    Markdown,
+    escape,
+    help_of,
+    in_a_row,
+    listed,
+    plain,
+    t,
+    table,
+)
 from pages.shared.panel import button
 from pages.shared.visitor import owner
 

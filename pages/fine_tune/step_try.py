@@ -51,8 +51,7 @@ from pages.shared.choices import (
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_table
 from pages.shared.file_download import file_link
-from pages.shared.language import in_a_row, plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, in_a_row, plain, t
 from pages.shared.models import OPEN, language_of, say_if_unread, title_of
 from pages.shared.navigation import link_to
 from pages.shared.page_head import model_at_work

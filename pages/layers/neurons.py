@@ -33,8 +33,7 @@ from pages.shared.choices import (
     whole_number,
 )
 from pages.shared.export import show_figure, show_map
-from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, plain, t
 from pages.shared.own_text import Reading
 from pages.shared.panel import Program, panel, program, show_numbers
 from pages.shared.watched_answer import Watched, choose_target, show_before_and_after

@@ -51,8 +51,7 @@ from pages.shared.choices import (
 )
 from pages.shared.components import component, save_drawn
 from pages.shared.export import figure_html, show_below, show_figure
-from pages.shared.language import current_language, in_a_row, plain, t
-from pages.shared.markdown import Markdown, spoken
+from pages.shared.language import Markdown, current_language, in_a_row, plain, spoken, t
 from pages.shared.own_text import Reading
 from pages.shared.panel import button, panel, program
 

@@ -19,8 +19,7 @@ from pages.shared.answers import ask, ask_job
 from pages.shared.attribution import BASELINES, METHODS, is_soon, show_completeness
 from pages.shared.choices import choose_named
 from pages.shared.export import show_figure, show_table
-from pages.shared.language import in_a_row, plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, in_a_row, plain, t
 from pages.shared.navigation import link_to
 from pages.shared.panel import panel, program
 

@@ -28,8 +28,7 @@ from pages.shared.choices import choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import show_error, shown_to_user
 from pages.shared.export import show_figure, show_table, table_csv, titled
-from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, escape, plain, t
 from pages.shared.panel import button, download, panel, program, show_numbers
 from pages.shared.visitor import hold, owner
 

@@ -23,8 +23,7 @@ from bertviz_core.mask_text import (
 from bertviz_core.trace import TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked
-from pages.shared.language import in_a_row, listed, t
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, escape, in_a_row, listed, t
 from pages.shared.models import say_if_unread
 from pages.shared.own_text import (
     EXAMPLES,

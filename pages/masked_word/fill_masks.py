@@ -23,8 +23,7 @@ from pages.shared.answers import ask, ask_soon
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure, show_map, show_table
-from pages.shared.language import in_a_row, listed, plain, t, words_of
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, escape, in_a_row, listed, plain, t, words_of
 from pages.shared.models import language_of
 from pages.shared.own_text import read_text
 from pages.shared.panel import Program, button, panel, program

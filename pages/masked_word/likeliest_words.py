@@ -25,8 +25,7 @@ from pages.masked_word.editor import offer_insertion, take_insertion
 from pages.masked_word.question import Mask, choose_sampling
 from pages.shared.choices import choose_number, switch_linked
 from pages.shared.export import show_figure
-from pages.shared.language import in_a_row, listed, plain, t, words_of
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, escape, in_a_row, listed, plain, t, words_of
 from pages.shared.panel import Program, button, panel, program
 
 MOST_SHOWN = 100

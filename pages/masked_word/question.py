@@ -16,8 +16,7 @@ from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.shared.answers import ask
 from pages.shared.choices import choose_number, choose_piece, switch_linked
-from pages.shared.language import t
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, escape, t
 from pages.shared.own_text import focus_on, piece_in_focus
 
 _AROUND = 40  # characters of the sentence on each side of the mask

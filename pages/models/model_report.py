@@ -25,8 +25,7 @@ from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, type_linked
 from pages.shared.errors import sentence
 from pages.shared.export import show_figure, show_table
-from pages.shared.language import listed, plain, t
-from pages.shared.markdown import Markdown, table
+from pages.shared.language import Markdown, listed, plain, t, table
 from pages.shared.panel import download, panel, program
 
 

@@ -14,8 +14,7 @@ from pages.models.model_report import (
     weight_names,
 )
 from pages.shared.answers import ask
-from pages.shared.language import t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, t
 from pages.shared.models import (
     known_models,
     model_picker,

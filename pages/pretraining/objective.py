@@ -30,8 +30,7 @@ from pages.layers.wording import numbered
 from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t
-from pages.shared.markdown import table
+from pages.shared.language import plain, t, table
 from pages.shared.panel import Program, panel, program
 
 MAX_SEED = 9999

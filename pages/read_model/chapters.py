@@ -27,8 +27,7 @@ from pages.layers.wording import about_step, operation_name
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_named, is_way_back, write_linked
 from pages.shared.export import show_figure
-from pages.shared.language import current_language, plain, t
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, current_language, escape, plain, t
 from pages.shared.models import title_of
 from pages.shared.navigation import link_to
 from pages.shared.own_text import Reading

@@ -23,8 +23,7 @@ from pages.layers.wording import numbered
 from pages.shared.answers import ask, ask_soon
 from pages.shared.choices import choose_named
 from pages.shared.export import show_curves
-from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown, table
+from pages.shared.language import Markdown, plain, t, table
 from pages.shared.models import language_of
 from pages.shared.own_text import Reading
 from pages.shared.panel import panel, program

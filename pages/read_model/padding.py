@@ -11,8 +11,7 @@ from bertviz_core.snippets import read_model as snippets
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
 from pages.shared.export import show_curves, show_table
-from pages.shared.language import plain, t
-from pages.shared.markdown import table
+from pages.shared.language import plain, t, table
 from pages.shared.models import language_of
 from pages.shared.own_text import type_other
 from pages.shared.panel import panel, program

@@ -18,8 +18,7 @@ from urllib.parse import quote, urlencode
 
 import streamlit as st
 
-from pages.shared.language import labelled, plain, t
-from pages.shared.markdown import Markdown
+from pages.shared.language import Markdown, labelled, plain, t
 from pages.shared.navigation import is_arrival, is_way_back, keep
 
 # Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx

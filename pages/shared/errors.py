@@ -12,8 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
-from pages.shared.language import current_language, plain, t
-from pages.shared.markdown import literal, tidy
+from pages.shared.language import current_language, literal, plain, t, tidy
 
 _LOCALES = Path(__file__).parents[2] / "assets" / "locales"
 # What fills a place as the system or a reader of files says it, and its key here;

@@ -19,8 +19,7 @@ from bertviz_core.cells import safe_cell
 from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.figures.value_map import value_map_figure
-from pages.shared.language import current_language, plain, t, title_of
-from pages.shared.markdown import spoken
+from pages.shared.language import current_language, plain, spoken, t, title_of
 from pages.shared.panel import Columns, Program, download, show_number_tools, show_tools
 from pages.shared.replaced_words import is_projected
 

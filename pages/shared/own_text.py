@@ -50,8 +50,7 @@ from pages.shared.choices import (
     write_linked,
 )
 from pages.shared.errors import show_error, shown_to_user
-from pages.shared.language import plain, t
-from pages.shared.markdown import escape
+from pages.shared.language import escape, plain, t
 from pages.shared.models import (
     language_of,
     language_written,

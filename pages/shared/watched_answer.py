@@ -27,8 +27,7 @@ from pages.shared.choices import (
     id_of,
 )
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t
-from pages.shared.markdown import Markdown, escape
+from pages.shared.language import Markdown, escape, plain, t
 from pages.shared.panel import Program, show_numbers
 
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed

@@ -36,7 +36,7 @@ from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.attention import canvas, causes, comparison, matrix, pictures, profile
 from pages.attention.canvas import CANVAS, METHODS, Look
 from pages.shared.engine import client
-from pages.shared.markdown import spoken
+from pages.shared.language import spoken
 from tests.app import real_pages
 from tests.app.real_pages import checked, choose, click, link_of, open_page, said, specs
 from tests.core.checkpoint_copies import HF

@@ -26,8 +26,8 @@ from pages.layers import residual
 from pages.layers import walk as shown_picture
 from pages.shared.engine import client
 from pages.shared.export import show_below
+from pages.shared.language import spoken
 from pages.shared.language import text as said_in
-from pages.shared.markdown import spoken
 from tests.app import real_pages
 from tests.app.real_pages import answer, checked, finished, link_of, said, specs
 from tests.core.checkpoint_copies import (

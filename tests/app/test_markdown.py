@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.shared.markdown import (
+from pages.shared.language import (
     MAX_CHARACTERS,
     Markdown,
     escape,
