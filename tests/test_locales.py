@@ -356,7 +356,6 @@ ANOTHER_WORD = {
         "glossary.signs_meaning",
         "layer_steps.name_masked_scores",
         "padding.described",
-        "padding.intro",
         "padding.leak",
         "padding.mask",
         "padding.rows",
@@ -364,6 +363,7 @@ ANOTHER_WORD = {
         "padding.share",
         "padding.with",
         "padding.without",
+        "read_model.padding_intro",
         "results.why_occlusion_mask",
     ],
     "weights": [

@@ -50,7 +50,6 @@ _WORD = {"en": "bank", "zh": "苹果"}
 @panel
 def explore_senses(model: str) -> None:
     """Draws the word, its sentences, the curves, the map and the cosines."""
-    st.markdown(t("embeddings.senses_intro"))
     word = type_word("sense_word", language_of(model), _WORD)
     lines = edit_sentences(model, "senses")
     if lines is None:
@@ -202,7 +201,6 @@ _LENGTH = 20  # tokens of a bundled sentence, about
 @panel
 def explore_contexts(model: str) -> None:
     """Draws the sentence, the choice of its token and of a layer, and what is alike."""
-    st.markdown(t("embeddings.contexts_intro"))
     texts = type_sentence(model)
     reading = choose_piece_in_focus(read_by(model, texts))
     read, token = reading.tokenized, reading.token

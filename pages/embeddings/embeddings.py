@@ -10,6 +10,7 @@ from pages.embeddings.input_embeddings import explore_input, explore_positions
 from pages.embeddings.sentences import explore_sentences
 from pages.embeddings.vocabulary import explore_vocabulary, explore_words
 from pages.shared.choices import choose_named
+from pages.shared.language import t
 from pages.shared.models import model_picker
 from pages.shared.own_text import sentence_of_visit
 from pages.shared.panel import panel
@@ -33,6 +34,7 @@ def show_embeddings(model: str) -> None:
     part = choose_named(
         "embeddings.panel", list(PARTS), widget=st.pills, label_visibility="collapsed"
     )
+    st.markdown(t(f"embeddings.{part}_intro"))
     PARTS[part](model)
 
 

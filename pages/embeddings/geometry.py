@@ -24,7 +24,6 @@ _NUM_DIMENSIONS = 12
 @panel
 def explore_geometry(model: str) -> None:
     """Draws the sentences, and what was measured on them."""
-    st.markdown(t("embeddings.geometry_intro"))
     lines = edit_sentences(model, "topics")
     boxes = st.columns(2)
     num_deviations = choose_number(

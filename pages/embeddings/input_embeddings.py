@@ -36,7 +36,6 @@ _ROUNDING = 1e-6
 @panel
 def explore_input(model: str) -> None:
     """Draws the text, the strips, the lengths and the arithmetic of one number."""
-    st.markdown(t("embeddings.input_intro"))
     texts = type_sentence(model)
     parts = ask(take_input_apart).about(model, texts.text, texts.pair)
     read, found = read_by(model, texts, parts), answer(parts)
@@ -150,7 +149,6 @@ _AXES = {"1-2": (0, 1), "1-3": (0, 2), "2-3": (1, 2)}
 @panel
 def explore_positions(model: str) -> None:
     """Draws one of three views of the positions, and what stands apart."""
-    st.markdown(t("embeddings.positions_intro"))
     found = ask(measure_positions)(model)
     views = {"matrix": _show_matrix, "chain": _show_chain, "curve": _show_curve}
     code = program(programs.POSITIONS, model)

@@ -12,7 +12,7 @@ from bertviz_core.experiments.map_results import METHODS, SentenceMap
 from bertviz_core.experiments.sentence_maps import map_by_neighbours, map_by_pca
 from bertviz_core.experiments.sentence_states import nearest_points, vectors_at
 from bertviz_core.explorer import Explorer
-from bertviz_core.figures.point_map import Colour, PointMap
+from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MOST_IN_FILE,
@@ -38,13 +38,17 @@ from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.engine import client
 from pages.shared.language import plain, t
 from pages.shared.panel import panel, program
-from pages.shared.point_map import Choice, groups_colour, point_map
+from pages.shared.point_map import groups_colour, point_map
 
 _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
 
 
 def show_similarity(
-    model: str, lines: LabelledLines, found: SentenceMap, chosen: Choice, layer: str
+    model: str,
+    lines: LabelledLines,
+    found: SentenceMap,
+    chosen: FirstChoice,
+    layer: str,
 ) -> None:
     """Draws the cosines once they are asked for."""
     if not switch_linked("embeddings.similarity"):
@@ -58,7 +62,7 @@ def show_similarity(
 
 
 def _choose_points(
-    model: str, lines: LabelledLines, found: SentenceMap, chosen: Choice
+    model: str, lines: LabelledLines, found: SentenceMap, chosen: FirstChoice
 ) -> list[int]:
     """Draws which points to compare, and gives their indices."""
     groups = [lines.labels[i] for i in found.sentence_index]
@@ -125,7 +129,6 @@ READINGS = ("mean", "cls", "token")
 @panel
 def explore_sentences(model: str) -> None:
     """Draws the box, the settings, the map and what it is worth."""
-    st.markdown(t("embeddings.sentences_intro"))
     lines = edit_sentences(model, "topics")
     reading, method, how = _choose()
     if lines is None:

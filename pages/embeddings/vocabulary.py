@@ -23,7 +23,7 @@ from bertviz_core.experiments.word_vectors import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import signed_bars_figure
-from bertviz_core.figures.point_map import Colour, PointMap
+from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
     MapFiles,
@@ -49,7 +49,7 @@ from pages.shared.export import show_figure, show_table
 from pages.shared.language import listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.panel import Program, panel, program, show_numbers
-from pages.shared.point_map import Choice, mark_points, point_map
+from pages.shared.point_map import mark_points, point_map
 
 _FIRST, _SECOND = {"en": "he", "zh": "男"}, {"en": "she", "zh": "女"}
 _WORDS = {
@@ -163,7 +163,6 @@ _BOXES = {
 @panel
 def explore_words(model: str) -> None:
     """Draws one of three questions to the vocabulary."""
-    st.markdown(t("embeddings.words_intro"))
     views = {"neighbours": _neighbours, "analogy": _analogy, "axis": show_axis}
     views[choose_named("embeddings.words_view", list(views))](model, language_of(model))
 
@@ -248,7 +247,6 @@ def _entries(model: str) -> tuple[tuple[str, ...], np.ndarray]:
 @panel
 def explore_vocabulary(model: str) -> None:
     """Draws the map, the neighbours of what is chosen on it, and the files."""
-    st.markdown(t("embeddings.map_intro"))
     method, num_axes = choose_map(KEY, _METHODS)
     norms = ask(word_norms)(model)
     is_pca = method == "pca"
@@ -302,7 +300,7 @@ def _draw(
     )
 
 
-def _show(model: str, norms: np.ndarray, found: DrawnMap) -> Choice:
+def _show(model: str, norms: np.ndarray, found: DrawnMap) -> FirstChoice:
     tokens, kinds = _entries(model)
     present = np.unique(kinds)
     colours = (
@@ -336,7 +334,9 @@ def _show_nearest(model: str, selected: int) -> None:
     mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
 
 
-def _files(model: str, norms: np.ndarray, found: DrawnMap, chosen: Choice) -> MapFiles:
+def _files(
+    model: str, norms: np.ndarray, found: DrawnMap, chosen: FirstChoice
+) -> MapFiles:
     tokens, kinds = _entries(model)
     wanted = chosen.search.strip().lower()
     rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())

@@ -15,7 +15,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.training.finetune.notes import excerpt
 from bertviz_core.training.finetune.outcome import RunOutcome
 from pages.attention.canvas import View
@@ -26,7 +25,7 @@ from pages.fine_tune.widgets import choose_panel, row_texts, type_texts
 from pages.shared.answers import ask, ask_job, is_short
 from pages.shared.choices import choose_named, switch_linked
 from pages.shared.components import save_drawn
-from pages.shared.export import show_curves, show_figure
+from pages.shared.export import show_curves, show_figure, show_map
 from pages.shared.language import Markdown, plain, t
 from pages.shared.own_text import Reading
 from pages.shared.panel import panel, show_number_tools
@@ -140,25 +139,19 @@ def _show_parts(found: WeightChange, names: list[str]) -> None:
     parts = [plain(f"results.part_{part}") for part in found.parts]
     known = np.nan_to_num(found.shares)
     row, column = np.unravel_index(int(known.argmax()), known.shape)
-    show_figure(
-        value_map_figure(
-            found.shares,
-            names,
-            parts,
-            title=plain("results.moved"),
-            row_title="",
-            column_title="",
-            is_signed=False,
-        ),
-        name="ft_compare_weight_parts",
-        description=t(
-            "results.parts_described",
-            layer=names[int(row)],
-            part=parts[int(column)],
-            share=Markdown(percent(float(known[row, column]))),
-        ),
-        columns={"results.part_of_model": names}
-        | dict(zip(parts, found.shares.T, strict=True)),
+    places = {"layer": names[int(row)], "part": parts[int(column)]}
+    share = Markdown(percent(float(known[row, column])))
+    show_map(
+        "ft_compare_weight_parts",
+        found.shares,
+        names,
+        parts,
+        ("results.moved", "", ""),
+        t("results.parts_described", **places, share=share),
+        table={
+            "results.part_of_model": names,
+            **dict(zip(parts, found.shares.T, strict=True)),
+        },
     )
 
 

@@ -35,6 +35,7 @@ def show_layers(model: str) -> None:
         "by_hand": lambda: norm_by_hand(read),
     }
     asked = choose_named("layers.panel", list(questions), widget=st.pills)
+    st.markdown(t(f"layers.{asked}_intro"))
     questions[asked]()
 
 

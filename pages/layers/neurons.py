@@ -185,7 +185,6 @@ _NUM_WORDS = 8
 def explore_neurons(read: Reading) -> None:
     """Draws the strongest neurons, and all about one of them."""
     model, texts, token = *read.asked, read.token
-    st.markdown(t("layers.neurons_intro"))
     config = ask(Explorer.info)(model).config
     name = numbered(read.tokenized.tokens)[token]
     layer, order = _choose_layer(config.num_hidden_layers)
@@ -371,7 +370,6 @@ _SHORT_FACTORING = 2_000_000
 def explore_factors(read: Reading) -> None:
     """Draws the settings, then each group over the tokens."""
     model, texts = read.asked
-    st.markdown(t("layers.factors_intro"))
     config = ask(Explorer.info)(model).config
     num_layers = config.num_hidden_layers
     count, layers, seed = _choose(num_layers)

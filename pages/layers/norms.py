@@ -30,7 +30,6 @@ from pages.shared.panel import Program, panel, program
 @panel
 def compare_orders(model: str) -> None:
     """Draws a layer of BERT and one of its successors, and says which one this is."""
-    st.markdown(t("layers.orders_intro"))
     is_pre = ask(Explorer.info)(model).config.pre_norm
     for column, order in zip(st.columns(2, gap="large"), ("post", "pre"), strict=True):
         is_this = (order == "pre") == is_pre
@@ -70,7 +69,6 @@ def norm_by_hand(read: Reading) -> None:
 
     Asks the model only for a vector of its own.
     """
-    st.markdown(t("layers.by_hand_intro"))
     source = choose_named("layers.by_hand", ("small", "real"))
     if source == "small":
         ones, zeros = np.ones(len(SMALL)), np.zeros(len(SMALL))

@@ -21,7 +21,6 @@ from pages.shared.panel import Program, panel, program
 @panel
 def compare_layers(model: str, texts: Texts) -> None:
     """Draws every two layers against each other."""
-    st.markdown(t("layers.similarity_intro"))
     st.latex(FORMULA)
     found = ask(layer_similarity)(model, texts)
     names = [plain("layers.part_embeddings")]
@@ -62,7 +61,6 @@ _MOST_TOKENS = 64  # columns that can be told apart
 def follow_residual(read: Reading) -> None:
     """Draws the lengths for one token, and one measure for all of them."""
     model, texts, token = *read.asked, read.token
-    st.markdown(t("layers.residual_intro"))
     config = ask(Explorer.info)(model).config
     weights = 12 * config.hidden_size**2 * config.num_hidden_layers
     stream: ResidualStream | None

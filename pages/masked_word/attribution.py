@@ -55,11 +55,6 @@ class Reason:
         }
 
     @property
-    def is_short(self) -> bool:
-        """Whether it is cheap enough to run without being asked for."""
-        return is_soon(self.question.model, self.question.tokenized.num_tokens)
-
-    @property
     def name(self) -> str:
         """The word as it stands in the vocabulary."""
         return ask(vocabulary)(self.question.model)[self.word]
@@ -113,7 +108,7 @@ def _show_tokens(asked: Reason) -> None:
         "masked_why",
         "masked.compute",
         ask(attribute).about(*asked.asked, baseline=asked.baseline),
-        at_once=asked.is_short,
+        at_once=is_soon(asked.question.model, asked.question.tokenized.num_tokens),
     )
     if found is not None:
         method = choose_named("masked.why_method", METHODS, "why")

@@ -158,7 +158,6 @@ def offer_sheet(model: str) -> None:
     """Draws the formulas as they are printed, and the button that saves them."""
     info = ask(Explorer.info)(model)
     config = info.config
-    st.markdown(t("read_model.sheet_intro"))
     download(
         "read_model.sheet_save",
         lambda: formula_sheet(

@@ -33,7 +33,6 @@ from pages.shared.panel import panel, program
 def read_both_orders(model: str, texts: Texts) -> None:
     """Draws both orders from the model's own configuration, their lines, and a run."""
     config = ask(Explorer.info)(model).config
-    st.markdown(t("read_model.orders_intro"))
     for column, pre_norm in zip(st.columns(2, gap="large"), (False, True), strict=True):
         operations = (*layer_operations(pre_norm), *(["final_norm"] * pre_norm))
         lines = [
@@ -52,6 +51,7 @@ def read_both_orders(model: str, texts: Texts) -> None:
             st.markdown("\n".join(lines))
     st.markdown(t("read_model.orders_code"))
     show_lines(ask(both_orders_of_a_block)())
+    st.markdown(t("layers.orders_intro"))
     compare_orders(model)
     _show_run(model, texts)
 
@@ -85,7 +85,6 @@ _SIDES = ("right", "wrong")
 def try_wrong_formulas(read: Reading) -> None:
     """Draws the choice, both formulas, and what the wrong one changes."""
     model, texts, token = *read.asked, read.token
-    st.markdown(t("read_model.wrong_intro"))
     info = ask(Explorer.info)(model)
     name = choose_named(
         "read_model.wrong", wrong_in(info.config, info.heads), widget=st.selectbox

@@ -22,7 +22,6 @@ _LONG = 6  # among the bundled sentences: one of some length
 @panel
 def see_padding(model: str, texts: Texts) -> None:
     """Draws the two rows, what leaks without a mask, precisions and costs."""
-    st.markdown(t("padding.intro"))
     language = language_of(model)
     offered = bundled_sentences(language)[_LONG].text
     other = type_other("padding.other", offered, "read_padding_text")

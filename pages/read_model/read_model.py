@@ -32,6 +32,7 @@ def show_pass(model: str) -> None:
         "sheet": lambda: offer_sheet(model),
     }
     asked = choose_named("read_model.panel", list(further), widget=st.pills)
+    st.markdown(t(f"read_model.{asked}_intro"))
     further[asked]()
 
 

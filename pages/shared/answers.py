@@ -31,7 +31,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import GRADIENT_RESOURCE, JOB_RESOURCE
 from bertviz_core.trace import ModelEntry
 from bertviz_core.visitor_files import RUN_PREFIX
-from pages.shared.engine import client, note_answer
+from pages.shared.engine import HAS_ANSWERED, client
 from pages.shared.errors import show_error, shown_to_user
 from pages.shared.language import t
 from pages.shared.page_head import model_at_work
@@ -57,7 +57,7 @@ def answer(question: Question[R]) -> R:
         kept: R = _KEPT.get(key, lambda: _read_only(_asked(question)))
     if kept is None:  # none yet, but there may be one at any moment
         _KEPT.drop(key)
-    note_answer()
+    HAS_ANSWERED.set()
     return kept
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _LOCK = threading.Lock()
-_ANSWERED = threading.Event()
+# Set once a model has answered since the server started.
+HAS_ANSWERED = threading.Event()
 _CLOSING = threading.Event()
 
 
@@ -58,16 +59,6 @@ def _warm_up() -> None:
         # the server was only stopped while it started.
         if not _CLOSING.is_set():
             logger.exception("The engine did not warm up.")
-
-
-def has_answered() -> bool:
-    """Whether a model has answered since the server started."""
-    return _ANSWERED.is_set()
-
-
-def note_answer() -> None:
-    """Remembers that the engine is warm."""
-    _ANSWERED.set()
 
 
 def close() -> None:

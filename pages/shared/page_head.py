@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from pages.shared.engine import has_answered
+from pages.shared.engine import HAS_ANSWERED
 from pages.shared.language import t
 
 # By page: names of `assets/locales/*/glossary.json`.
@@ -77,9 +77,9 @@ def model_at_work(at_start_only: bool = False) -> Iterator[None]:
     `at_start_only`: the block is quick once the engine runs, and a spinner costs a
     thread.
     """
-    if at_start_only and has_answered():
+    if at_start_only and HAS_ANSWERED.is_set():
         yield
         return
-    busy = t("app.thinking") if has_answered() else t("app.starting")
+    busy = t("app.thinking") if HAS_ANSWERED.is_set() else t("app.starting")
     with st.spinner(busy):
         yield

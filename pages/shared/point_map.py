@@ -32,15 +32,6 @@ _NAMES = ("state", "color", "search", "only", "near", "selected")
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What a visitor has chosen on a map."""
-
-    state: int
-    search: str
-    selected: int | None
-
-
-@dataclass(frozen=True)
 class _Memory:
     """What a map was sent last.
 
@@ -58,8 +49,8 @@ def groups_colour(title: str, names: Sequence[str]) -> Colour:
     return category_colour(title, names, plain("point_map.others"))
 
 
-def point_map(points: PointMap, key: str) -> Choice:
-    """Draws a map.
+def point_map(points: PointMap, key: str) -> FirstChoice:
+    """Draws a map; gives what a visitor has chosen on it.
 
     What the address says is chosen goes before `first` of the points.
     """
@@ -87,8 +78,10 @@ def point_map(points: PointMap, key: str) -> Choice:
         _to_address(key, now)
     num_states, num_points, _ = points.coordinates.shape
     is_there = now.selected is not None and now.selected < num_points
-    return Choice(
-        min(now.state, num_states - 1), now.search, now.selected if is_there else None
+    return dataclasses.replace(
+        now,
+        state=min(now.state, num_states - 1),
+        selected=now.selected if is_there else None,
     )
 
 

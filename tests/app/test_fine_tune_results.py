@@ -10,6 +10,7 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.jobs import MAX_WAITING
 from bertviz_core.errors import TrainingError
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.point_map import FirstChoice
 from bertviz_core.trace import TrainedInputs
 from bertviz_core.training.finetune.baselines import Baseline
 from bertviz_core.training.finetune.checks import DataRow
@@ -24,7 +25,6 @@ from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.fine_tune.step_try import EXAMPLES
 from pages.fine_tune.step_try import PANELS as TRY_PANELS
 from pages.shared import answers
-from pages.shared.point_map import Choice
 from tests.app.fake_client import CONFIG
 from tests.app.finished_runs import (
     LABELS,
@@ -691,7 +691,7 @@ def test_rows_before_and_after_are_states_of_one_map(open_step, client, monkeypa
 
     def draw(points, key):
         seen.append(points)
-        return Choice(points.first.state, "", None)
+        return FirstChoice(state=points.first.state)
 
     monkeypatch.setattr(before_and_after, "point_map", draw)
     app = open_step("try", ft_compare_panel="points")
