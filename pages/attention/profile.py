@@ -30,7 +30,7 @@ from pages.shared.language import Markdown, listed, plain, t
 from pages.shared.models import language_of
 from pages.shared.own_text import Reading
 from pages.shared.panel import Program, folded, panel, program
-from pages.shared.upload_box import upload_box
+from pages.shared.uploads import upload_box
 
 _MEGABYTES = 1
 _COLUMNS = (

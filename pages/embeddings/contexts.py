@@ -31,9 +31,9 @@ from pages.embeddings.figures import (
     show_cosines,
     show_map_tools,
     show_nearest_points,
+    type_word,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
-from pages.embeddings.widgets import type_word
 from pages.shared.answers import ask, ask_job, ask_soon
 from pages.shared.choices import choose_linked
 from pages.shared.export import show_curves

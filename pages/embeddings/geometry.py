@@ -9,9 +9,8 @@ from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.experiments.sentence_maps import layer_facts
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.figures import layer_name
+from pages.embeddings.figures import choose_seed, layer_name
 from pages.embeddings.sentence_box import edit_sentences, say_cut
-from pages.embeddings.widgets import choose_seed
 from pages.shared.answers import ask, ask_job
 from pages.shared.choices import choose_linked, choose_number
 from pages.shared.export import show_curves, show_figure, show_table

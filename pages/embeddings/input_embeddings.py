@@ -17,8 +17,7 @@ from bertviz_core.figures.embedding_positions import chain_figure
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.embeddings.figures import quality_sentence
-from pages.embeddings.widgets import choose_place
+from pages.embeddings.figures import choose_place, quality_sentence
 from pages.shared.answers import answer, ask
 from pages.shared.choices import choose_linked, choose_named
 from pages.shared.export import show_curves, show_figure, show_table

@@ -23,7 +23,7 @@ from bertviz_core.training.finetune.request import SAMPLES
 from bertviz_core.training.finetune.table import Limits, Table, read_table
 from bertviz_core.training.finetune.table_encoding import find_encoding
 from bertviz_core.training.finetune.visitor_tables import table_path
-from pages.embeddings.widgets import choose_seed
+from pages.embeddings.figures import choose_seed
 from pages.fine_tune.state import chosen_state
 from pages.fine_tune.widgets import show_notes
 from pages.shared.answers import ask
@@ -32,8 +32,7 @@ from pages.shared.errors import show_error
 from pages.shared.language import LANGUAGES, plain, t
 from pages.shared.models import language_of, say_if_unread
 from pages.shared.panel import button
-from pages.shared.upload_box import upload_box
-from pages.shared.uploads import Upload
+from pages.shared.uploads import Upload, upload_box
 
 _DATASETS = Path(__file__).parents[2] / "assets" / "datasets"
 MOST_CHARACTERS = 60_000  # of the box

@@ -15,9 +15,13 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
+    DRAWING,
     MOST_IN_FILE,
     MOST_SHOWN,
     MapFiles,
+    choose_map,
+    choose_neighbourhood,
+    choose_seed,
     layer_name,
     layer_notes,
     map_title,
@@ -27,12 +31,6 @@ from pages.embeddings.figures import (
     show_nearest_points,
 )
 from pages.embeddings.sentence_box import edit_sentences, say_cut
-from pages.embeddings.widgets import (
-    DRAWING,
-    choose_map,
-    choose_neighbourhood,
-    choose_seed,
-)
 from pages.shared.answers import Wording, ask, ask_job
 from pages.shared.choices import choose_linked, choose_named, switch_linked
 from pages.shared.engine import client

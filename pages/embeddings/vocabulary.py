@@ -26,20 +26,18 @@ from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.figures import (
-    MapFiles,
-    map_title,
-    quality_sentence,
-    say_pieces,
-    show_map_tools,
-    show_neighbours,
-)
-from pages.embeddings.widgets import (
     DRAWING,
+    MapFiles,
     choose_comparison,
     choose_left_out,
     choose_map,
     choose_neighbourhood,
     choose_seed,
+    map_title,
+    quality_sentence,
+    say_pieces,
+    show_map_tools,
+    show_neighbours,
     type_word,
 )
 from pages.shared.answers import ask, ask_job

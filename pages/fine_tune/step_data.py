@@ -39,8 +39,7 @@ from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import choose, is_read, known_models, language_of
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import button
-from pages.shared.upload_box import upload_box
-from pages.shared.uploads import largest_megabytes
+from pages.shared.uploads import largest_megabytes, upload_box
 from pages.shared.visitor import owner
 
 _BEFORE = "ft_table_before"

@@ -8,14 +8,13 @@ from bertviz_core.explorer import Explorer
 from pages.masked_word.attribution import explore_reasons
 from pages.masked_word.chains import explore_chains
 from pages.masked_word.fill_masks import explore_filling, explore_whole_words
-from pages.masked_word.next_sentence import explore_next_sentence
 from pages.masked_word.predictions import (
     explore_layers,
     explore_positions,
     explore_scores,
 )
 from pages.masked_word.question import Question
-from pages.masked_word.two_sentences import explore_comparison
+from pages.masked_word.two_sentences import explore_comparison, explore_next_sentence
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked_or_none
 from pages.shared.language import plain, t

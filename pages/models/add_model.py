@@ -16,8 +16,7 @@ from pages.shared.errors import shown_to_user
 from pages.shared.language import plain, t
 from pages.shared.models import add_uploaded, choose_next, may_bring_any_model
 from pages.shared.panel import button
-from pages.shared.upload_box import upload_box
-from pages.shared.uploads import Upload, largest_megabytes
+from pages.shared.uploads import Upload, largest_megabytes, upload_box
 from pages.shared.visitor import owner
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""What `app.py` and `server.py` give to the server that runs them."""
+"""What `app.py` and `server.py` give to the server that runs them.
+
+Among it `/ready`: whether this server can answer now, for a load balancer.
+"""
 
 import asyncio
 import contextlib
@@ -6,20 +9,26 @@ import ctypes
 import os
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
 
 import psutil
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import BertVizError
-from pages.shared import file_download, readiness, uploads
+from bertviz_core.explorer import Explorer
+from pages.shared import file_download, uploads
 from pages.shared.admission import Admission, max_sessions
-from pages.shared.engine import close, warm_up
+from pages.shared.engine import client, close, warm_up
 from pages.shared.errors import shown_to_user
 from pages.shared.security import KnownHosts, SecurityHeaders
 from pages.shared.visitor import VisitorCookie
@@ -32,7 +41,6 @@ MIDDLEWARE = [
     Middleware(Admission),
     Middleware(VisitorCookie),
 ]
-ROUTES = [*file_download.ROUTES, *uploads.ROUTES, *readiness.ROUTES]
 # Of a zip file that the owner of this machine brings: BERT-base in 32-bit floats has
 # 440 MB. Streamlit's 200 are for strangers.
 _OWN_MEGABYTES = 500
@@ -126,3 +134,40 @@ def show_uncaught(error: Exception) -> bool:
     with shown_to_user(stop=False):
         raise error
     return True
+
+
+_SECONDS = 5.0  # that a worker has to split a text
+_GOOD_FOR = 1.0  # seconds, so that polling does not keep a worker busy
+
+
+class Readiness:
+    """Answers 200 if a worker has split a text in time, else 503."""
+
+    def __init__(self) -> None:
+        self._asked: asyncio.Task[bool] | None = None
+        self._since = 0.0
+
+    async def answer(self, _: Request) -> Response:
+        """Asks a worker, unless another request has just done so or still waits."""
+        now = time.monotonic()
+        if self._asked is None or (
+            self._asked.done() and now - self._since > _GOOD_FOR
+        ):
+            self._asked = asyncio.create_task(asyncio.to_thread(_has_answered))
+            self._since = now
+        left = max(0.0, self._since + _SECONDS - now)
+        await asyncio.wait({self._asked}, timeout=left)
+        is_ready = self._asked.done() and self._asked.result()
+        return PlainTextResponse(*(("ready", 200) if is_ready else ("not ready", 503)))
+
+
+def _has_answered() -> bool:
+    try:
+        client().ask(Explorer.tokenize)(DEFAULT_MODEL, "ready")
+    except BertVizError:
+        return False
+    return True
+
+
+_READY = Route("/ready", Readiness().answer)
+ROUTES = [*file_download.ROUTES, *uploads.ROUTES, _READY]

@@ -59,8 +59,7 @@ from pages.shared.models import (
 )
 from pages.shared.navigation import is_arrival
 from pages.shared.panel import download, folded
-from pages.shared.upload_box import upload_box
-from pages.shared.uploads import Upload
+from pages.shared.uploads import Upload, upload_box
 
 _NAME = "sentence"
 _MEGABYTES = 1

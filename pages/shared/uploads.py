@@ -1,8 +1,9 @@
-"""Uploads: written to the disk in pieces, and limited in number and size.
+"""Uploads: written to the disk in pieces, limited in number and size; their box.
 
 Streamlit's own route reads a file into the memory of the server and keeps it there,
 as many as a visitor sends. The one here keeps it in the cache folder, and hands
-Streamlit what looks like its bytes.
+Streamlit what looks like its bytes. Streamlit's own box says its button, its limit and
+its refusals in English whatever the page speaks: see `replaced_words`.
 
 Source: streamlit 1.67, `starlette_routes.py`, `create_upload_routes`; RFC 7578.
 """
@@ -12,10 +13,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import streamlit as st
 from starlette.datastructures import Headers, UploadFile
@@ -32,6 +33,8 @@ from streamlit.web.server.starlette.starlette_server_config import XSRF_COOKIE_N
 
 from bertviz_core.cached_files import cache_folder
 from bertviz_core.errors import BertVizError
+from pages.shared.language import in_a_row, plain
+from pages.shared.replaced_words import quoted
 
 if TYPE_CHECKING:
     from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -228,3 +231,68 @@ def _context() -> ScriptRunContext:
 
 # `st.App` takes no route below "/_stcore", which is Streamlit's own.
 ROUTES = [Route("/{core:path}/upload_file/{session}/{file}", _put, methods=["PUT"])]
+
+
+_WORDS = """<style>
+.st-key-{key} [data-testid="stFileUploaderDropzone"] > span button p {{
+  font-size: 0;
+}}
+.st-key-{key} [data-testid="stFileUploaderDropzoneInstructions"] * {{
+  display: none;
+}}
+.st-key-{key} [data-testid="stFileUploaderDropzone"] > span
+[data-testid="stMarkdownContainer"]::after {{
+  content: "{button}";
+}}
+.st-key-{key} [data-testid="stFileUploaderDropzoneInstructions"]::after {{
+  content: "{limit}";
+  font-size: 0.875rem;
+}}
+.st-key-{key}:has([aria-invalid="true"])::after {{
+  content: "{refusal}";
+  display: block;
+  padding-top: 0.5rem;
+}}
+.st-key-{key} [role="alert"],
+body:has(.st-key-{key} [aria-invalid="true"]) [data-testid="stTooltipErrorContent"] {{
+  display: none;
+}}
+</style>"""
+
+
+def upload_box(
+    label: str,
+    *,
+    key: str,
+    limit: str,
+    refusal: str,
+    megabytes: int | None = None,
+    endings: Sequence[str] | None = None,
+    help: str | None = None,
+    on_change: Callable[..., None] | None = None,
+    args: tuple[Any, ...] = (),
+) -> Upload | None:
+    """Draws the box.
+
+    `limit` says what it takes; `refusal`, below it, that a file was not taken: mostly
+    by the box itself, which lets `megabytes` and `endings` through. Where the server
+    has no room, see `uploads`, the box looks the same, so that this is said as well.
+    """
+    most = largest_megabytes()
+    file = st.file_uploader(
+        label,
+        type=endings,
+        key=key,
+        max_upload_size=min(megabytes or most, most),
+        help=help,
+        on_change=on_change,
+        args=args,
+    )
+    words = {
+        "button": plain("app.choose_file"),
+        "limit": limit,
+        "refusal": in_a_row([refusal, plain("app.no_room_for_file")]),
+    }
+    words = {name: quoted(said) for name, said in words.items()}
+    st.html(_WORDS.format(key=key, **words))
+    return None if file is None else Upload(file)

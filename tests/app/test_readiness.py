@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from bertviz_core.errors import EngineError
-from pages.shared import readiness
-from pages.shared.readiness import Readiness
+from pages.shared import hosting
+from pages.shared.hosting import Readiness
 
 
 class Engine:
@@ -30,8 +30,8 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch):
     made = Engine()
-    monkeypatch.setattr(readiness, "client", lambda: made)
-    monkeypatch.setattr(readiness, "_SECONDS", 0.2)
+    monkeypatch.setattr(hosting, "client", lambda: made)
+    monkeypatch.setattr(hosting, "_SECONDS", 0.2)
     yield made
     made.may_answer.set()
 
@@ -60,7 +60,7 @@ def test_a_worker_that_answers_makes_the_server_ready(engine):
 
 
 def test_a_worker_that_hangs_does_not_and_is_asked_once(engine, monkeypatch):
-    monkeypatch.setattr(readiness, "_GOOD_FOR", 0.0)
+    monkeypatch.setattr(hosting, "_GOOD_FOR", 0.0)
     assert statuses(3, 3, engine.may_answer.set, 1) == [503] * 6 + [200]
     assert engine.num_asked == 2
 
