@@ -249,16 +249,9 @@ def _choose_constant(measure: str) -> float:
         format=f"%.{_DIGITS}f",
     )
     with buttons_box.container(horizontal=True):
-        for name, value in (
-            ("taylor", TAYLOR_CONSTANT),
-            ("paper", PAPER_CONSTANT),
-            ("best", best_constant(measure)),
-        ):
-            button(
-                t(f"activations.figure_{name}"),
-                f"act_take_{name}",
-                "",
-                st.session_state.update,
-                kwargs={"act_constant": round(value, _DIGITS)},
-            )
+        known = {"taylor": TAYLOR_CONSTANT, "paper": PAPER_CONSTANT}
+        for name, value in {**known, "best": best_constant(measure)}.items():
+            taken = {"act_constant": round(value, _DIGITS)}
+            label, take = t(f"activations.figure_{name}"), st.session_state.update
+            button(label, f"act_take_{name}", "", take, taken)
     return constant

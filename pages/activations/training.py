@@ -153,19 +153,13 @@ _trained = st.cache_data(max_entries=32, show_spinner=False)(train)
 def explore_training() -> None:
     """Draws the settings, both trainings, and one neuron of both."""
     rate_box, twin_box, parameter_box, seed_box = st.columns(4)
-    learning_rate = slide(
-        rate_box, "learning_rate", 0.01, 1.0, 0.1, 0.01, key="act_rate"
-    )
+    rate = slide(rate_box, "learning_rate", 0.01, 1.0, 0.1, 0.01, key="act_rate")
     twin = choose_function(twin_box, "twin", TWINS, key="act_twin")
     parameter = _choose_parameter(parameter_box, twin)
     with seed_box:
         seed = choose_seed("act_dead_seed", FIRST_SEED)
     functions = (("relu", None), (twin, parameter))
-    run: dict[str, Any] = {
-        "learning_rate": learning_rate,
-        "num_steps": NUM_STEPS,
-        "seed": seed,
-    }
+    run: dict[str, Any] = {"num_steps": NUM_STEPS, "seed": seed, "learning_rate": rate}
     trainings = {name: _trained(name, parameter=p, **run) for name, p in functions}
     for box, (name, training) in zip(st.columns(2), trainings.items(), strict=True):
         dead = int((training.died_at() >= 0).sum())

@@ -42,9 +42,7 @@ N = TypeVar("N", int, float)
 _BIGGEST_SEED = 2**31 - 1
 
 
-def choose_functions(
-    key: str, default: Sequence[str], explanation: str
-) -> tuple[str, ...]:
+def choose_functions(key: str, default: Sequence[str], told: str) -> tuple[str, ...]:
     """Draws which of `ACTIVATIONS` are wanted, in their order, however clicked."""
     return choose_several(
         "activations.functions",
@@ -52,7 +50,7 @@ def choose_functions(
         default,
         key=key,
         format_func=LABELS.__getitem__,
-        help=explanation,
+        help=told,
     )
 
 

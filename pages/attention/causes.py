@@ -348,9 +348,7 @@ def explore_switches(read: Reading, watched: Watched, view: View) -> None:
     model, texts = read.asked
     st.markdown(t("attention.switch_intro"))
     switches = _choose_switches(read, view)
-    result = ask(switch_off)(
-        model, texts.text, watched.target, switches, pair=texts.pair
-    )
+    result = ask(switch_off)(model, texts.text, watched.target, switches, texts.pair)
     code = program(
         programs.SWITCHED_OFF,
         model,
@@ -418,9 +416,8 @@ def explore_patterns(read: Reading, watched: Watched, view: View) -> None:
             box.number_input, f"attention.sparse_{name}", *_PATTERN[name]
         )
     pattern = SparsePattern(**chosen)
-    result = ask(predict_sparsely)(
-        model, texts.text, watched.target, pattern, pair=texts.pair
-    )
+    asked = (model, texts.text, watched.target, pattern)
+    result = ask(predict_sparsely)(*asked, pair=texts.pair)
     show_before_and_after(result, model, watched, "attention_sparse_answer")
     first, second = st.columns(2)
     with first:

@@ -207,12 +207,10 @@ def explore_contexts(model: str) -> None:
     if read.is_added[token]:
         st.info(t("embeddings.contexts_added"), icon=":material/touch_app:")
         return
-    num_layers = ask(Explorer.info)(model).config.num_hidden_layers
-    layers = {str(layer): layer_name(layer) for layer in range(num_layers + 1)}
+    last = ask(Explorer.info)(model).config.num_hidden_layers
+    layers = {str(layer): layer_name(layer) for layer in range(last + 1)}
     key = f"{_CONTEXTS}_layer"
-    layer = choose_linked(
-        st.selectbox, "glossary.layer", layers, str(num_layers), key=key
-    )
+    layer = choose_linked(st.selectbox, "glossary.layer", layers, str(last), key=key)
     language = language_of(model)
     text = " || ".join(filter(None, (texts.text, texts.pair)))
     point = int((~read.is_added[:token]).sum())  # among those of the text alone

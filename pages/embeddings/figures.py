@@ -351,9 +351,8 @@ SIZES = {"tsne": "perplexity", "umap": "n_neighbors"}
 
 def choose_place(name: str, most: int, default: int = 1) -> int:
     """Draws the choice of a whole number, counted from 1."""
-    return choose_number(
-        st.number_input, f"embeddings.{name}", 1, most, min(default, most)
-    )
+    first = min(default, most)
+    return choose_number(st.number_input, f"embeddings.{name}", 1, most, first)
 
 
 def type_word(

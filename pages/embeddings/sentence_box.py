@@ -192,11 +192,9 @@ def _take(key: str) -> None:
         group = state[f"{key}_group_column"]
         groups = found.column(group).tolist() if group else [""] * found.num_rows
         found = LabelledLines(tuple(texts), tuple(groups))
-    seed = int(state.get(f"{key}_file_seed") or 0)
     is_drawn = state[f"{key}_way"] == "drawn"
-    taken = take_lines(
-        found, MAX_SENTENCES, MOST_CHARACTERS, seed if is_drawn else None
-    )
+    seed = int(state.get(f"{key}_file_seed") or 0) if is_drawn else None
+    taken = take_lines(found, MAX_SENTENCES, MOST_CHARACTERS, seed)
     state[f"{key}_taken"] = taken
     state[key] = taken.text
 
@@ -270,9 +268,8 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
         told = t("embeddings.too_many_sentences", count=count, limit=MAX_SENTENCES)
         st.warning(told, icon=":material/format_list_numbered:")
         return None
-    say_if_unread(
-        model, ask(Explorer.tokenize)(model, " ".join(lines.sentences), cut=True)
-    )
+    read = ask(Explorer.tokenize)(model, " ".join(lines.sentences), cut=True)
+    say_if_unread(model, read)
     return lines
 
 

@@ -194,9 +194,8 @@ def _choose_remedy(state: FineTuneState, check: DataCheck) -> None:
 
     def name_of(remedy: str) -> str:
         name = plain(f"fine_tune.remedy_{remedy}")
-        return (
-            plain("fine_tune.proposed", name=name) if remedy == check.remedy else name
-        )
+        is_proposed = remedy == check.remedy
+        return plain("fine_tune.proposed", name=name) if is_proposed else name
 
     choose_field(
         st.segmented_control,

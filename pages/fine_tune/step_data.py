@@ -201,11 +201,10 @@ def _show_reasons(state: FineTuneState, view: TableView, columns: ColumnChoice) 
     if kind is not None and not state.kind and (is_guess or kind.is_open):
         said.append(say(kind.reason))
         if kind.is_open:
-            other = plain(
-                f"fine_tune.kind_{'class' if kind.is_regression else 'number'}"
-            )
-            control = plain("fine_tune.kind")
-            said.append(t("fine_tune.kind_change", control=control, other=other))
+            name = "class" if kind.is_regression else "number"
+            names = {"control": plain("fine_tune.kind")}
+            names["other"] = plain(f"fine_tune.kind_{name}")
+            said.append(t("fine_tune.kind_change", **names))
     if said:
         st.caption(in_a_row(said))
 

@@ -483,9 +483,8 @@ def _show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
             "results.right_of_answered": "–" if np.isnan(right) else known,
         }
     )
-    curve = coverage_at(
-        sure, is_right, np.linspace(0, 1, _NUM_THRESHOLDS), report.texts
-    )
+    thresholds = np.linspace(0, 1, _NUM_THRESHOLDS)
+    curve = coverage_at(sure, is_right, thresholds, report.texts)
     shares = curve.thresholds, curve.coverage, curve.accuracy
     places = {"least": least, "answered": answered, "all": report.accuracy}
     show_figure(
@@ -515,9 +514,7 @@ def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
         "results.said_number": report.predicted,
         "results.residual": report.residuals,
     }
-    x_title, y_title = (
-        plain(f"results.{name}") for name in ("true_number", "said_number")
-    )
+    x_title, y_title = plain("results.true_number"), plain("results.said_number")
     hints = [plain("results.row_number", row=row) for row in report.rows]
     value = {"value": report.r2, "name": report.name}
     show_figure(

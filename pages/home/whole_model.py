@@ -209,9 +209,8 @@ def _type_over(read: TokenizedText, token: int, word: str | None) -> None:
         changed = toggle_mask(before, index)
     else:
         place = words[index]
-        changed = carry_originals(
-            before, text[: place.start] + word + text[place.end :]
-        )
+        edited_text = text[: place.start] + word + text[place.end :]
+        changed = carry_originals(before, edited_text)
     edited = is_pair, words[index].start
     if is_pair:
         change_sentence(read_text(), changed.text, edited)

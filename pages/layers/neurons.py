@@ -158,9 +158,8 @@ def switch_off_here(
     watched = choose_target(model, texts, places, "layers")
     if watched is None:
         return None
-    result = ask(switch_off)(
-        model, texts.text, watched.target, Switches(neurons=(neuron,)), pair=texts.pair
-    )
+    switches = Switches(neurons=(neuron,))
+    result = ask(switch_off)(model, texts.text, watched.target, switches, texts.pair)
     where = {"layer": neuron[0], "neuron": neuron[1], **watched.literals}
     code = program(snippets.SWITCH_OFF, model, texts, **where)
     show_before_and_after(result, model, watched, "layers_off", code)
@@ -285,9 +284,8 @@ def _show_over_text(read: Reading, layer: int, neuron: int) -> None:
     names = numbered(read.tokenized.tokens)
     best = int(np.argmax(activations))
     rows = [plain("layers.before_activation"), plain("layers.after_activation")]
-    st.subheader(
-        t("layers.neuron_title", layer=layer + 1, number=neuron + 1), anchor=False
-    )
+    title = t("layers.neuron_title", layer=layer + 1, number=neuron + 1)
+    st.subheader(title, anchor=False)
     show_figure(
         strip_figure(
             both,

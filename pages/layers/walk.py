@@ -83,7 +83,7 @@ def picture_of(
         names = [*labels[: step.shape[0]], *numbers_alone]
         if step.axes == ("2",):
             names = [plain("attention.is_next"), plain("attention.is_random")]
-        return _named_answers(step, values, names)
+        return _answers(step, values, names)
     if values.ndim == 2:
         return _heads(step, values, read.tokenized, token)
     return _vector(steps, step, values, numbers, token)
@@ -201,9 +201,7 @@ def _words(
     )
 
 
-def _named_answers(
-    step: LayerStep, values: np.ndarray, names: list[str]
-) -> StepPicture:
+def _answers(step: LayerStep, values: np.ndarray, names: list[str]) -> StepPicture:
     best = int(np.argmax(values))
     places = {"step": step_name(step), "count": len(values), "word": names[best]}
     description = t("layers.described_answers", **places, value=float(values[best]))

@@ -247,7 +247,7 @@ def explore_whole_words(question: Question) -> None:
         shown = found.best(_MOST_SHOWN)
         _show(shown, code)
         offer_insertion(read_text(), masks, shown.words, "masked_whole_insert")
-    _compare_with_hidden(question.model, text, masks, found)
+    _compare_hidden(question.model, text, masks, found)
     if take_insertion():
         st.rerun()  # the text has changed, and with it everything above
 
@@ -294,9 +294,7 @@ def _words(name: str) -> str:
     return words_of("masked_word")(name)
 
 
-def _compare_with_hidden(
-    model: str, text: str, masks: range, found: WholeWords
-) -> None:
+def _compare_hidden(model: str, text: str, masks: range, found: WholeWords) -> None:
     """Says how likely the word was that the reader hid, if one is known."""
     masked = read_text()
     hidden = masked.originals[masks.start : masks.stop]

@@ -55,9 +55,8 @@ def explore_choices(
     picture = st.container()  # beside its settings; the rarer ones follow it
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words_alone = switch_linked("masked_word.words_alone")
-        button(
-            "masked_word.reset", "masked_reset", "", st.session_state.update, _NEUTRAL
-        )
+        forget = st.session_state.update
+        button("masked_word.reset", "masked_reset", "", forget, _NEUTRAL)
     after = sampling_distribution(mask.logits, **settings)
     draws = draw_tokens(after, num_draws, seed)
     ids = mask.words_alone(num_shown) if words_alone else mask.order[:num_shown]

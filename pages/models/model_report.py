@@ -154,10 +154,8 @@ def weight_names(model: str) -> None:
     show_table(columns, plain("weight_names.alt"), "weight_names", height=300)
     copies = [f"- `{copy}` = `{original}`" for copy, original in COPIES.items()]
     st.caption(t("weight_names.notes", copies=Markdown("\n".join(copies))))
-    name = choose_linked(
-        st.selectbox, "weight_names.name", [ours.ours for ours, _ in shown]
-    )
-    _show_weight(model, name)
+    names = [google.ours for google, _ in shown]
+    _show_weight(model, choose_linked(st.selectbox, "weight_names.name", names))
 
 
 def _columns(pairs: list[Pair]) -> dict[str, list[str]]:

@@ -49,9 +49,7 @@ def panel(draw: Callable[P, None], every: float | None = None) -> Callable[P, No
     return st.fragment(drawn, run_every=every)
 
 
-def show_numbers(
-    numbers: Mapping[str, str | tuple[str, str]], **places: object
-) -> None:
+def show_numbers(numbers: Mapping[str, str | tuple[str, str]], **places: Any) -> None:
     """Draws numbers side by side, each with its name and its explanation.
 
     `numbers` are by the keys of their names: a number, or that and what stands below
