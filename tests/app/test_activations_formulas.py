@@ -23,7 +23,7 @@ from bertviz_core.analysis.gelu_approximation import TAYLOR_CONSTANT
 from pages.activations.curves import FORMULAS
 from pages.activations.gelu import GELU_STEPS, TANH_STEPS
 from pages.shared.language import text
-from tests.app.latex import FAR, equations, integral, value
+from tests.latex import equations, integral, value
 
 X = (-1.7, -0.2, 0.0, 0.6, 2.3)
 C = 0.0312  # any constant
@@ -110,7 +110,7 @@ def averages(x):
         def weighted(z):
             return normal_density(z) * inner(Z=z, m=gate(z, x))
 
-        return integral(weighted, -FAR, x) + integral(weighted, x, FAR)
+        return integral(weighted, -math.inf, x) + integral(weighted, x, math.inf)
 
     return {"E": mean, "P": mean}  # of a yes, which is 1, and of a no
 

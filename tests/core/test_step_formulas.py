@@ -10,7 +10,7 @@ import pytest
 from bertviz_core.analysis.activations import normal_cumulative
 from bertviz_core.experiments.layer_steps import StepReader
 from bertviz_core.experiments.step_table import OPERATIONS
-from tests.core.matrix_latex import left_side, right_side
+from tests.latex import left_side, right_side
 from tests.core.random_models import CONFIG
 from tests.core.traced_models import CASES, traced
 
