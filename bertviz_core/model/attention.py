@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.model.layers import Dense, start_values
+from bertviz_core.model.layers import Part
 from bertviz_core.model.taps import Tap, Tensor, untouched
 
 # google-research/bert adds this to a masked score instead of -inf, so a row
@@ -17,14 +16,10 @@ from bertviz_core.model.taps import Tap, Tensor, untouched
 MASKED_SCORE = -10000.0
 
 
-class SelfAttention(keras.layers.Layer):
+class SelfAttention(Part):
     """Multi-head self-attention; rows look, columns are looked at.
 
     The output projection, the residual and the norm belong to `EncoderBlock`.
-
-    Args:
-        config: sizes, `attention_probs_dropout_prob`, `initializer_range`.
-        kernel_initializer: see `start_values`.
 
     Call arguments:
         hidden_states: float `[B, T, H]`.
@@ -46,25 +41,12 @@ class SelfAttention(keras.layers.Layer):
     def __init__(
         self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        self.config = config
+        super().__init__(config, kernel_initializer, **kwargs)
         self.query, self.key, self.value = (
-            Dense(
-                config.hidden_size,
-                config.hidden_size,
-                start_values(config, kernel_initializer),
-                name=name,
-                dtype=self.dtype_policy,
-            )
+            self._dense(name, config.hidden_size, config.hidden_size)
             for name in ("query", "key", "value")
         )
-        self.dropout = keras.layers.Dropout(
-            config.attention_probs_dropout_prob, dtype=self.dtype_policy
-        )
-
-    def build(self, *_: Any) -> None:
-        for projection in (self.query, self.key, self.value):
-            projection.build()
+        self.dropout = self._dropout(config.attention_probs_dropout_prob)
 
     def call(
         self,

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.model.layers import LayerNorm, start_values
+from bertviz_core.model.layers import Part, start_values
 from bertviz_core.model.taps import Tap, Tensor, untouched
 
 
-class Embeddings(keras.layers.Layer):
+class Embeddings(Part):
     """Word + position + segment, then layer norm, then dropout.
-
-    Args:
-        config: sizes, `hidden_dropout_prob`, `layer_norm_eps`.
-        kernel_initializer: of the tables, see `start_values`.
 
     Call arguments:
         input_ids: int `[B, T]`, T at most `max_position_embeddings`.
@@ -37,15 +32,12 @@ class Embeddings(keras.layers.Layer):
     def __init__(
         self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        self.config = config
-        self.kernel_initializer = kernel_initializer
-        self.layer_norm = LayerNorm(config, name="layer_norm", dtype=self.dtype_policy)
-        self.dropout = keras.layers.Dropout(
-            config.hidden_dropout_prob, dtype=self.dtype_policy
-        )
+        super().__init__(config, kernel_initializer, **kwargs)
+        self.layer_norm = self._norm("layer_norm")
+        self.dropout = self._dropout(config.hidden_dropout_prob)
 
     def build(self, *_: Any) -> None:
+        super().build()
         self.word_embeddings = self._table("word_embeddings", self.config.vocab_size)
         self.position_embeddings = self._table(
             "position_embeddings", self.config.max_position_embeddings
@@ -53,7 +45,6 @@ class Embeddings(keras.layers.Layer):
         self.token_type_embeddings = self._table(
             "token_type_embeddings", self.config.type_vocab_size
         )
-        self.layer_norm.build()
 
     def call(
         self,

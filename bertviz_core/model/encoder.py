@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import keras
-
 from bertviz_core.config import BertConfig
 from bertviz_core.model.attention import SelfAttention
-from bertviz_core.model.layers import ACTIVATIONS, Dense, LayerNorm, start_values
+from bertviz_core.model.layers import ACTIVATIONS, Part
 from bertviz_core.model.taps import Tap, Tensor, untouched, within
 
 
-class FeedForward(keras.layers.Layer):
+class FeedForward(Part):
     """Two projections with an activation between them, the same at every token.
-
-    Args:
-        config: `hidden_size`, `intermediate_size`, `hidden_act`.
-        kernel_initializer: see `start_values`.
 
     Call arguments:
         hidden_states: float `[B, T, H]`.
@@ -34,22 +28,11 @@ class FeedForward(keras.layers.Layer):
     def __init__(
         self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(config, kernel_initializer, **kwargs)
         hidden, inner = config.hidden_size, config.intermediate_size
-        policy = self.dtype_policy
         self.activation = ACTIVATIONS[config.hidden_act]
-        start = start_values(config, kernel_initializer)
-        self.intermediate = Dense(
-            hidden, inner, start, name="intermediate", dtype=policy
-        )
-        start = start_values(config, kernel_initializer)
-        self.output_projection = Dense(
-            inner, hidden, start, name="output", dtype=policy
-        )
-
-    def build(self, *_: Any) -> None:
-        self.intermediate.build()
-        self.output_projection.build()
+        self.intermediate = self._dense("intermediate", hidden, inner)
+        self.output_projection = self._dense("output", inner, hidden)
 
     def call(self, hidden_states: Tensor, tap: Tap = untouched) -> Tensor:
         intermediate = tap("pre", self.intermediate(hidden_states))  # [B, T, I]
@@ -57,15 +40,11 @@ class FeedForward(keras.layers.Layer):
         return tap("output", self.output_projection(neurons))  # [B, T, H]
 
 
-class EncoderBlock(keras.layers.Layer):
+class EncoderBlock(Part):
     """Attention and feed-forward with residuals and norms, in either order.
 
     Post-norm, as BERT was trained: x = norm(x + f(x)).
     Pre-norm: x = x + f(norm(x)); the model adds one norm after the last block.
-
-    Args:
-        config: reads all sizes and rates, and `pre_norm`.
-        kernel_initializer: see `start_values`.
 
     Call arguments:
         hidden_states, attention_mask, tap, training: see `SelfAttention`.
@@ -82,32 +61,17 @@ class EncoderBlock(keras.layers.Layer):
     def __init__(
         self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        size, policy = config.hidden_size, self.dtype_policy
-        start = start_values(config, kernel_initializer)
+        super().__init__(config, kernel_initializer, **kwargs)
+        size, start, policy = config.hidden_size, kernel_initializer, self.dtype_policy
         self.pre_norm = config.pre_norm
-        self.attention = SelfAttention(
-            config, kernel_initializer, name="attention", dtype=policy
-        )
-        self.attention_output = Dense(
-            size, size, start, name="attention_output", dtype=policy
-        )
-        self.attention_norm = LayerNorm(config, name="attention_norm", dtype=policy)
+        self.attention = SelfAttention(config, start, name="attention", dtype=policy)
+        self.attention_output = self._dense("attention_output", size, size)
+        self.attention_norm = self._norm("attention_norm")
         self.feed_forward = FeedForward(
-            config, kernel_initializer, name="feed_forward", dtype=policy
+            config, start, name="feed_forward", dtype=policy
         )
-        self.output_norm = LayerNorm(config, name="output_norm", dtype=policy)
-        self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype=policy)
-
-    def build(self, *_: Any) -> None:
-        for part in (
-            self.attention,
-            self.attention_output,
-            self.attention_norm,
-            self.feed_forward,
-            self.output_norm,
-        ):
-            part.build()
+        self.output_norm = self._norm("output_norm")
+        self.dropout = self._dropout(config.hidden_dropout_prob)
 
     def call(
         self,

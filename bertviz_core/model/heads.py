@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.model.layers import ACTIVATIONS, Dense, LayerNorm, start_values
+from bertviz_core.model.layers import ACTIVATIONS, Part
 from bertviz_core.model.taps import Tap, Tensor, untouched
 
 
-class Pooler(keras.layers.Layer):
+class Pooler(Part):
     """tanh of a projection of one vector, that of the first token, [CLS].
 
     Call arguments:
@@ -28,19 +27,15 @@ class Pooler(keras.layers.Layer):
     def __init__(
         self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        size, start = config.hidden_size, start_values(config, kernel_initializer)
-        self.dense = Dense(size, size, start, name="dense", dtype=self.dtype_policy)
-
-    def build(self, *_: Any) -> None:
-        self.dense.build()
+        super().__init__(config, kernel_initializer, **kwargs)
+        self.dense = self._dense("dense", config.hidden_size, config.hidden_size)
 
     def call(self, first: Tensor, tap: Tap = untouched) -> Tensor:
         projected = tap("pre", self.dense(first))
         return tap("output", ops.tanh(projected))
 
 
-class MaskedLanguageModelHead(keras.layers.Layer):
+class MaskedLanguageModelHead(Part):
     """A score for every word of the vocabulary, before softmax.
 
     The decoder is the word embedding matrix itself; only its bias is its own.
@@ -59,19 +54,17 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     def __init__(
         self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        size, policy = config.hidden_size, self.dtype_policy
-        start = start_values(config, kernel_initializer)
-        self.vocab_size = config.vocab_size
+        super().__init__(config, kernel_initializer, **kwargs)
         self.activation = ACTIVATIONS[config.hidden_act]
-        self.transform = Dense(size, size, start, name="transform", dtype=policy)
-        self.transform_norm = LayerNorm(config, name="transform_norm", dtype=policy)
+        self.transform = self._dense(
+            "transform", config.hidden_size, config.hidden_size
+        )
+        self.transform_norm = self._norm("transform_norm")
 
     def build(self, *_: Any) -> None:
-        self.transform.build()
-        self.transform_norm.build()
+        super().build()
         self.bias = self.add_weight(
-            shape=(self.vocab_size,), initializer="zeros", name="bias"
+            shape=(self.config.vocab_size,), initializer="zeros", name="bias"
         )
 
     def call(
@@ -84,14 +77,14 @@ class MaskedLanguageModelHead(keras.layers.Layer):
         return tap("logits", scores + self.bias)
 
 
-class ClassifierHead(keras.layers.Layer):
+class ClassifierHead(Part):
     """Dropout and one projection of the pooled output.
 
     Serves next-sentence prediction (2 classes: 0 = is next, 1 = random) and
     fine-tuned classes or, with one output, a regression.
 
     Args:
-        config: `hidden_size`, `hidden_dropout_prob`.
+        config: sizes and rates.
         num_labels: outputs.
         dropout: false for the next-sentence head, which has none.
         kernel_initializer: see `start_values`.
@@ -117,20 +110,9 @@ class ClassifierHead(keras.layers.Layer):
         kernel_initializer: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        rate = config.hidden_dropout_prob if dropout else 0.0
-        self.dropout = keras.layers.Dropout(rate, dtype=self.dtype_policy)
-        start = start_values(config, kernel_initializer)
-        self.dense = Dense(
-            config.hidden_size,
-            num_labels,
-            start,
-            name="dense",
-            dtype=self.dtype_policy,
-        )
-
-    def build(self, *_: Any) -> None:
-        self.dense.build()
+        super().__init__(config, kernel_initializer, **kwargs)
+        self.dropout = self._dropout(config.hidden_dropout_prob if dropout else 0.0)
+        self.dense = self._dense("dense", config.hidden_size, num_labels)
 
     def call(
         self,

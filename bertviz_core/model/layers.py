@@ -123,6 +123,36 @@ class LayerNorm(keras.layers.Layer):
         )
 
 
+class Part(keras.layers.Layer):
+    """A layer that is made of others, and built with them.
+
+    Args:
+        config: sizes and rates.
+        kernel_initializer: of all kernels and tables, see `start_values`.
+    """
+
+    def __init__(
+        self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.config, self.kernel_initializer = config, kernel_initializer
+
+    def build(self, *_: Any) -> None:
+        for part in self._flatten_layers(include_self=False, recursive=False):
+            if not isinstance(part, keras.layers.Dropout):
+                part.build()
+
+    def _dense(self, name: str, input_size: int, output_size: int) -> Dense:
+        start = start_values(self.config, self.kernel_initializer)
+        return Dense(input_size, output_size, start, name=name, dtype=self.dtype_policy)
+
+    def _norm(self, name: str) -> LayerNorm:
+        return LayerNorm(self.config, name=name, dtype=self.dtype_policy)
+
+    def _dropout(self, rate: float) -> Any:
+        return keras.layers.Dropout(rate, dtype=self.dtype_policy)
+
+
 def gelu(x: Tensor) -> Tensor:
     """X * Phi(x), Phi the cumulative normal distribution.
 

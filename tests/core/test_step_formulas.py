@@ -10,9 +10,9 @@ import pytest
 from bertviz_core.analysis.activations import normal_cumulative
 from bertviz_core.experiments.layer_steps import StepReader
 from bertviz_core.experiments.step_table import OPERATIONS
-from tests.latex import left_side, right_side
 from tests.core.random_models import CONFIG
 from tests.core.traced_models import CASES, traced
+from tests.latex import left_side, right_side
 
 TEXT, PAIR = "the [MASK] sat on [MASK]", "a mat"
 # By what stands above W and b: whose they are, in the words of the oracle.

@@ -28,8 +28,8 @@ from bertviz_core.weights import as_numpy
 from tests.core import oracle
 from tests.core.bundled import open_bundled
 from tests.core.cause_models import explorer_named
-from tests.latex import right_side
 from tests.core.random_models import CONFIG, VOCABULARY, explorer_of, random_model
+from tests.latex import right_side
 
 TEXT, PAIR = "the cat [MASK] on", "a mat"
 
