@@ -126,10 +126,6 @@ def load(
 def require_vocabulary(checkpoint: Checkpoint, vocab_size: int) -> tuple[Note, ...]:
     """Holds the vocabulary against the word embeddings.
 
-    Args:
-        checkpoint: reads the config.
-        vocab_size: word pieces in the vocabulary file.
-
     Returns:
         A note where the embeddings have rows to spare.
 

@@ -83,14 +83,7 @@ def cached_uploads() -> tuple[CachedModel, ...]:
 
 
 def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") -> None:
-    """Marks a folder of the cache as complete and says where it came from.
-
-    Args:
-        folder: holds the checkpoint's folder.
-        name: of a `CachedModel`.
-        revision: commit on the hub.
-        asked: the revision that was asked for.
-    """
+    """Marks a folder of the cache as complete; for the others see `CachedModel`."""
     entry = {"name": name, "revision": revision, "asked_revision": asked}
     write_whole(folder / ENTRY_FILE, json.dumps(entry, indent=1) + "\n")
 

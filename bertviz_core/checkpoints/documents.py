@@ -45,11 +45,7 @@ class Documents:
 
 
 def read_documents(folder: Path) -> Documents:
-    """Reads what there is; never an error, as a model opens without it.
-
-    Args:
-        folder: of the checkpoint.
-    """
+    """Reads what there is; never an error, as a model opens without it."""
     return Documents(_text(folder / CARD_FILE), _text(folder / NOTICE_FILE))
 
 
@@ -58,9 +54,6 @@ def read_trained_inputs(folder: Path) -> TrainedInputs:
 
     Any model may lie beside a file of that name, so what is not understood is
     left out and never an error: the model opens without it.
-
-    Args:
-        folder: of the checkpoint.
     """
     raw = {}
     with contextlib.suppress(ValueError, RecursionError):

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 def require_fitting(folder: Path) -> None:
     """Compares config, weights and vocabulary, and reads every weight once.
 
-    Args:
-        folder: of one checkpoint.
-
     Raises:
         CheckpointError: they do not fit each other, or a file is damaged or holds what
             is not a finite number.
@@ -39,10 +36,6 @@ def fitting_tokenizer(
 
     A line of the file becomes a hundred times as many bytes in a tokenizer, so the
     lines are counted before one is built.
-
-    Args:
-        folder: of the checkpoint.
-        checkpoint: opened.
 
     Returns:
         The tokenizer, and notes on what was guessed and on rows to spare.

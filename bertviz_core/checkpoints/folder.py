@@ -32,10 +32,7 @@ PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
 
 
 def open_folder(folder: Path) -> Checkpoint:
-    """Opens the checkpoint in a folder without reading its weights.
-
-    Args:
-        folder: of one checkpoint, not nested.
+    """Opens the checkpoint in a folder, not nested, without reading its weights.
 
     Raises:
         CheckpointError: no config, no weights, only pickles, or damaged weights.
@@ -68,10 +65,6 @@ def read_config(folder: Path) -> BertConfig:
 
 def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:
     """Refuses a list of file names that holds no checkpoint that we open.
-
-    Args:
-        folder_name: of the folder or archive, for messages.
-        names: file names without folders.
 
     Raises:
         CheckpointError: says what is missing.

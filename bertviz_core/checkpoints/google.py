@@ -8,7 +8,9 @@ Source:
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +33,6 @@ DATA_FILE = re.compile(r"(?P<prefix>[^/\\]+)\.data-\d{5}-of-\d{5}")
 # What a training run leaves: one checkpoint for each saved step.
 _STEP = re.compile(r"model\.ckpt-(\d{1,12})")
 
-# Of damaged files. A name that is not the UTF-8 it claims to be is a `ValueError`.
-_READER_ERRORS = (OSError, ValueError, MemoryError)
-
 # Object-based checkpoints (TensorFlow 2) carry this in every name.
 _OBJECT_BASED = "/.ATTRIBUTES/"
 
@@ -41,17 +40,22 @@ _OBJECT_BASED = "/.ATTRIBUTES/"
 def open_google(folder: Path) -> Checkpoint:
     """Opens a Google folder without reading its weights.
 
-    Args:
-        folder: holds the config and a TensorFlow 1 checkpoint of any prefix.
-
     Raises:
         ConfigError: the config is absent, broken or not BERT's.
         CheckpointError: the weights are absent, damaged or of another format.
     """
     config, notes = _config(folder)
     prefix, more_notes = _prefix(folder)
-    bundle = _bundle(prefix)
+    with _damage(f"{prefix.name}.index"):
+        bundle = _bundle(prefix)
+    with _damage(f"{prefix.name}.data"):
+        bundle.require_data()
     shapes = bundle.shapes
+
+    def read(name: str) -> np.ndarray:
+        with _damage(f"{prefix.name}.data"):
+            return bundle.read(name)
+
     weights = {n: shape for n, shape in shapes.items() if not is_optimizer_state(n)}
     if any(_OBJECT_BASED in name for name in weights):
         raise CheckpointError(
@@ -65,7 +69,7 @@ def open_google(folder: Path) -> Checkpoint:
         name=folder.name,
         config=config,
         shapes=weights,
-        read=lambda name: _read(bundle, prefix, name),
+        read=read,
         optimizer_slots=len(shapes) - len(weights),
         notes=notes + more_notes,
     )
@@ -123,7 +127,7 @@ def _prefix(folder: Path) -> tuple[Path, tuple[Note, ...]]:
 
 def _bundle(prefix: Path) -> TensorBundle:
     try:
-        bundle = TensorBundle(prefix)
+        return TensorBundle(prefix)
     except SlicedError as error:
         raise CheckpointError(
             "The checkpoint {name} contains partitioned variables, which BERT Explorer "
@@ -131,17 +135,13 @@ def _bundle(prefix: Path) -> TensorBundle:
             "Face folder.",
             name=prefix.name,
         ) from error
-    except _READER_ERRORS as error:
-        raise damaged(f"{prefix.name}.index", error) from error
-    try:
-        bundle.require_data()
-    except _READER_ERRORS as error:
-        raise damaged(f"{prefix.name}.data", error) from error
-    return bundle
 
 
-def _read(bundle: TensorBundle, prefix: Path, name: str) -> np.ndarray:
+@contextlib.contextmanager
+def _damage(file_name: str) -> Iterator[None]:
+    """Tells of errors of the reader."""
     try:
-        return bundle.read(name)
-    except _READER_ERRORS as error:
-        raise damaged(f"{prefix.name}.data", error) from error
+        yield
+    # A name that is not the UTF-8 it claims to be is a `ValueError`.
+    except (OSError, ValueError, MemoryError) as error:
+        raise damaged(file_name, error) from error

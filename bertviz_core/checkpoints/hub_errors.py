@@ -11,15 +11,7 @@ from bertviz_core.errors import CheckpointError
 
 @contextlib.contextmanager
 def hub_errors(name: str, revision: str) -> Iterator[None]:
-    """Turns the errors of `huggingface_hub` into errors that a user can mend.
-
-    Args:
-        name: of the model.
-        revision: that was asked for.
-
-    Raises:
-        CheckpointError: in place of the library's error.
-    """
+    """Turns errors of `huggingface_hub` into those that a user can mend."""
     from huggingface_hub import errors
 
     try:

@@ -40,9 +40,6 @@ _MLM_BIAS = "cls.predictions.bias"
 class SafetensorsFiles:
     """Weights in one or several safetensors files, mapped into memory.
 
-    Args:
-        folder: of the checkpoint.
-
     Raises:
         CheckpointError: a file is absent, damaged, or holds something else than
             floating-point weights.
@@ -96,9 +93,6 @@ _BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 
 def open_huggingface(folder: Path) -> Checkpoint:
     """Opens a Hugging Face folder without reading its weights.
-
-    Args:
-        folder: holds `config.json` and the weights.
 
     Raises:
         ConfigError: the config is absent, broken or not BERT's.
@@ -279,10 +273,6 @@ def _notes_on(
             )
         )
     if renamed:
-        notes.append(
-            note(
-                "{count} weights use older or shorter names.",
-                count=len(renamed),
-            )
-        )
+        number = len(renamed)
+        notes.append(note("{count} weights use older or shorter names.", count=number))
     return tuple(notes)

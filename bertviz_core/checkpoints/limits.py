@@ -27,11 +27,6 @@ def max_megabytes() -> int:
 def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:
     """Refuses a config far beyond any real one.
 
-    Args:
-        name: of the checkpoint, for messages.
-        num_layers: L.
-        vocab_size: V.
-
     Raises:
         CheckpointError: one of them is too large.
     """
@@ -55,10 +50,6 @@ def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:
 
 def require_few_classes(name: str, num_classes: int) -> None:
     """Refuses more classes than a page can show.
-
-    Args:
-        name: of the checkpoint, for messages.
-        num_classes: C, by the weights or by the names in the config.
 
     Raises:
         CheckpointError: there are more.

@@ -47,16 +47,6 @@ class Row:
         """The name in a checkpoint of this kind."""
         return self.google if kind == GOOGLE else self.huggingface
 
-    def is_transposed(self, kind: str) -> bool:
-        """Whether a checkpoint of this kind stores `[out, in]` for our `[in, out]`.
-
-        Hugging Face always does; Google where it multiplies with
-        `transpose_b=True`, in the two heads on the pooled output.
-        """
-        if not self.ours.endswith("/kernel"):
-            return False
-        return kind == HUGGINGFACE or self.part in ("nsp", "classifier")
-
 
 def _rows(
     part: str, ours: str, google: str, huggingface: str, *ends: tuple[str, str, str]
@@ -183,16 +173,29 @@ def weights_of(
         kind: "google" or "huggingface".
         num_labels: C.
     """
-    sizes = _sizes(config, num_labels)
+    sizes = {
+        "V": config.vocab_size,
+        "P": config.max_position_embeddings,
+        "S": config.type_vocab_size,
+        "H": config.hidden_size,
+        "I": config.intermediate_size,
+        "C": num_labels,
+        "2": 2,
+    }
+    # Whose kernels are `[out, in]`: of all at Hugging Face, of Google's where it
+    # multiplies with `transpose_b=True`, in the two heads on the pooled output.
+    turned = (
+        {row.part for row in TABLE} if kind == HUGGINGFACE else {"nsp", "classifier"}
+    )
     wanted = {"encoder", *parts} | ({"final_norm"} if config.pre_norm else set())
     for row in TABLE:
         if row.part not in wanted:
             continue
         shape = tuple(sizes[letter] for letter in row.axes)
-        transposed = row.is_transposed(kind)
-        for layer in _layers(row, config.num_hidden_layers):
-            ours = row.ours.replace("{i}", layer)
-            stored = row.stored_name(kind).replace("{i}", layer)
+        transposed = row.part in turned and row.ours.endswith("/kernel")
+        names = row.ours, row.stored_name(kind)
+        for i in range(config.num_hidden_layers if "{i}" in row.ours else 1):
+            ours, stored = (name.format(i=i) for name in names)
             yield Weight(ours, stored, shape, transposed)
 
 
@@ -222,21 +225,3 @@ def num_layers_in(names: Iterable[str], kind: str) -> int:
         (int(i) + 1 for i in indices if i.isascii() and i.isdigit() and len(i) < 10),
         default=0,
     )
-
-
-def _sizes(config: BertConfig, num_labels: int) -> Mapping[str, int]:
-    return {
-        "V": config.vocab_size,
-        "P": config.max_position_embeddings,
-        "S": config.type_vocab_size,
-        "H": config.hidden_size,
-        "I": config.intermediate_size,
-        "C": num_labels,
-        "2": 2,
-    }
-
-
-def _layers(row: Row, num_hidden_layers: int) -> Iterator[str]:
-    if "{i}" not in row.ours:
-        return iter(("",))
-    return (str(index) for index in range(num_hidden_layers))

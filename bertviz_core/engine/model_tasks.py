@@ -59,12 +59,7 @@ def add_upload(path: str, name: str, owner: str = "") -> ModelEntry:
 
 @task()
 def remove_upload(model: str, owner: str = "") -> None:
-    """Removes an uploaded model from the cache, and what was known of it.
-
-    Args:
-        model: its id.
-        owner: who removes it.
-    """
+    """Removes an uploaded model from the cache, and what was known of it."""
     from bertviz_core.checkpoints import library
 
     library.remove_upload(model, owner)

@@ -87,12 +87,7 @@ class Question(Generic[R]):
 
 
 class Asking(Generic[P, R]):
-    """Asks one function.
-
-    Args:
-        function: marked as a task.
-        answer: brings the answer to a question.
-    """
+    """Asks one function; `answer` brings the answer to a question."""
 
     def __init__(
         self, function: Callable[..., R], answer: Callable[[Question[R]], R]
@@ -112,9 +107,6 @@ class Asking(Generic[P, R]):
 
 class Asker:
     """Asks functions of the core, with the types of what travels.
-
-    Args:
-        answer: brings the answer to a question.
 
     Example:
         >>> ask = Asker(engine.call)
@@ -217,11 +209,7 @@ def run(question: Question[Any], progress: JobProgress | None = None) -> Outcome
     """Answers a question in a process that may load models, and catches what it raises.
 
     An exception that is not a `BertVizError` is a defect: its traceback goes to
-    the log of this process, and the caller gets a sentence.
-
-    Args:
-        question: what is asked.
-        progress: makes it a job.
+    the log of this process, and the caller gets a sentence. `progress` makes it a job.
     """
     try:
         return Outcome(_answer(question, progress))

@@ -30,7 +30,9 @@ Body = Callable[[Tensors], dict[str, Any]]
 Signature = Mapping[str, tuple[str, int]]
 # Where to put outputs, by name; `None`: in a new array.
 Into = Mapping[str, "np.ndarray | None"]
-# Arrays, weights to compute with and wanted outputs to float32 arrays.
+# Arrays and weights to compute with to outputs of the backend by name, ...
+Run = Callable[[Mapping[str, np.ndarray], Sequence[Any]], Mapping[str, Any]]
+# ... and with the wanted outputs to float32 arrays.
 Compiled = Callable[[Mapping[str, np.ndarray], Sequence[Any], Into], Arrays]
 
 
@@ -61,9 +63,12 @@ def compile_function(
     Raises:
         EngineError: a gradient on OpenVINO, which has none.
     """
+    body = _as_float32(body)
+    if uses_openvino():
+        return _openvino(signature, body, slope_of)
     make = _MAKERS[keras.backend.backend()]
-    compiled: Compiled = make(signature, _as_float32(body), weights, slope_of, are_own)
-    return compiled
+    run = make(signature, body, weights, slope_of, are_own)
+    return lambda arrays, weights, into: _put(run(arrays, weights), into)
 
 
 def uses_openvino() -> bool:
@@ -90,23 +95,23 @@ def _with_weights(body: Body, weights: Sequence[Any], values: Sequence[Any]) -> 
 
 
 def _tensorflow(
-    signature: Mapping[str, tuple[str, int]],
+    signature: Signature,
     body: Body,
     weights: Sequence[Any],
     slope_of: str | None,
     are_own: bool,
-) -> Any:
+) -> Run:
     import tensorflow as tf
 
     passed = [] if are_own else list(weights)
 
     def compute(inputs: Tensors, values: list[Any]) -> dict[str, Any]:
-        run = _with_weights(body, passed, values)
+        through = _with_weights(body, passed, values)
         if slope_of is None:
-            return run(inputs)
+            return through(inputs)
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(inputs[slope_of])
-            sums = {k: tf.reduce_sum(v) for k, v in run(inputs).items()}
+            sums = {k: tf.reduce_sum(v) for k, v in through(inputs).items()}
         return {k: tape.gradient(v, inputs[slope_of]) for k, v in sums.items()}
 
     specs = {
@@ -119,20 +124,17 @@ def _tensorflow(
     )
     concrete = function.get_concrete_function()
 
-    def step(
-        arrays: Mapping[str, np.ndarray], weights: Sequence[Any], into: Into
-    ) -> Arrays:
+    def run(arrays: Mapping[str, np.ndarray], weights: Sequence[Any]) -> Any:
         tensors = {k: tf.constant(v) for k, v in arrays.items()}
         values = [] if are_own else [tf.convert_to_tensor(w.value) for w in weights]
-        found = concrete(tensors, values)
-        return {name: _put(found[name], place) for name, place in into.items()}
+        return concrete(tensors, values)
 
-    return step
+    return run
 
 
 def _jax(
     signature: Any, body: Body, weights: Sequence[Any], slope_of: str | None, _: bool
-) -> Any:
+) -> Run:
     import jax
 
     def compute(values: list[Any], inputs: Tensors) -> dict[str, Any]:
@@ -148,23 +150,10 @@ def _jax(
         return jax.jacrev(sums)(inputs[name])
 
     compiled = jax.jit(compute if slope_of is None else slopes)
-
-    def step(
-        arrays: Mapping[str, np.ndarray], weights: Sequence[Any], into: Into
-    ) -> Arrays:
-        found = compiled([w.value for w in weights], dict(arrays))
-        return {name: _put(found[name], place) for name, place in into.items()}
-
-    return step
+    return lambda arrays, weights: compiled([w.value for w in weights], dict(arrays))
 
 
-def _openvino(
-    signature: Mapping[str, tuple[str, int]],
-    body: Body,
-    weights: Sequence[Any],
-    slope_of: str | None,
-    _: bool,
-) -> Any:
+def _openvino(signature: Signature, body: Body, slope_of: str | None) -> Compiled:
     """Weights become constants, which OpenVINO packs as the processor likes them."""
     if slope_of is not None:
         raise EngineError(
@@ -210,12 +199,7 @@ def _openvino(
             given = [arrays[name] for name in names]
             values = request.infer(given, share_outputs=True).values()
             found = dict(zip(results, values, strict=True))
-            outputs = {
-                name: _put(
-                    np.array(found[name]) if place is None else found[name], place
-                )
-                for name, place in into.items()
-            }
+            outputs = _put(found, into, copy=True)
             if sum(value.nbytes for value in found.values()) > _MOST_BYTES_KEPT:
                 request = compiled.create_infer_request()
                 compiled.release_memory()
@@ -238,40 +222,35 @@ def _core() -> Any:
 
 def _torch(
     signature: Any, body: Body, weights: Sequence[Any], slope_of: str | None, _: bool
-) -> Any:
+) -> Run:
     import torch
 
-    def step(
-        arrays: Mapping[str, np.ndarray], values: Sequence[Any], into: Into
-    ) -> Arrays:
+    def run(arrays: Mapping[str, np.ndarray], values: Sequence[Any]) -> Any:
         inputs = {k: keras.ops.convert_to_tensor(v) for k, v in arrays.items()}
-        run = _with_weights(body, weights, [w.value for w in values])
+        through = _with_weights(body, weights, [w.value for w in values])
         if slope_of is None:
             with torch.no_grad():
-                found = run(inputs)
+                found = through(inputs)
         else:
             at = inputs[slope_of].requires_grad_()
             found = {
                 name: torch.autograd.grad(value.sum(), at, retain_graph=True)[0]
-                for name, value in run(inputs).items()
+                for name, value in through(inputs).items()
             }
-        arrays = {k: keras.ops.convert_to_numpy(v) for k, v in found.items()}
-        return {name: _put(arrays[name], place) for name, place in into.items()}
+        return {k: keras.ops.convert_to_numpy(v) for k, v in found.items()}
 
-    return step
-
-
-def _put(value: Any, place: np.ndarray | None) -> np.ndarray:
-    """As an array: a new one, which may share memory with the value, or `place`."""
-    if place is None:
-        return np.asarray(value)
-    np.copyto(place, value)
-    return place
+    return run
 
 
-_MAKERS: dict[str, Any] = {
-    "openvino": _openvino,
-    "tensorflow": _tensorflow,
-    "jax": _jax,
-    "torch": _torch,
-}
+def _put(found: Mapping[str, Any], into: Into, copy: bool = False) -> Arrays:
+    """Outputs as arrays; new ones may share memory, unless they are to be copies."""
+    outputs = {}
+    for name, place in into.items():
+        if place is not None:
+            np.copyto(place, found[name])
+        fresh = np.array if copy else np.asarray
+        outputs[name] = fresh(found[name]) if place is None else place
+    return outputs
+
+
+_MAKERS = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}
