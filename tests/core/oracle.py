@@ -109,11 +109,10 @@ def embeddings(weights, config, input_ids, token_type_ids, tap=untouched):
     return tap("norm", normed)
 
 
-def attention(layer, num_heads, x, keep, head_mask=None, edge_mask=None, tap=untouched):
-    """One text [T, H]: context [T, H], raw scores and probabilities [N, T, T].
+def attention(layer, num_heads, x, visible, tap=untouched):
+    """One text [T, H]: context [T, H] and probabilities [N, T, T].
 
-    What may not be looked at has a probability of exactly 0; scores are those
-    before anything is masked.
+    What is not visible, [N or 1, T or 1, T], has a probability of exactly 0.
     """
     tokens, hidden = x.shape
     size = hidden // num_heads
@@ -122,13 +121,11 @@ def attention(layer, num_heads, x, keep, head_mask=None, edge_mask=None, tap=unt
         tap(name, np.stack([dense(x, *layer[name])[:, part] for part in parts]))
         for name in ("query", "key", "value")
     )  # [N, T, D]
-    scores, hidden_by = np.zeros((2, num_heads, tokens, tokens))
+    scores = np.zeros((num_heads, tokens, tokens))
     for head, q, k in np.ndindex(scores.shape):
         scores[head, q, k] = query[head, q] @ key[head, k] / math.sqrt(size)
-        if not keep[k] or (edge_mask is not None and not edge_mask[head, q, k]):
-            hidden_by[head, q, k] = HIDDEN_SCORE
     scores = tap("scores", scores)
-    masked = tap("masked_scores", scores - hidden_by)
+    masked = tap("masked_scores", np.where(visible, scores, scores - HIDDEN_SCORE))
     probs = np.zeros_like(masked)
     for head, q in np.ndindex(probs.shape[:2]):
         highest = max(masked[head, q])
@@ -137,30 +134,17 @@ def attention(layer, num_heads, x, keep, head_mask=None, edge_mask=None, tap=unt
     probs = tap("probs", probs)
     by_head = np.zeros_like(query)
     for head, q, k in np.ndindex(probs.shape):
-        strength = 1.0 if head_mask is None else head_mask[head]
-        by_head[head, q] += strength * probs[head, q, k] * value[head, k]
+        by_head[head, q] += probs[head, q, k] * value[head, k]
     by_head = tap("head_context", by_head)
-    context = tap("context", np.concatenate(list(by_head), axis=-1))
-    return context, scores, probs
+    return tap("context", np.concatenate(list(by_head), axis=-1)), probs
 
 
-def feed_forward(layer, config, x, neuron_mask=None, tap=untouched):
+def feed_forward(layer, config, x, tap=untouched):
     neurons = ACTIVATIONS[config.hidden_act](tap("pre", dense(x, *layer["inner"])))
-    if neuron_mask is not None:
-        neurons = neurons * neuron_mask
     return tap("output", dense(tap("post", neurons), *layer["outer"]))
 
 
-def block(
-    layer,
-    config,
-    x,
-    keep,
-    head_mask=None,
-    edge_mask=None,
-    neuron_mask=None,
-    tap=untouched,
-):
+def block(layer, config, x, visible=1, tap=untouched):
     """One text [T, H] through one block: ([T, H], probabilities [N, T, T])."""
     in_attention, in_mlp = within(tap, "attention"), within(tap, "mlp")
 
@@ -168,15 +152,8 @@ def block(
         return tap("norm", layer_norm(vectors, *layer[name], config.layer_norm_eps))
 
     def attend(vectors):
-        context, _, probs = attention(
-            layer,
-            config.num_attention_heads,
-            vectors,
-            keep,
-            head_mask,
-            edge_mask,
-            in_attention,
-        )
+        heads = config.num_attention_heads
+        context, probs = attention(layer, heads, vectors, visible, in_attention)
         update = dense(context, *layer["attention_output"])
         return in_attention("output", update), probs
 
@@ -184,12 +161,12 @@ def block(
         update, probs = attend(norm("attention_norm", in_attention, x))
         x = in_attention("residual", x + update)
         normed = norm("output_norm", in_mlp, x)
-        update = feed_forward(layer, config, normed, neuron_mask, in_mlp)
+        update = feed_forward(layer, config, normed, in_mlp)
         return in_mlp("residual", x + update), probs
     update, probs = attend(x)
     x = in_attention("residual", x + update)
     x = norm("attention_norm", in_attention, x)
-    update = feed_forward(layer, config, x, neuron_mask, in_mlp)
+    update = feed_forward(layer, config, x, in_mlp)
     return norm("output_norm", in_mlp, in_mlp("residual", x + update)), probs
 
 
@@ -249,33 +226,31 @@ def _stacked(dicts):
 
 def _forward_one(weights, config, inputs, b, tap):
     ids = inputs["input_ids"][b]
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
 
-    def of_text(name, default=None):
+    def of_text(name, default):
         """The row of this text; one row serves all."""
         array = inputs.get(name)
         return default if array is None else array[b if len(array) > 1 else 0]
 
-    keep = of_text("attention_mask", np.ones_like(ids))
-    edges, heads = of_text("edge_mask"), of_text("head_mask")
-    neurons = of_text("neuron_mask")
-    full = (config.num_hidden_layers, config.num_attention_heads, len(ids), len(ids))
-    if edges is not None:
-        edges = np.broadcast_to(edges, full)
-
+    visible = np.ones((layers, heads, len(ids), len(ids)))
+    visible *= of_text("attention_mask", 1) * of_text("edge_mask", 1)
+    strengths = {
+        "attention.head_context": of_text("head_mask", np.ones((layers, heads))),
+        "mlp.post": of_text("neuron_mask", np.ones((layers, 1))),
+    }
     segments = of_text("token_type_ids", np.zeros_like(ids))
     x = embeddings(weights, config, ids, segments, within(tap, "embeddings"))
     states, all_probs = [x], []
     for index, layer in enumerate(weights["layers"]):
-        x, probs = block(
-            layer,
-            config,
-            x,
-            keep,
-            head_mask=None if heads is None else heads[index],
-            edge_mask=None if edges is None else edges[index],
-            neuron_mask=None if neurons is None else neurons[index],
-            tap=within(tap, f"layer.{index}"),
-        )
+
+        def scaled(name, value, index=index):
+            if name in strengths:
+                by = strengths[name][index]
+                value = value * (by if name == "mlp.post" else by[:, None, None])
+            return tap(f"layer.{index}.{name}", value)
+
+        x, probs = block(layer, config, x, visible[index], scaled)
         states.append(x)
         all_probs.append(probs)
     if config.pre_norm:

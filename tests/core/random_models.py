@@ -42,61 +42,34 @@ NAMES = (*VOCABULARY, "[row 21]", "[row 22]")
 ALL_HEADS = ("pooler", "mlm", "nsp", "classifier")
 
 
-def set_dense(layer, weights):
-    layer.kernel.assign(weights[0])
-    layer.bias.assign(weights[1])
+# The oracle's names for the weights of a part, in the order of its Keras layer.
+PARTS = {
+    "attention": ("query", "key", "value"),
+    "blocks": (
+        *("query", "key", "value", "attention_output", "attention_norm"),
+        *("inner", "outer", "output_norm"),
+    ),
+    "embeddings": ("words", "positions", "segments", "embedding_norm"),
+    "mlm": ("decoder_bias", "transform", "transform_norm"),
+}
 
 
-def set_norm(layer, weights):
-    layer.gamma.assign(weights[0])
-    layer.beta.assign(weights[1])
-
-
-def set_embeddings(layer, weights):
-    layer.word_embeddings.assign(weights["words"])
-    layer.position_embeddings.assign(weights["positions"])
-    layer.token_type_embeddings.assign(weights["segments"])
-    set_norm(layer.layer_norm, weights["embedding_norm"])
-
-
-def set_attention(layer, weights):
-    for name in ("query", "key", "value"):
-        set_dense(getattr(layer, name), weights[name])
-
-
-def set_feed_forward(layer, weights):
-    set_dense(layer.intermediate, weights["inner"])
-    set_dense(layer.output_projection, weights["outer"])
-
-
-def set_block(layer, weights):
-    set_attention(layer.attention, weights)
-    set_dense(layer.attention_output, weights["attention_output"])
-    set_norm(layer.attention_norm, weights["attention_norm"])
-    set_feed_forward(layer.feed_forward, weights)
-    set_norm(layer.output_norm, weights["output_norm"])
-
-
-def set_mlm(layer, weights):
-    set_dense(layer.transform, weights["transform"])
-    set_norm(layer.transform_norm, weights["transform_norm"])
-    layer.bias.assign(weights["decoder_bias"])
+def set_weights(layer, weights, part=None):
+    """Gives a layer the oracle's weights, those of a part by their names."""
+    if part is not None:
+        weights = [weights[name] for name in PARTS.get(part, (part,))]
+    flat = [
+        array for one in weights for array in (one if type(one) is tuple else [one])
+    ]
+    layer.set_weights(flat)
 
 
 def set_model(model, weights):
-    set_embeddings(model.embeddings, weights)
-    for block, block_weights in zip(model.blocks, weights["layers"], strict=True):
-        set_block(block, block_weights)
-    if model.final_norm is not None:
-        set_norm(model.final_norm, weights["final_norm"])
-    if model.pooler is not None:
-        set_dense(model.pooler.dense, weights["pooler"])
-    if model.mlm is not None:
-        set_mlm(model.mlm, weights)
-    if model.nsp is not None:
-        set_dense(model.nsp.dense, weights["nsp"])
-    if model.classifier is not None:
-        set_dense(model.classifier.dense, weights["classifier"])
+    for name in ("embeddings", "final_norm", "pooler", "mlm", "nsp", "classifier"):
+        if getattr(model, name) is not None:
+            set_weights(getattr(model, name), weights, name)
+    for block, own in zip(model.blocks, weights["layers"], strict=True):
+        set_weights(block, own, "blocks")
 
 
 def random_model(config=CONFIG, heads=ALL_HEADS, seed=11, **arguments):

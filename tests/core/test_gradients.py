@@ -179,7 +179,7 @@ class ByHand:
         x = vectors + weights["positions"][: len(vectors)] + weights["segments"][types]
         x = oracle.layer_norm(x, *weights["embedding_norm"], config.layer_norm_eps)
         for layer in weights["layers"]:
-            x, _ = oracle.block(layer, config, x, np.ones(len(x), int))
+            x, _ = oracle.block(layer, config, x)
         if config.pre_norm:
             x = oracle.layer_norm(x, *weights["final_norm"], config.layer_norm_eps)
         log_probs = log_softmax(self.logits(x))

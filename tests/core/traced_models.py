@@ -46,9 +46,8 @@ class Traced:
         def tap(name, value):
             return noted.setdefault(name, changed.get(name, value))
 
-        edges = np.stack([self.edges] * self.config.num_attention_heads)
-        weights, keep = self.weights["layers"][layer], np.ones(len(x))
-        result = oracle.block(weights, self.config, x, keep, edge_mask=edges, tap=tap)
+        weights = self.weights["layers"][layer]
+        result = oracle.block(weights, self.config, x, self.edges[None], tap)
         # What the feed-forward update is added to.
         noted["kept"] = noted["mlp.residual"] - noted["mlp.output"]
         return noted | {"output": result[0]}
