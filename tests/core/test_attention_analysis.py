@@ -29,7 +29,8 @@ from bertviz_core.analysis.shown_attention import (
     show_attention,
     show_heads,
 )
-from bertviz_core.trace import TokenizedText
+from bertviz_core.tokenizer import BertTokenizer
+from tests.core.random_models import VOCABULARY
 
 
 def random_attention(*shape, seed=3):
@@ -115,25 +116,13 @@ def test_groups_that_do_not_number_words_are_refused(groups):
         merge_words(random_attention(3, 3), np.array(groups))
 
 
-TOKENS = ("[CLS]", "play", "##ing", "[MASK]", "[SEP]", "[UNK]", "on", "[SEP]")
-SEGMENTS = np.array([0, 0, 0, 0, 0, 1, 1, 1])
-MERGED = ("[CLS]", "playing", "[MASK]", "[SEP]", "[UNK]", "on", "[SEP]")
+TOKENS = ("[CLS]", "cat", "##s", "[MASK]", "[SEP]", "[UNK]", "on", "[SEP]")
+MERGED = ("[CLS]", "cats", "[MASK]", "[SEP]", "[UNK]", "on", "[SEP]")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tokenized():
-    return TokenizedText(
-        text="playing [MASK]",
-        pair="? on",
-        tokens=TOKENS,
-        input_ids=np.array([3, 9, 10, 5, 4, 2, 11, 4]),
-        token_type_ids=SEGMENTS,
-        offsets=np.zeros((8, 2), int),
-        word_ids=np.array([-1, 0, 0, 1, -1, 0, 1, -1]),
-        unk_token_id=2,
-        mask_token_id=5,
-        num_tokens_uncut=8,
-    )
+    return BertTokenizer(VOCABULARY).encode("cats [MASK]", "? on")
 
 
 @pytest.fixture
