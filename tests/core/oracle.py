@@ -195,7 +195,7 @@ def forward(weights, config, inputs, seen=None):
     ids = inputs["input_ids"]
     places = inputs.get("mlm_positions", ())
     of_texts, of_words = [{} for _ in ids], [{} for _ in places]
-    result = _stacked(
+    result = stacked(
         [
             _forward_one(weights, config, inputs, b, noted)
             for b, noted in _taps(of_texts)
@@ -210,7 +210,7 @@ def forward(weights, config, inputs, seen=None):
             ]
         )
     if seen is not None:
-        seen |= _stacked(of_texts) | _stacked(of_words)
+        seen |= stacked(of_texts) | stacked(of_words)
     return result
 
 
@@ -220,7 +220,7 @@ def _taps(notes):
         yield index, lambda name, value, seen=seen: seen.setdefault(name, value)
 
 
-def _stacked(dicts):
+def stacked(dicts):
     return {name: np.stack([d[name] for d in dicts]) for name in dicts[0]}
 
 

@@ -19,7 +19,7 @@ def figure_texts(page):
 
 
 def as_sent(figure):
-    """The figure as JSON; plotly refuses an attribute that it does not know."""
+    """The figure as JSON."""
     return json.loads(go.Figure(figure.to_dict()).to_json())
 
 
@@ -32,6 +32,17 @@ def numbers(values):
     return np.array(values, float)
 
 
+def checked(figure):
+    """The figure, after plotly's check of every name and value."""
+    go.Figure(figure.to_dict())
+    return figure
+
+
+def shown(text):
+    """Without the signs that keep the reading direction."""
+    return text.replace("\u2068", "").replace("\u2069", "")
+
+
 def say_only(page, draw):
     """Requires each text that figures ask for on one of them, and no English on any.
 
@@ -42,7 +53,7 @@ def say_only(page, draw):
     texts = {name: f"字{text}" for name, text in figure_texts(page).items()}
     asked, said = set(), []
     for figure in draw(lambda name: asked.add(name) or texts[name]):
-        go.Figure(figure.to_dict())  # refuses an attribute that it does not know
+        checked(figure)
         figure.layout.template = None
         said.append(figure.to_json().encode().decode("unicode_escape"))
     joined = "\n".join(said)

@@ -6,7 +6,6 @@ import json
 import re
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.analysis.dying_neurons import train
@@ -34,17 +33,11 @@ from bertviz_core.figures.small_trainings import neuron_figure
 from bertviz_core.figures.square_map import square_map_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.figures.value_map import value_map_figure
-from tests.core.sent_figures import as_sent, numbers
+from tests.core.sent_figures import as_sent, checked, numbers, shown
 from tests.payloads import unpacked
 
 RNG = np.random.default_rng(3)
 WORDS = {"title": "value", "row_title": "head", "column_title": "dimension"}
-
-
-def checked(figure):
-    """Plotly's own check of every name and value, which the app leaves out."""
-    go.Figure(figure.to_dict())
-    return figure
 
 
 @pytest.mark.parametrize(
@@ -348,11 +341,6 @@ def columns_of(names, **rest):
     return drawn(np.ones((1, len(names))), ["one"], names, **rest)["layout"]
 
 
-def shown(text):
-    """Without the signs that keep the reading direction."""
-    return text.replace("\u2068", "").replace("\u2069", "")
-
-
 def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
     names = ["[CLS]", *"今天天气很好我们去公园玩" * 4, "公司 10", "北京/上海", "[SEP]"]
     layout = columns_of(names)
@@ -449,7 +437,7 @@ def lines(title):
 
 def upright(figure):
     set_titles_upright(figure)
-    go.Figure(figure.to_dict())  # plotly's own check
+    checked(figure)
     return figure
 
 

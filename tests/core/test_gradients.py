@@ -31,16 +31,18 @@ pytestmark = pytest.mark.tensorflow
 STEP = 1e-4  # of a mask, or along a vector
 
 
-def differences(name, text, target, quantity):
+def differences(name, text, target, quantity="probability", mask="head_mask"):
     """Half the change of the target between masks 1 + step and 1 - step."""
     config = explorer_named(name).config
-    slopes = np.zeros((config.num_hidden_layers, config.num_attention_heads))
+    is_of_heads = mask == "head_mask"
+    width = config.num_attention_heads if is_of_heads else config.intermediate_size
+    slopes = np.zeros((config.num_hidden_layers, width))
     for place in np.ndindex(slopes.shape):
         ends = []
         for step in (STEP, -STEP):
-            mask = np.ones((1, *slopes.shape))
-            mask[0][place] += step
-            found = by_oracle(name, text, target, head_mask=mask)
+            strengths = np.ones((1, *slopes.shape))
+            strengths[0][place] += step
+            found = by_oracle(name, text, target, **{mask: strengths})
             ends.append(found[quantity == "logit"])
         slopes[place] = (ends[0] - ends[1]) / (2 * STEP)
     return slopes
@@ -62,7 +64,7 @@ def test_derivatives_are_what_small_steps_find(name, quantity):
 @pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.head)
 def test_derivatives_of_a_class_are_what_small_steps_find(target):
     found = estimate_heads(explorer_named("pre-norm"), "cat", target)
-    agree(found, -differences("pre-norm", "cat", target, "probability"))
+    agree(found, -differences("pre-norm", "cat", target))
 
 
 def test_another_quantity_and_an_absent_head_are_refused():
@@ -115,14 +117,7 @@ def test_what_is_measured_is_what_switching_off_by_hand_gives(name, target):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_neuron_of_every_layer_is_estimated_as_small_steps_find(name):
     shape = shape_of(name)
-    slopes = np.zeros(shape)
-    for place in np.ndindex(shape):
-        ends = []
-        for step in (STEP, -STEP):
-            mask = np.ones(shape)
-            mask[place] += step
-            ends.append(by_oracle(name, TEXT, WORD, neuron_mask=mask[None])[0])
-        slopes[place] = (ends[0] - ends[1]) / (2 * STEP)
+    slopes = differences(name, TEXT, WORD, mask="neuron_mask")
     question = ask(explorer_named(name), TEXT, WORD)
     on = np.ones((1, *shape))
     agree(derivatives(question, "neurons", on, "probability")[0], slopes)

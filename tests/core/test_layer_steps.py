@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from bertviz_core.analysis.layer_norm import change_vector, layer_norm, layer_norm_steps
 from bertviz_core.experiments.layer_steps import StepReader, list_steps
@@ -45,57 +46,25 @@ def values(case):
     return {step.name: reader.values(step.name) for step in reader.steps}
 
 
-def test_the_embedding_sum_is_taken_apart(case, values):
-    text, noted = case.trace.tokenized, {}
-    assert set(text.token_type_ids) == {0, 1}
-    oracle.embeddings(
-        case.weights, case.config, text.input_ids, text.token_type_ids, noted.setdefault
-    )
-    for name in ("word", "position", "token_type"):
-        close(values[f"{name}_embeddings"], noted[name])
-    close(values["embedding_sum"], noted["sum"])
-    close(values["embedding_norm"], noted["norm"])
-    close(values["embedding_norm"], case.trace.hidden_states[0])
-
-
-@pytest.mark.parametrize("layer", range(LAYERS))
-def test_a_layer_equals_the_oracle_in_the_order_of_its_norms(case, values, layer):
-    noted = case.steps(layer)
+def test_every_step_equals_the_oracle_and_ends_where_the_trace_goes_on(case, values):
+    trace, noted = case.trace, case.noted()
+    assert set(trace.tokenized.token_type_ids) == {0, 1}
+    assert len(trace.mlm_positions) == 3
+    for step in list_steps(case.explorer, trace):
+        of_logits = step.operation.replace("_probs", "_logits")
+        is_answer = not OPERATIONS[step.operation].activation
+        name = OPERATIONS[of_logits if is_answer else step.operation].activation
+        name = name if step.layer is None else f"layer.{step.layer}.{name}"
+        expected = softmax(noted[name], -1) if is_answer else noted[name]
+        close(values[step.name], expected)
     operations = layer_operations(case.config.pre_norm)
     assert sorted(operations) == sorted(layer_operations(not case.config.pre_norm))
-    for name in operations:
-        expected = noted[OPERATIONS[name].activation]
-        close(values[f"layer_{layer}/{name}"], expected)
-    close(values[f"layer_{layer}/attention_probs"], case.trace.attention_probs[layer])
-    close(
-        values[f"layer_{layer}/{operations[-1]}"], case.trace.hidden_states[layer + 1]
-    )
-
-
-def test_the_heads_equal_the_oracle(case, values):
-    config, weights, trace = case.config, case.weights, case.trace
-    x = case.last_norm(trace.hidden_states[-1].astype("float64"))
-    if config.pre_norm:
-        close(values["final_norm"], x)
-    close(values["pooler_dense"], oracle.dense(x[0], *weights["pooler"]))
-    pooled = oracle.pooler(weights, x)
-    close(values["pooled_output"], pooled)
-    for name, key in (("nsp", "nsp"), ("class", "classifier")):
-        logits = oracle.dense(pooled, *weights[key])
-        close(values[f"{name}_logits"], logits)
-        close(values[f"{name}_logits"], getattr(trace, f"{name}_logits"))
-        close(values[f"{name}_probs"], np.exp(logits) / np.exp(logits).sum())
-    assert len(trace.mlm_positions) == 3
-    for row, place in enumerate(trace.mlm_positions):
-        noted = {}
-        oracle.mlm(weights, config, x[place], noted.setdefault)
-        for name, key in (
-            *(("transform", "pre"), ("activation", "post"), ("norm", "norm")),
-            ("logits", "logits"),
-        ):
-            close(values[f"mlm_{name}"][row], noted[key])
-        powers = np.exp(noted["logits"])
-        close(values["mlm_probs"][row], powers / powers.sum())
+    close(values["embedding_norm"], trace.hidden_states[0])
+    for layer, states in enumerate(trace.hidden_states[1:]):
+        close(values[f"layer_{layer}/attention_probs"], trace.attention_probs[layer])
+        close(values[f"layer_{layer}/{operations[-1]}"], states)
+    for name in ("nsp_logits", "class_logits"):
+        close(values[name], getattr(trace, name))
     close(values["mlm_logits"], case.explorer.predict_masks(TEXT, PAIR).logits)
 
 

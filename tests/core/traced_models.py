@@ -52,6 +52,24 @@ class Traced:
         noted["kept"] = noted["mlp.residual"] - noted["mlp.output"]
         return noted | {"output": result[0]}
 
+    def noted(self):
+        """Each activation by its name; every part goes on from what the trace says."""
+        read, config, weights = self.trace.tokenized, self.config, self.weights
+        noted, places = {}, self.trace.mlm_positions
+        tap = oracle.within(noted.setdefault, "embeddings")
+        oracle.embeddings(weights, config, read.input_ids, read.token_type_ids, tap)
+        for layer in range(config.num_hidden_layers):
+            steps = self.steps(layer).items()
+            noted |= {f"layer.{layer}.{name}": value for name, value in steps}
+        x = self.last_norm(self.trace.hidden_states[-1].astype("float64"))
+        pooled = oracle.pooler(weights, x, oracle.within(noted.setdefault, "pooler"))
+        for head in ("nsp", "classifier"):
+            noted[f"{head}.logits"] = oracle.dense(pooled, *weights[head])
+        words = [{} for _ in places]
+        for place, seen in zip(places, words, strict=True):
+            oracle.mlm(weights, config, x[place], oracle.within(seen.setdefault, "mlm"))
+        return noted | oracle.stacked(words) | {"final_norm": x}
+
     def parts(self, layer):
         """Each head's and key's contribution to each query, `[N, Q, K, H]`."""
         noted, size = self.steps(layer), self.config.head_size
