@@ -40,6 +40,11 @@ def engine(tmp_path_factory):
         engine.close()
 
 
+def submit(pool, engine, task, **paths):
+    """Asks in a thread, with paths as texts."""
+    return pool.submit(engine.ask(task), **{k: str(v) for k, v in paths.items()})
+
+
 def cluster_of(engine):
     return engine._connection().cluster
 
@@ -146,25 +151,24 @@ def test_a_call_that_hangs_gives_its_place_back_and_its_neighbour_is_answered(
     before = engine.ask(tasks.process_id)()
     with ThreadPoolExecutor() as pool:
         monkeypatch.setattr(connection, "CALL_SECONDS", 2.0)
-        hung = pool.submit(engine.ask(tasks.hang), started=str(hangs))
+        hung = submit(pool, engine, tasks.hang, started=hangs)
         wait_until(hangs.exists)
         monkeypatch.undo()
-        wait_for = engine.ask(tasks.wait_for)
-        beside = pool.submit(wait_for, path=str(gate), started=str(waits))
+        beside = submit(pool, engine, tasks.wait_for, path=gate, started=waits)
         wait_until(waits.exists)
         with pytest.raises(EngineError, match="No answer came"):
             hung.result(30)
         wait_until(lambda: not psutil.pid_exists(before))
         gate.touch()
         assert beside.result(30) == str(gate)
-        both = [tmp_path / "first", tmp_path / "second"]
+        both, end = [tmp_path / "first", tmp_path / "second"], tmp_path / "end"
         calls = [
-            pool.submit(wait_for, path=str(tmp_path / "all"), started=str(path))
+            submit(pool, engine, tasks.wait_for, path=end, started=path)
             for path in both
         ]
         wait_until(lambda: all(path.exists() for path in both))
-        (tmp_path / "all").touch()
-        assert {call.result(30) for call in calls} == {str(tmp_path / "all")}
+        end.touch()
+        assert {call.result(30) for call in calls} == {str(end)}
 
 
 def test_a_call_that_has_waited_for_its_turn_too_long_harms_nobody(
@@ -174,14 +178,14 @@ def test_a_call_that_has_waited_for_its_turn_too_long_harms_nobody(
     began = [tmp_path / "first", tmp_path / "second"]
     before = engine.ask(tasks.process_id)()
     with ThreadPoolExecutor() as pool:
-        wait_for = engine.ask(tasks.wait_for)
         calls = [
-            pool.submit(wait_for, path=str(gate), started=str(path)) for path in began
+            submit(pool, engine, tasks.wait_for, path=gate, started=path)
+            for path in began
         ]
         wait_until(lambda: all(path.exists() for path in began))
         monkeypatch.setattr(connection, "CALL_SECONDS", 0.2)
         with pytest.raises(EngineError, match="No answer came"):
-            wait_for(path=str(never), started=str(never))
+            engine.ask(tasks.wait_for)(path=str(never), started=str(never))
         monkeypatch.undo()
         scheduler = engine._connection().client
         wait_until(lambda: sum(map(len, scheduler.processing().values())) == 2)
@@ -211,10 +215,9 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
     job = start(engine, tasks.count, 2, gate)
     wait_until(lambda: running(engine, job))
     with ThreadPoolExecutor(8) as pool:
-        guilty = pool.submit(
-            engine.ask(tasks.die_once_there), path=str(trigger), deaths=str(deaths)
-        )
-        beside = pool.submit(engine.ask(tasks.wait_for), path=str(gate))
+        die = tasks.die_once_there
+        guilty = submit(pool, engine, die, path=trigger, deaths=deaths)
+        beside = submit(pool, engine, tasks.wait_for, path=gate)
         scheduler = engine._connection().client
         wait_until(lambda: sum(map(len, scheduler.processing().values())) == 3)
         echo = engine.ask(tasks.echo)
@@ -296,28 +299,22 @@ def test_a_slow_line_and_a_long_table_hold_up_nobody(
 
 
 def test_uploads_leave_both_places_to_the_questions_of_pages(engine, tmp_path):
-    gate, began = tmp_path / "gate", [tmp_path / "first", tmp_path / "second"]
+    gate, *began = (tmp_path / name for name in ("gate", *"1234"))
     with ThreadPoolExecutor() as pool:
         uploads = [
-            pool.submit(engine.ask(tasks.add_upload), path=str(gate), started=str(path))
-            for path in began
+            submit(pool, engine, tasks.add_upload, path=gate, started=path)
+            for path in began[:2]
         ]
         wait_until(lambda: any(path.exists() for path in began))
         questions = [
-            pool.submit(
-                engine.ask(tasks.wait_for),
-                path=str(tmp_path / "all"),
-                started=str(path),
-            )
-            for path in (tmp_path / "third", tmp_path / "fourth")
+            submit(pool, engine, tasks.wait_for, path=gate, started=path)
+            for path in began[2:]
         ]
-        wait_until((tmp_path / "third").exists)
-        wait_until((tmp_path / "fourth").exists)
-        assert not all(path.exists() for path in began)
-        (tmp_path / "all").touch()
+        wait_until(lambda: all(path.exists() for path in began[2:]))
+        assert not all(path.exists() for path in began[:2])
         gate.touch()
-        assert {call.result(60) for call in uploads} == {str(gate)}
-        assert {call.result(60) for call in questions} == {str(tmp_path / "all")}
+        answers = {call.result(60) for call in (*uploads, *questions)}
+        assert answers == {str(gate)}
 
 
 def test_a_second_server_uses_the_same_cluster(engine, tmp_path, monkeypatch):
@@ -348,10 +345,8 @@ def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     job_id = start(engine, tasks.run_for_ever, started, tmp_path / "stopped")
     wait_until(started.exists)
     with ThreadPoolExecutor() as pool:
-        waits = tmp_path / "waits"
-        never = pool.submit(
-            engine.ask(tasks.wait_for), path=str(tmp_path / "never"), started=str(waits)
-        )
+        waits, path = tmp_path / "waits", tmp_path / "never"
+        never = submit(pool, engine, tasks.wait_for, path=path, started=waits)
         # A call that comes after the kill would be the new cluster's, and wait there.
         wait_until(waits.exists)
         assert engine.ask(tasks.echo)(value=3) == 3

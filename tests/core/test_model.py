@@ -13,12 +13,10 @@ from keras.ops import convert_to_numpy as to_numpy
 from bertviz_core.model import taps
 from bertviz_core.model.attention import SelfAttention
 from bertviz_core.model.bert import Bert
-from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.model.embeddings import Embeddings
 from bertviz_core.model.encoder import EncoderBlock
-from bertviz_core.model.heads import ClassifierHead
 from bertviz_core.model.layers import ACTIVATIONS, LayerNorm
-from bertviz_core.model.taps import Taps, untouched, within
+from bertviz_core.model.taps import Taps
 from bertviz_core.weights import as_numpy
 from tests.core import oracle
 from tests.core.random_models import (
@@ -231,29 +229,13 @@ def test_new_weights_start_as_the_paper_says():
     assert len(set(kernels)) == len(kernels)
 
 
-def test_only_the_classifier_of_classes_has_dropout(post_norm_model):
-    shape = (BATCH, CONFIG.hidden_size)
-    pooled = np.random.default_rng(3).uniform(-1, 1, shape).astype("float32")
-    layers = [
-        built(
-            ClassifierHead(CONFIG, LABELS, dropout=has),
-            post_norm_model[1]["classifier"],
-        )
-        for has in (True, False)
-    ]
-    dropped, without = (to_numpy(layer(pooled, training=True)) for layer in layers)
-    quiet = evaluate(layers[0], pooled)
-    agree(without, quiet, 1e-6)
-    assert np.abs(dropped - quiet).max() > 0.1
-
-
 LAYER = 1
 STEP = 1.2e-7  # of float32: hidden scores are about -10,000
 
 
 @pytest.fixture(scope="module")
-def forward(any_norm_model):
-    return CompiledForward(any_norm_model[0])
+def forward(any_norm_explorer):
+    return any_norm_explorer.forward
 
 
 @pytest.fixture(scope="module")
@@ -366,17 +348,6 @@ def test_each_activation_of_a_block_can_be_changed(forward, noted, any_norm_mode
         agree_by_name(found, dict(zip(keep, expected, strict=True)), rtol=STEP)
 
 
-def test_a_few_numbers_scale_what_they_are_spread_over(forward):
-    rng = np.random.default_rng(13)
-    x = rng.normal(size=(1, TOKENS, CONFIG.hidden_size)).astype("float32")
-    by_head = rng.uniform(size=(1, CONFIG.num_attention_heads, 1, 1)).astype("float32")
-    name, size = "attention.head_context", CONFIG.head_size
-    found = forward.block(0, x, keep=("attention.context",), scale={name: by_head})
-    whole = forward.block(0, x, keep=("attention.context",))
-    expected = whole["attention.context"] * by_head.repeat(size, -1).reshape(-1)
-    agree(found["attention.context"], expected)
-
-
 @pytest.mark.skipif(
     keras.backend.backend() not in ("openvino", "tensorflow"),
     reason="others look at sizes before they leave anything out",
@@ -396,10 +367,3 @@ def test_what_leads_only_to_a_replaced_activation_is_not_computed(
         weights, model.config, x, mask, name, lambda _, text: x[text]
     )
     agree(found["output"], expected[0])
-
-
-def test_a_part_hands_out_names_within_its_place():
-    tap = Taps(["layer.3.mlp.pre"])
-    within(within(tap, "layer.3"), "mlp")("pre", 2)
-    assert tap.kept == {"layer.3.mlp.pre": 2}
-    assert within(untouched, "layer.3") is untouched

@@ -110,7 +110,7 @@ def test_a_model_without_a_reference_is_not_checked():
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_the_sentences_are_split_as_transformers_splits_them(name):
-    split = open_model(name).tokenizer.encode(*SENTENCES[name])
+    split = open_bundled(name).tokenizer.encode(*SENTENCES[name])
     expected = np.load(BUNDLED_FOLDER / name / "reference.npz")
     assert split.input_ids.tolist() == expected["input_ids"][0].tolist()
     assert split.token_type_ids.tolist() == expected["token_type_ids"][0].tolist()

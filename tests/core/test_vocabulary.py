@@ -37,6 +37,7 @@ from bertviz_core.experiments.word_vectors import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.weights import as_numpy
 from tests.core.brute_force import cosine
+from tests.core.bundled import open_bundled
 from tests.core.checkpoint_copies import HF
 from tests.core.random_models import CONFIG, VOCABULARY
 
@@ -462,7 +463,7 @@ def test_the_first_kind_that_fits_is_the_main_one():
 
 @pytest.mark.parametrize("model_id", [entry.model_id for entry in bundled_models()])
 def test_the_bundled_maps_are_of_the_bundled_weights(model_id):
-    explorer = Explorer.open(model_id)
+    explorer = open_bundled(model_id)
     table = as_numpy(explorer.loaded.model.embeddings.word_embeddings)
     for num_axes in (2, 3):
         found = find_map(model_id, digest_of(table), num_axes, len(table))
