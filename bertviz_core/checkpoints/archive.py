@@ -88,11 +88,7 @@ def unpack(
 
 
 def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file.
-
-    Raises:
-        CheckpointError: the file cannot be read.
-    """
+    """Hexadecimal SHA-256 of a file, or a `CheckpointError` that it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,7 +10,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import google_crc32c
 
@@ -29,13 +28,6 @@ class TableError(ValueError):
     """The file is not such a table, or a damaged one; says where, in English."""
 
 
-class _Handle(NamedTuple):
-    """Where a block lies, in bytes."""
-
-    offset: int
-    size: int
-
-
 def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of a table, in the order of the keys.
 
@@ -48,13 +40,12 @@ def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(data) < _FOOTER_BYTES or not data.endswith(_MAGIC):
         raise TableError("no table")
     footer = data[-_FOOTER_BYTES:][:_HANDLES_BYTES]
-    about, position = _read_handle(footer, 0)
-    _block(data, about)  # says nothing, but a broken one is a broken file
-    index, _ = _read_handle(footer, position)
+    _, position = _read_block(data, footer)  # empty, but a broken one is a broken file
+    index, _ = _read_block(data, footer, position)
     last: bytes | None = None
-    for _, value in _entries(_block(data, index)):
-        handle, _ = _read_handle(value, 0)
-        for key, stored in _entries(_block(data, handle)):
+    for _, value in _entries(index):
+        block, _ = _read_block(data, value)
+        for key, stored in _entries(block):
             # Else a few bytes could name one block a million times.
             if last is not None and key <= last:
                 raise TableError("keys out of order")
@@ -91,28 +82,27 @@ def is_intact(data: bytes, masked: int) -> bool:
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF == masked
 
 
-def _read_handle(data: bytes, position: int) -> tuple[_Handle, int]:
-    offset, position = read_varint(data, position)
-    size, position = read_varint(data, position)
-    return _Handle(offset, size), position
+def _read_block(data: bytes, handles: bytes, position: int = 0) -> tuple[bytes, int]:
+    """A block by its handle, and the position behind that.
 
-
-def _block(data: bytes, handle: _Handle) -> bytes:
-    """A block without its trailer and without the list of restarts at its end."""
-    end = handle.offset + handle.size
+    It comes without its trailer and without the list of restarts at its end.
+    """
+    start, position = read_varint(handles, position)
+    size, position = read_varint(handles, position)
+    end = start + size
     if end + _TRAILER_BYTES > len(data):
         raise TableError("a block beyond the end")
     checksum = int.from_bytes(data[end + 1 : end + _TRAILER_BYTES], "little")
-    if not is_intact(data[handle.offset : end + 1], checksum):
+    if not is_intact(data[start : end + 1], checksum):
         raise TableError("a block with a wrong checksum")
     if data[end] != _NOT_PACKED:
         raise TableError("a packed block")  # TensorFlow's writer packs none
-    block = data[handle.offset : end]
+    block = data[start:end]
     num_restarts = int.from_bytes(block[-4:], "little")
     left = len(block) - 4 * (num_restarts + 1)
     if left < 0:
         raise TableError("a block that is too short")
-    return block[:left]
+    return block[:left], position
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -10,8 +10,8 @@ import uuid
 from concurrent.futures import Future as Promise
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.engine.engine import TRAIN, Engine, in_background
-from bertviz_core.engine.jobs import Job, is_closed_error
+from bertviz_core.engine.engine import TRAIN, Engine
+from bertviz_core.engine.jobs import Job, in_background, is_closed_error
 from bertviz_core.engine.local_cluster import LocalCluster
 from bertviz_core.engine.questions import Outcome, Question, unexpected
 from bertviz_core.errors import EngineError

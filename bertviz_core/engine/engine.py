@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from bertviz_core import visitor_files
-from bertviz_core.engine.jobs import Job, JobBoard, JobStatus
+from bertviz_core.engine.jobs import Job, JobBoard, JobStatus, in_background
 from bertviz_core.engine.questions import Asker, Outcome, Question
 from bertviz_core.engine.trainings import Trainings
 from bertviz_core.errors import BertVizError
@@ -162,9 +162,3 @@ class Engine(abc.ABC):
         error = self._run(question).error
         if error is not None:
             LOGGER.warning("The warm-up did not succeed: %s", error)
-
-
-def in_background(name: str, target: Any, *arguments: Any) -> None:
-    """Runs `target` in a thread that does not keep a server from ending."""
-    # Daemon threads: a server that ends does not wait for an answer.
-    threading.Thread(target=target, args=arguments, name=name, daemon=True).start()

@@ -12,8 +12,8 @@ from bertviz_core.engine.memory import ANSWERS
 from bertviz_core.engine.training_tasks import RUNNING, leave_training
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 from bertviz_core.training.finetune import visitor_tables
-from bertviz_core.training.finetune.checks import DataRow
-from bertviz_core.training.finetune.estimate import TrainingEstimate
+from bertviz_core.training.finetune.checks import DataRow, rows_of
+from bertviz_core.training.finetune.estimate import TrainingEstimate, estimate_levels
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import DataChoice, RunId, TableSource
 from bertviz_core.training.finetune.settings import FinetuneSettings
@@ -38,7 +38,6 @@ def estimate_training(
 ) -> TrainingEstimate:
     """Times two steps of each level; runs where trainings run."""
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.training.finetune.estimate import estimate_levels
 
     prepared = table_store.prepared(data)
     # Not kept: this process has more use for the memory.
@@ -78,7 +77,5 @@ def report_rows(run_id: RunId, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
     Raises:
         TrainingError: no such training, or it was removed.
     """
-    from bertviz_core.training.finetune.checks import rows_of
-
     data = run_store.run_data(run_id)
     return rows_of(data.test, data.labels, indices)

@@ -7,6 +7,7 @@ import hashlib
 from bertviz_core.engine import memory, run_store, table_store
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.errors import TrainingError
+from bertviz_core.experiments import after_training
 from bertviz_core.experiments.after_training import (
     LayerComparison,
     NearTrainingRows,
@@ -14,7 +15,7 @@ from bertviz_core.experiments.after_training import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import PREDICT_RESOURCE, task, untold
-from bertviz_core.training.finetune import temperature
+from bertviz_core.training.finetune import row_prediction, temperature, visitor_tables
 from bertviz_core.training.finetune.request import SAMPLES, RunId, TableSource
 from bertviz_core.training.finetune.row_prediction import TablePredictions
 from bertviz_core.training.finetune.temperature import Temperature
@@ -32,8 +33,6 @@ def weight_change(run: RunId) -> WeightChange:
         CheckpointError: the model that it began with is gone.
         TrainingError: the run is gone, or has no model.
     """
-    from bertviz_core.experiments import after_training
-
     return memory.ANSWERS.get(
         ("weight_change", _model(run)),
         lambda: after_training.weight_change(
@@ -52,9 +51,6 @@ def nearest_training_rows(
     progress: JobProgress = untold,
 ) -> NearTrainingRows:
     """Finds the training rows that look most alike to the classifier."""
-    from bertviz_core.experiments import after_training
-    from bertviz_core.training.finetune import row_prediction
-
     data = run_store.run_data(run)
     max_tokens = run_store.run_request(run).settings.max_tokens
     part, opened = data.train, memory.explorer(_model(run))
@@ -74,8 +70,6 @@ def compare_layers(
     run: RunId, reading: str, progress: JobProgress = untold
 ) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
-    from bertviz_core.experiments import after_training
-
     request = run_store.run_request(run)
     return after_training.compare_layers(
         memory.explorer(request.model),
@@ -94,8 +88,6 @@ def fit_temperature(run: RunId, progress: JobProgress = untold) -> Temperature:
     Raises:
         TrainingError: it has no model, or no validation rows.
     """
-    from bertviz_core.training.finetune import row_prediction
-
     part = run_store.run_data(run).validation
     if not len(part):
         raise TrainingError(
@@ -137,10 +129,7 @@ def predict_table(
     """
     if source.table in SAMPLES.values():
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
-    from bertviz_core.training.finetune import row_prediction
-    from bertviz_core.training.finetune.visitor_tables import table_path
-
-    table, path = table_store.table(source), table_path(source.table)
+    table, path = table_store.table(source), visitor_tables.table_path(source.table)
 
     def tell(fraction: float, message: str) -> None:
         renew(path.parent)  # the work may take longer than a lease

@@ -56,6 +56,11 @@ def is_closed_error() -> EngineError:
     )
 
 
+def in_background(name: str, target: Any, *arguments: Any) -> None:
+    """Runs `target` in a thread that does not keep a server from ending."""
+    threading.Thread(target=target, args=arguments, name=name, daemon=True).start()
+
+
 class JobCancelled(BaseException):
     """Raised inside a job that must stop.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import filelock
 
 from bertviz_core import visitor_files
-from bertviz_core.engine.jobs import Job, JobBoard
+from bertviz_core.engine.jobs import Job, JobBoard, in_background
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError, TrainingError, reason_of
 from bertviz_core.tasks import TRAIN_RESOURCE
@@ -86,7 +85,7 @@ class Trainings:
         job = self._jobs.add(owner, TRAIN_RESOURCE)
         try:
             folder = run_files.create_run(request, job.job_id, owner)
-            self._begin(job, lock(folder / run_files.CARE))
+            in_background("training", self._train, job, lock(folder / run_files.CARE))
         except BaseException:
             job.cancel()
             raise
@@ -118,7 +117,7 @@ class Trainings:
         except BaseException:
             care.release()
             raise
-        self._begin(job, care)
+        in_background("training", self._train, job, care)
 
     def status(self, run_id: str) -> TrainingStatus:
         """Where a training stands, and all that it has told; asks no worker.
@@ -208,12 +207,6 @@ class Trainings:
             self._swept_at = time.monotonic()
             visitor_files.sweep(TABLES)
             visitor_files.sweep(RUNS, run_files.has_care)
-
-    def _begin(self, job: Job, care: filelock.FileLock) -> None:
-        thread = threading.Thread(
-            target=self._train, args=(job, care), name="training", daemon=True
-        )
-        thread.start()
 
     def _train(self, job: Job, care: filelock.FileLock) -> None:
         try:

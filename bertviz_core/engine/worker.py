@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.engine import without_spans
-from bertviz_core.engine.jobs import JobCancelled
+from bertviz_core.engine.jobs import JobCancelled, in_background
 from bertviz_core.engine.questions import Outcome, Question, run
 from bertviz_core.engine.worker_specs import ON_TENSORFLOW, reading_backend
 from bertviz_core.environment import ASKED_POLICY
@@ -64,7 +64,7 @@ def dask_setup(worker: Any) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(score))
     if worker.memory_manager.memory_limit:
         os.environ[SHARE_VARIABLE] = str(int(worker.memory_manager.memory_limit))
-    threading.Thread(target=_import_heavy, name="import-keras", daemon=True).start()
+    in_background("import-keras", _import_heavy)
 
 
 def run_call(question: Question[Any], policy: str, seconds: float) -> Outcome:
