@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.limits import (
     max_megabytes,
     require_few_classes,
@@ -33,6 +35,7 @@ from bertviz_core.trace import LoadReport
 
 if TYPE_CHECKING:
     from bertviz_core.model.bert import Bert
+    from bertviz_core.tokenizer import BertTokenizer
 
 # The weights as they are read, and as they are packed for the processor.
 _COPIES = 2
@@ -123,15 +126,47 @@ def load(
     return model, _report(checkpoint, agreed, notes)
 
 
-def require_vocabulary(checkpoint: Checkpoint, vocab_size: int) -> tuple[Note, ...]:
-    """Holds the vocabulary against the word embeddings.
+def require_fitting(folder: Path) -> None:
+    """Compares config, weights and vocabulary, and reads every weight once.
+
+    Raises:
+        CheckpointError: they do not fit each other, or a file is damaged or holds what
+            is not a finite number.
+        ConfigError: the config is broken or not BERT's.
+        TokenizerError: the vocabulary is absent or broken.
+    """
+    checkpoint = open_folder(folder)
+    agreed = plan(checkpoint)
+    fitting_tokenizer(folder, checkpoint)
+    for weight in agreed.weights:
+        read_weight(checkpoint, weight)
+
+
+def fitting_tokenizer(
+    folder: Path, checkpoint: Checkpoint
+) -> tuple[BertTokenizer, tuple[Note, ...]]:
+    """Reads the tokenizer of a checkpoint, unless its vocabulary is too long.
+
+    A line of the file becomes a hundred times as many bytes in a tokenizer, so the
+    lines are counted before one is built.
 
     Returns:
-        A note where the embeddings have rows to spare.
+        The tokenizer, and notes on what was guessed and on rows to spare.
 
     Raises:
         CheckpointError: word pieces without an embedding.
+        TokenizerError: the vocabulary is absent or broken.
     """
+    # Both load `tokenizers`.
+    from bertviz_core.checkpoints.casing import count_pieces, open_tokenizer
+
+    _require_vocabulary(checkpoint, count_pieces(folder))
+    tokenizer, notes = open_tokenizer(folder)
+    return tokenizer, notes + _require_vocabulary(checkpoint, tokenizer.vocab_size)
+
+
+def _require_vocabulary(checkpoint: Checkpoint, vocab_size: int) -> tuple[Note, ...]:
+    """Holds the vocabulary against the word embeddings; notes rows to spare."""
     rows = checkpoint.config.vocab_size
     if vocab_size > rows:
         raise CheckpointError(

@@ -7,14 +7,18 @@ Source:
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bertviz_core.cached_files import cache_folder
 from bertviz_core.checkpoints.archive import RESERVED_DISK_BYTES
+from bertviz_core.checkpoints.assign import require_fitting
 from bertviz_core.checkpoints.catalogue import (
     HUB,
     CachedModel,
@@ -22,14 +26,12 @@ from bertviz_core.checkpoints.catalogue import (
     write_entry,
 )
 from bertviz_core.checkpoints.documents import CARD_FILE, NOTICE_FILE
-from bertviz_core.checkpoints.fitting import require_fitting
 from bertviz_core.checkpoints.folder import (
     TEXT_FILES,
     read_config,
     require_checkpoint,
 )
 from bertviz_core.checkpoints.google import DATA_FILE
-from bertviz_core.checkpoints.hub_errors import hub_errors
 from bertviz_core.checkpoints.huggingface import INDEX_FILE, SINGLE_FILE
 from bertviz_core.errors import BertVizError, CheckpointError
 from bertviz_core.tasks import Progress
@@ -102,7 +104,7 @@ def fetch(
     cached = find_cached(name, revision) if _COMMIT.fullmatch(revision) else None
     if cached is not None:
         return cached
-    with hub_errors(name, revision):
+    with _hub_errors(name, revision):
         info = _with_safetensors(name, revision, _info(name, revision))
         cached = find_cached(name, info.sha)
         if cached is None:
@@ -264,3 +266,63 @@ def _require_room(name: str, needed: int) -> None:
             needed=needed,
             free=free,
         )
+
+
+@contextlib.contextmanager
+def _hub_errors(name: str, revision: str) -> Iterator[None]:
+    """Turns errors of `huggingface_hub` into those that a user can mend."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise CheckpointError(
+            "The model {name} is available only to people who have accepted its "
+            "conditions. Accept them on its page on the Hugging Face hub, log in with "
+            "`hf auth login`, and try again.",
+            name=name,
+        ) from error
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        raise CheckpointError(
+            "The Hugging Face hub has no model named {name}, or it is private. Check "
+            "the spelling.",
+            name=name,
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise CheckpointError(
+            "The model {name} has no revision {revision} on the Hugging Face hub. Omit "
+            "the revision to use the newest.",
+            name=name,
+            revision=revision,
+        ) from error
+    except (
+        errors.HTTPError,
+        errors.EntryNotFoundError,
+        errors.RevisionResolutionError,
+        errors.XetDownloadError,
+        OSError,
+    ) as error:
+        raise _unreachable(name, error) from error
+
+
+def _unreachable(name: str, error: Exception) -> CheckpointError:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return CheckpointError(
+            "The disk filled up while the model {name} was being downloaded. Free some "
+            "space and try again.",
+            name=name,
+        )
+    if status is not None:
+        return CheckpointError(
+            "The Hugging Face hub refused to provide the model {name}. Received: HTTP "
+            "status {status}. Try again later.",
+            name=name,
+            status=status,
+        )
+    return CheckpointError(
+        "The Hugging Face hub cannot be reached, so the model {name} cannot be "
+        "downloaded. Check the connection and try again, or choose a bundled or "
+        "downloaded model, or a folder or zip file with the model.",
+        name=name,
+    )

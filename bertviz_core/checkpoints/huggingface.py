@@ -80,7 +80,13 @@ class SafetensorsFiles:
                 )
             if piece.get_dtype() not in _FLOAT_TYPES:
                 if not name.endswith(_BUFFERS):
-                    raise _not_floats(name, piece.get_dtype())
+                    raise CheckpointError(
+                        "The weight {weight} is stored in a number format that BERT "
+                        "Explorer does not support. Received: {dtype}. Save the model "
+                        "with 16-bit or 32-bit floating-point weights.",
+                        weight=name[:120],
+                        dtype=str(piece.get_dtype()),
+                    )
             else:
                 self.dtypes.add(piece.get_dtype())
             self._file_of[name] = (path, file)
@@ -177,16 +183,6 @@ def _weight_files(folder: Path) -> list[Path]:
             )
         paths.append(folder / name)
     return paths
-
-
-def _not_floats(name: str, dtype: str) -> CheckpointError:
-    return CheckpointError(
-        "The weight {weight} is stored in a number format that BERT Explorer does not "
-        "support. Received: {dtype}. Save the model with 16-bit or 32-bit "
-        "floating-point weights.",
-        weight=name[:120],
-        dtype=str(dtype),
-    )
 
 
 def _settle_copies(

@@ -29,7 +29,6 @@ from bertviz_core.checkpoints.documents import (
     read_documents,
     read_trained_inputs,
 )
-from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.environment import models_policy
 from bertviz_core.errors import CheckpointError
@@ -112,7 +111,7 @@ def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
     """
     resolved_id, folder = _find(model_id, progress)
     checkpoint = open_folder(folder)
-    tokenizer, notes = fitting_tokenizer(folder, checkpoint)
+    tokenizer, notes = assign.fitting_tokenizer(folder, checkpoint)
     model, report = assign.load(checkpoint, notes, progress)
     has_classes = "classifier" in model.heads
     labels = checkpoint.labels or tuple(f"LABEL_{i}" for i in range(model.num_labels))
@@ -229,7 +228,7 @@ def _unpacked(path: Path, owner: str = "") -> Path:
     # A process may have died between the two.
     if not (target / catalogue.ENTRY_FILE).is_file():
         try:
-            require_fitting(folder)
+            assign.require_fitting(folder)
         except BaseException:  # whatever it was, nobody could open this
             shutil.rmtree(target, ignore_errors=True)
             raise

@@ -92,28 +92,24 @@ class ClusterEngine(Engine):
         begun: LocalCluster | None = None,
     ) -> Promise[Connection]:
         promise: Promise[Connection] = Promise()
-        in_background("engine-connect", self._open, promise, dead, begun)
-        return promise
 
-    def _open(
-        self,
-        promise: Promise[Connection],
-        dead: Promise[Connection] | None,
-        begun: LocalCluster | None,
-    ) -> None:
-        try:
-            if dead is not None:
-                _close(dead)
-            connection = _reach(self._scheduler, begun)
-            connection.client.subscribe_topic(self._topic, self._on_report)
-        except EngineError as error:
-            promise.set_exception(error)
-        except Exception as error:
-            LOGGER.exception("The engine could not start.")
-            promise.set_exception(unexpected("connect", error))
-        else:
-            promise.set_result(connection)
-            self.open()
+        def connect() -> None:
+            try:
+                if dead is not None:
+                    _close(dead)
+                connection = _reach(self._scheduler, begun)
+                connection.client.subscribe_topic(self._topic, self._on_report)
+            except EngineError as error:
+                promise.set_exception(error)
+            except Exception as error:
+                LOGGER.exception("The engine could not start.")
+                promise.set_exception(unexpected("connect", error))
+            else:
+                promise.set_result(connection)
+                self.open()
+
+        in_background("engine-connect", connect)
+        return promise
 
     def _on_report(self, event: tuple[float, dict[str, Any]]) -> None:
         _, report = event
