@@ -74,23 +74,14 @@ def _norm(part: str, ours: str, google: str, huggingface: str) -> list[Row]:
     return _rows(part, ours, google, huggingface, *ends)
 
 
-def _table(name: str, axes: str) -> Row:
-    return Row(
-        "encoder",
-        f"bert/embeddings/{name}",
-        f"bert/embeddings/{name}",
-        f"bert.embeddings.{name}.weight",
-        axes,
-    )
-
-
 _G, _H = "bert/encoder/layer_{i}", "bert.encoder.layer.{i}"
 
 # fmt: off
 TABLE: tuple[Row, ...] = (
-    _table("word_embeddings", "VH"),
-    _table("position_embeddings", "PH"),
-    _table("token_type_embeddings", "SH"),
+    *_rows("encoder", "embeddings", "bert/embeddings", "bert.embeddings",
+           ("word_embeddings", "word_embeddings.weight", "VH"),
+           ("position_embeddings", "position_embeddings.weight", "PH"),
+           ("token_type_embeddings", "token_type_embeddings.weight", "SH")),
     *_norm("encoder", "embeddings/layer_norm",
            "bert/embeddings/LayerNorm", "bert.embeddings.LayerNorm"),
     *_dense("encoder", "layer_{i}/attention/query",

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -52,25 +52,15 @@ class SlicedError(BundleError):
     """A weight lies in several pieces, which are not joined here."""
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """What the index says of one tensor.
+class _Entry(NamedTuple):
+    """What the index says of one tensor; the place and the size are in bytes."""
 
-    Args:
-        dtype: number of the type.
-        shape: of the tensor.
-        shard: number of the data file.
-        offset: in that, in bytes.
-        size: in bytes.
-        checksum: of the bytes, see `sorted_table.is_intact`.
-    """
-
-    dtype: int
+    dtype: int  # number of the type
     shape: Shape
-    shard: int
+    shard: int  # number of the data file
     offset: int
     size: int
-    checksum: int
+    checksum: int  # see `sorted_table.is_intact`
 
 
 class TensorBundle:

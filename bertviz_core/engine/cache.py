@@ -96,7 +96,9 @@ class BoundedCache(Generic[Key, Value]):
             if self._weight_of is None:
                 self._make_room(1)
             value = make()
-            weight = self._weight(key, value)
+            weight = 1
+            if self._weight_of is not None:
+                weight = self._weight_of(value) + self._weight_of_key(key)
         except BaseException as error:
             with self._lock:
                 del self._pending[key]
@@ -108,11 +110,6 @@ class BoundedCache(Generic[Key, Value]):
                 self._kept[key] = (value, weight)
             del self._pending[key]
         pending.set_result(value)
-
-    def _weight(self, key: Key, value: Value) -> int:
-        if self._weight_of is None:
-            return 1
-        return self._weight_of(value) + self._weight_of_key(key)
 
     def _make_room(self, needed: int) -> None:
         with self._lock:

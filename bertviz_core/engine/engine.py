@@ -113,7 +113,13 @@ class Engine(abc.ABC):
         Whoever asks for a model that cannot be loaded gets the error then.
         """
         question = self.ask(Explorer.warm_up).about(model)
-        in_background("engine-warm-up", self._warm_up, question)
+
+        def run() -> None:
+            error = self._run(question).error
+            if error is not None:
+                LOGGER.warning("The warm-up did not succeed: %s", error)
+
+        in_background("engine-warm-up", run)
 
     def open(self) -> None:
         """Begins to look after what has a lease; nothing happens a second time."""
@@ -157,8 +163,3 @@ class Engine(abc.ABC):
             except Exception:  # whatever it is, the next round may succeed
                 LOGGER.exception("Leases could not be looked at.")
             self._closed.wait(LOOK_SECONDS)
-
-    def _warm_up(self, question: Question[None]) -> None:
-        error = self._run(question).error
-        if error is not None:
-            LOGGER.warning("The warm-up did not succeed: %s", error)

@@ -248,11 +248,8 @@ class JobBoard:
     def place_of(self, job_id: str) -> int:
         """The place of a job among those of its kind that wait, from 1; else 0."""
         job = self.find(job_id)
-        waiting = [
-            other.job_id
-            for other in ([] if job is None else self.unfinished(job.kind))
-            if other.status.state == "waiting"
-        ]
+        others = [] if job is None else self.unfinished(job.kind)
+        waiting = [one.job_id for one in others if one.status.state == "waiting"]
         return waiting.index(job_id) + 1 if job_id in waiting else 0
 
     def get(self, job_id: str) -> Job:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.engine import without_spans
-from bertviz_core.engine.jobs import JobCancelled, in_background
+from bertviz_core.engine.jobs import JobCancelled, JobProgress, in_background
 from bertviz_core.engine.questions import Outcome, Question, run
 from bertviz_core.engine.worker_specs import ON_TENSORFLOW, reading_backend
 from bertviz_core.environment import ASKED_POLICY
@@ -93,14 +93,12 @@ def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Ou
         job_id: for `stop_job`.
         topic: gets events `{"job_id", "fraction", "so_far"}`.
     """
-    from distributed import get_worker
-
     ASKED_POLICY.set(policy)
     stop = _STOP_OF_JOB[job_id] = threading.Event()
-    reporter = _Reporter(get_worker(), topic, job_id, stop)
+    tell = _reporter(topic, job_id, stop)
     try:
-        reporter(0.0, "")
-        return run(question, reporter)
+        tell(0.0, "")
+        return run(question, tell)
     except JobCancelled:
         return Outcome(is_cancelled=True)
     finally:
@@ -138,34 +136,25 @@ def _end(what: str) -> None:
     os._exit(1)
 
 
-class _Reporter:
-    """The `Progress` of a job in a worker."""
+def _reporter(topic: str, job_id: str, stop: threading.Event) -> JobProgress:
+    """What a job in a worker tells how far it is."""
+    from distributed import get_worker
 
-    def __init__(
-        self, worker: Any, topic: str, job_id: str, stop: threading.Event
-    ) -> None:
-        self._worker = worker
-        self._topic = topic
-        self._job_id = job_id
-        self._stop = stop
-        self._last_sent = 0.0
-        self._last_message: str | None = None
+    worker, last_sent, last_message = get_worker(), 0.0, ""
 
-    def __call__(self, fraction: float, message: str, so_far: Any = None) -> None:
-        if self._stop.is_set():
+    def tell(fraction: float, message: str, so_far: Any = None) -> None:
+        nonlocal last_sent, last_message
+        if stop.is_set():
             raise JobCancelled
         now = time.monotonic()
-        is_early = now - self._last_sent < REPORT_EVERY_SECONDS
-        is_news = message != self._last_message or so_far is not None
-        if is_early and not is_news and fraction < 1.0:
-            return
-        self._last_sent, self._last_message = now, message
-        event = {
-            "job_id": self._job_id,
-            "fraction": float(fraction),
-            "so_far": so_far,
-        }
-        self._worker.log_event(self._topic, event)
+        is_early = now - last_sent < REPORT_EVERY_SECONDS
+        is_news = message != last_message or so_far is not None
+        if not is_early or is_news or fraction >= 1.0:
+            last_sent, last_message = now, message
+            event = {"job_id": job_id, "fraction": float(fraction), "so_far": so_far}
+            worker.log_event(topic, event)
+
+    return tell
 
 
 def _import_heavy() -> None:

@@ -135,11 +135,10 @@ class CompiledForward:
             What `keep` names, float32.
         """
         self._on_call()
-        mask = attention_mask
-        if mask is None:
-            mask = self._mask(hidden_states.shape[1], None)
+        if attention_mask is None:
+            attention_mask = self._mask(hidden_states.shape[1], None)
         into = dict.fromkeys(keep)
-        return self._block(layer, hidden_states, mask, into, scale, replace)
+        return self._block(layer, hidden_states, attention_mask, into, scale, replace)
 
     def read(
         self, head: str, vectors: np.ndarray, keep: Sequence[str] = ("output",)
@@ -298,8 +297,7 @@ class CompiledForward:
             return {"output": found[LOGITS.get(head, "pooled_output")], **taps.kept}
 
         arrays = {"vectors": np.asarray(vectors, "float32")}
-        into = dict.fromkeys(keep)
-        return self._run(head, model, model, body, arrays, into)
+        return self._run(head, model, model, body, arrays, dict.fromkeys(keep))
 
     def _run(
         self,
@@ -367,15 +365,11 @@ def _without_cut(mask: np.ndarray, arrays: Arrays, layer: int) -> np.ndarray:
 
 def _strengths(arrays: Arrays, layer: int) -> dict[str, np.ndarray] | None:
     """What inputs of a pass multiply heads and neurons of a layer by."""
-    heads, neurons = map(arrays.get, ("head_mask", "neuron_mask"))
-    if heads is None and neurons is None:
+    if not {"head_mask", "neuron_mask"} & arrays.keys():
         return None
-    one = np.ones(1, "float32")
+    on = np.ones((1, layer + 1, 1), "float32")
+    heads, neurons = (arrays.get(name, on) for name in ("head_mask", "neuron_mask"))
     return {
-        "attention.head_context": one[:, None, None, None]
-        if heads is None
-        else heads[:, layer, :, None, None],
-        "mlp.post": one[:, None, None]
-        if neurons is None
-        else neurons[:, layer, None, :],
+        "attention.head_context": heads[:, layer, :, None, None],
+        "mlp.post": neurons[:, layer, None],
     }
