@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,11 @@ import plotly.graph_objects as go
 from bertviz_core.figures.color_scales import PAPER
 from bertviz_core.figures.labels import escaped, label
 
-COLUMNS = 8
+COLUMNS = 8  # fewer where a token is longer than a phone has room for
+_FEWEST = 5
+# Pixels; of a phone of 390, what is left of it for a figure, and of a letter there.
+_PHONE, _GAP, _SIZE, _LETTER = 356, 2, 12, 7.4
+_SMALLEST = 9  # pixels; of the letters of the longest tokens
 _ROW_HEIGHT = 48  # pixels; two lines of text fit
 _FRAME_HEIGHT = 60  # pixels
 
@@ -29,16 +34,16 @@ def token_grid_figure(
         "z": shades,
         "text": texts,
         "texttemplate": "%{text}",
-        "textfont": {"color": "#111111", "size": 13},
+        "textfont": {"color": "#111111", "size": _SIZE},
         "customdata": said,
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
         "colorscale": PAPER,
         "zmin": 0.0,
         "zmax": top,
-        "xgap": 2,
-        "ygap": 2,
-        "colorbar": {"thickness": 12},
+        "xgap": _GAP,
+        "ygap": _GAP,
+        "showscale": False,  # each cell says its number
     }
     axis = {"visible": False, "fixedrange": True, "showgrid": False}
     made = {
@@ -54,16 +59,33 @@ def token_grid_figure(
 def _cells(
     tokens: Sequence[str], values: np.ndarray, hints: Sequence[str]
 ) -> tuple[list[list[float | None]], list[list[str]], list[list[str]]]:
-    """Numbers, writing and hints, each in rows of `COLUMNS`."""
-    num_rows = -(-len(tokens) // COLUMNS)
-    shades: list[list[float | None]] = [[None] * COLUMNS for _ in range(num_rows)]
-    texts = [[""] * COLUMNS for _ in range(num_rows)]
-    said = [[""] * COLUMNS for _ in range(num_rows)]
+    """Numbers, writing and hints, each in rows."""
+    fitting = _PHONE // (_LETTER * max(map(_width, tokens)) + _GAP)
+    columns = int(min(max(fitting, _FEWEST), COLUMNS))
+    room = _PHONE / columns - _GAP
+    num_rows = -(-len(tokens) // columns)
+    shades: list[list[float | None]] = [[None] * columns for _ in range(num_rows)]
+    texts = [[""] * columns for _ in range(num_rows)]
+    said = [[""] * columns for _ in range(num_rows)]
     for index, (token, value) in enumerate(zip(tokens, values, strict=True)):
-        row, column = divmod(index, COLUMNS)
+        row, column = divmod(index, columns)
         is_known = not np.isnan(value)
         # A place without a number still has its word.
         shades[row][column] = float(value) if is_known else 0.0
-        texts[row][column] = label(token) + (f"<br>{value:.1f}" if is_known else "")
+        written = _written(token, room) + (f"<br>{value:.1f}" if is_known else "")
+        texts[row][column] = written
         said[row][column] = label(token) + "<br>" + escaped(hints[index])
     return shades, texts, said
+
+
+def _written(token: str, room: float) -> str:
+    """A token in smaller letters where it is wider than its cell, in pixels."""
+    size = int(_SIZE * room / (_LETTER * _width(token)))
+    if size >= _SIZE:
+        return label(token)
+    return f'<span style="font-size:{max(size, _SMALLEST)}px">{label(token)}</span>'
+
+
+def _width(token: str) -> int:
+    """In letters; a Chinese character takes two."""
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in token) or 1

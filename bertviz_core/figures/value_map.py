@@ -35,6 +35,8 @@ _WIDE, _GAP = 2, 2  # letters that a Chinese character takes, and a gap
 _SCALE_HEIGHT = 72  # pixels; of a scale above the map, with its numbers and its name
 _EDGE = 10  # pixels; plotly hides a name that the right edge would cut
 _SIGN_HEIGHT = 16  # pixels; of characters one below the other
+_LETTER = 7.4  # pixels; of a letter that is turned
+_TICK = 18  # pixels; between a map and the names of its columns
 
 
 def value_map_figure(
@@ -95,10 +97,11 @@ def value_map_figure(
     }
     if words is not None:
         trace |= _in_words(words)
-    ticks = _column_ticks(columns, _LINE if top is None else _THIRD)
+    ticks, turned = _column_ticks(columns, _LINE if top is None else _THIRD)
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
     height += _SIGN_HEIGHT * (_most_lines(ticks["ticktext"]) - 1)
     made = layout(column_title, row_title, rows=row_labels, height=height)
+    made["annotations"] = turned
     made["margin"] |= {"r": 0, "t": 32}
     made["xaxis"] |= {"showgrid": False, "zeroline": False, **ticks}
     made["yaxis"] |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False}
@@ -171,21 +174,36 @@ def _written(values: np.ndarray, digits: int, is_paired: bool) -> list[list[str]
     return texts.tolist()
 
 
-def _column_ticks(columns: Sequence[str], line: int) -> dict[str, Any]:
-    """Labels side by side; where there is no room turned, but Chinese upright."""
+def _column_ticks(
+    columns: Sequence[str], line: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Labels side by side; where there is no room turned, but Chinese upright.
+
+    Beside it the notes that are the turned parts of labels that stand upright.
+    """
     texts = [label(name) for name in columns]
     places: dict[str, Any] = {"tickvals": list(range(len(columns)))}
     width = sum(map(_width, columns))
     if width <= line:
         # On a phone they may not fit all the same: plotly takes the first that does.
-        return places | {"ticktext": texts, "autotickangles": [0, -45, -90]}
+        return places | {"ticktext": texts, "autotickangles": [0, -45, -90]}, []
     if all(map(str.isdecimal, columns)):  # turned, they run together on a phone
         every = -(-2 * width // line)
         numbered = {"tickvals": list(range(0, len(columns), every))}
-        return numbered | {"ticktext": texts[::every]}
+        return numbered | {"ticktext": texts[::every]}, []
     if not any(is_cjk(name) for name in columns):
-        return places | {"ticktext": texts, "tickangle": -90}
-    return places | {"ticktext": [_stacked(name) for name in columns], "tickangle": 0}
+        return places | {"ticktext": texts, "tickangle": -90}, []
+    stacked = [_stacked(name) for name in columns]
+    notes = [
+        _turned(place, signs, letters)
+        for place, (signs, letters) in enumerate(stacked)
+        if letters
+    ]
+    written = [
+        "<br>".join([*map(label, signs), *["\xa0"] * _lines(letters)])
+        for signs, letters in stacked
+    ]
+    return places | {"ticktext": written, "tickangle": 0}, notes
 
 
 def _width(name: str) -> int:
@@ -193,13 +211,35 @@ def _width(name: str) -> int:
     return _GAP + sum(_WIDE if is_cjk(sign) else 1 for sign in name[:LONGEST_LABEL])
 
 
-def _stacked(name: str) -> str:
+def _stacked(name: str) -> tuple[list[str], str]:
     """The signs of a name one below the other, as Chinese is written in columns.
 
-    A short number stays upright in one piece.
+    A short number stays upright in one piece. The letters that the name ends in, such
+    as [MASK] or ##ing, are apart: they are turned.
     """
-    signs = re.findall(r"[0-9]{1,3}|\S", shortened(name, LONGEST_LABEL))
-    return "<br>".join(map(label, signs))
+    name = shortened(name, LONGEST_LABEL)
+    found = re.search(r"(?![0-9]{3}$)[!-~]{3,}…?$", name)
+    letters = found[0] if found else ""
+    return re.findall(r"##|[0-9]{1,3}|\S", name.removesuffix(letters)), letters
+
+
+def _turned(place: int, signs: list[str], letters: str) -> dict[str, Any]:
+    """The letters below the signs of the same name, in the room that is kept free."""
+    return {
+        "text": label(letters),
+        "textangle": -90,
+        "showarrow": False,
+        "x": place,
+        "yref": "paper",
+        "y": 0,
+        "yanchor": "top",
+        "yshift": -_TICK - _SIGN_HEIGHT * len(signs),
+    }
+
+
+def _lines(letters: str) -> int:
+    """Room for turned letters, in lines of signs."""
+    return -(-int(_LETTER * len(letters)) // _SIGN_HEIGHT)
 
 
 def _most_lines(texts: Sequence[str]) -> int:

@@ -352,6 +352,19 @@ def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
     assert layout["height"] > columns_of(names[1:40])["height"]
 
 
+def test_letters_among_chinese_are_turned_in_room_of_their_own():
+    names = [*"今天天气很好我们去公园玩" * 4, "5 [MASK]", "##ing", "##园", "第 123"]
+    layout = columns_of(names)
+    texts = [shown(text) for text in layout["xaxis"]["ticktext"]]
+    room, blank = "\xa0", "<br>\xa0"
+    assert texts[-4:-1] == [f"5{3 * blank}", room + 2 * blank, "##<br>园"]
+    assert texts[-1] == "第<br>123"
+    notes = [(shown(n["text"]), n["textangle"], n["x"]) for n in layout["annotations"]]
+    assert notes == [("[MASK]", -90, 48), ("##ing", -90, 49)]
+    below, above = (note["yshift"] for note in layout["annotations"])
+    assert below == above - 16  # one sign lower
+
+
 @pytest.mark.parametrize(
     ("names", "angle"),
     [(["word"] * 11, None), (["word"] * 12, -90), (list("今天") * 30, 0)],

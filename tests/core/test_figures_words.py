@@ -229,3 +229,26 @@ def test_a_grid_keeps_the_order_of_reading_and_says_no_number_for_a_mask():
     assert trace.z[1][3] is None
     assert "4.0" not in trace.text[0][4]
     assert "t4" in trace.text[0][4]
+
+
+@pytest.mark.parametrize(
+    ("longest", "columns", "size"),
+    [
+        ("他", 8, None),
+        ("[MASK]", 7, None),
+        ("married", 6, None),
+        ("a" * 9, 5, None),
+        ("a" * 12, 5, 9),
+        ("a" * 40, 5, 9),
+    ],
+)
+def test_long_tokens_of_a_grid_fit_into_their_cells_on_a_phone(longest, columns, size):
+    tokens = ["的"] * 9 + [longest]
+    figure = checked(token_grid_figure(tokens, np.ones(10), tokens, title="bits"))
+    trace = figure.data[0]
+    assert {len(row) for row in trace.text} == {columns}
+    row, column = divmod(9, columns)
+    smaller = f'<span style="font-size:{size}px">' if size else ""
+    assert trace.text[row][column].startswith(smaller + label(longest))
+    assert trace.text[0][0].startswith(label("的"))
+    assert trace.showscale is False  # which would take a cell's width
