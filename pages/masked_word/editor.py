@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.chinese_words import characters_along, is_character
 from bertviz_core.explorer import Explorer
@@ -46,7 +47,8 @@ _EARLIER = "masked_earlier"
 
 # More would be a wall of buttons; the longest text of BERT has 512 pieces.
 _MOST_WORDS = 200
-_ONE_ROW = 20  # candidates; more scroll sideways
+_FEW_CANDIDATES = 20  # of more, as of more words, some rows show, in a box that scrolls
+_SOME_ROWS = 200  # pixels: four and the edge of the next
 
 _HIDES_NOTHING = "masked_hides_nothing"
 _INSERTED = "masked_inserted"
@@ -99,7 +101,7 @@ def offer_insertion(
     It replaces `masks` of the text that is `shown`.
     """
     labels = [str(escape(word, 40)) for word in words]
-    st.pills(
+    _rows(len(words), _FEW_CANDIDATES).pills(
         t("masked_word.insert"),
         range(len(words)),
         format_func=labels.__getitem__,
@@ -107,8 +109,12 @@ def offer_insertion(
         help=t("masked_word.insert_help"),
         on_change=_insert,
         args=(shown, masks, words, key),
-        wrap=len(words) <= _ONE_ROW,
     )
+
+
+def _rows(count: int, few: int) -> DeltaGenerator:
+    """Where as many buttons stand: more than `few` in a box."""
+    return st.container(height=_SOME_ROWS if count > few else "content")
 
 
 def _insert(shown: MaskedText, masks: range, words: tuple[str, ...], key: str) -> None:
@@ -131,7 +137,7 @@ def take_insertion() -> bool:
 
 # Wire values of a widget's options must differ, also for "the" and "the".
 _INVISIBLE = "\u2060"
-_MOST_IN_ROWS = 40  # words; more scroll sideways
+_FEW_WORDS = 40
 # How many Chinese characters one click hides.
 _SIZE = "masked_click_size"
 
@@ -206,7 +212,7 @@ def _draw_words(masked: MaskedText) -> None:
         choose_linked(st.segmented_control, label, sizes, key=_SIZE, required=True)
     labels = _labels(words, masked.originals)
     st.session_state[_WORDS] = [i for i, word in enumerate(words) if word.is_mask]
-    st.pills(
+    _rows(len(words), _FEW_WORDS).pills(
         t("masked_word.words"),
         range(len(words)),
         selection_mode="multi",
@@ -215,7 +221,6 @@ def _draw_words(masked: MaskedText) -> None:
         help=t("masked_word.words_help"),
         on_change=_toggle,
         args=(masked,),
-        wrap=len(words) <= _MOST_IN_ROWS,
     )
     if is_cut:
         st.caption(t("masked_word.first_words_only", count=_MOST_WORDS))

@@ -363,6 +363,16 @@ def test_of_a_text_too_long_for_the_model_its_beginning_is_read():
     assert len(figures(type_text(app, DEFAULT))) == 1
 
 
+@pytest.mark.parametrize(("count", "height"), [(40, 0), (41, 200)])
+def test_of_many_words_some_rows_show_and_no_line_runs_out_of_sight(count, height):
+    app = open_page(text="word " * (count - 1) + "[MASK]")
+    words = app.get_by_key("masked_words")
+    (box,) = (one for one in app.main if words in getattr(one, "children", {}).values())
+    assert box.proto.height_config.pixel_height == height
+    assert not words.proto.HasField("wrap")  # the browser breaks the line
+    assert not app.get_by_key("masked_insert").proto.HasField("wrap")
+
+
 def test_a_text_without_anything_to_guess_gets_a_sentence():
     app = open_page()
     for text in ("", "   ", "Nothing is hidden here."):
