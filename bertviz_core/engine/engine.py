@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import logging
 import threading
 import time
@@ -84,7 +85,10 @@ class Engine(abc.ABC):
         """
         job = self._jobs.get(job_id)
         job.renew()
-        return job.status
+        status = job.status
+        if status.state != "waiting":
+            return status
+        return dataclasses.replace(status, num_before=self._jobs.num_before(job))
 
     def renew(self, names: Iterable[str]) -> None:
         """Begins leases anew; what is gone stays so.

@@ -80,6 +80,7 @@ class JobStatus:
         so_far: what the task showed of its work last; `None` for most tasks.
         result: what the task returned, when it is done.
         error: why it failed, or was cancelled where no one did so.
+        num_before: jobs of its kind that one which waits has before it.
     """
 
     job_id: str
@@ -88,6 +89,7 @@ class JobStatus:
     so_far: Any = None
     result: Any = None
     error: BertVizError | None = None
+    num_before: int = 0
 
     @property
     def is_finished(self) -> bool:
@@ -251,6 +253,11 @@ class JobBoard:
         others = [] if job is None else self.unfinished(job.kind)
         waiting = [one.job_id for one in others if one.status.state == "waiting"]
         return waiting.index(job_id) + 1 if job_id in waiting else 0
+
+    def num_before(self, job: Job) -> int:
+        """How many jobs of its kind came before it and have not ended."""
+        unfinished = self.unfinished(job.kind)
+        return unfinished.index(job) if job in unfinished else 0
 
     def get(self, job_id: str) -> Job:
         """The job of this id.

@@ -26,9 +26,10 @@ from bertviz_core.engine import JobStatus
 from bertviz_core.engine.cache import BoundedCache, num_bytes
 from bertviz_core.engine.model_tasks import earlier_uploads, models, vocabulary
 from bertviz_core.engine.questions import Asker, Question, answer_all
+from bertviz_core.engine.worker_specs import ON_TENSORFLOW
 from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.explorer import Explorer
-from bertviz_core.tasks import GRADIENT_RESOURCE, JOB_RESOURCE
+from bertviz_core.tasks import JOB_RESOURCE
 from bertviz_core.trace import ModelEntry
 from bertviz_core.visitor_files import RUN_PREFIX
 from pages.shared.engine import HAS_ANSWERED, client
@@ -313,11 +314,14 @@ def _watch(
         st.session_state[key] = replace(job, ended=status)
         hold(key, [])
         st.rerun()
-    is_waiting = status.state == "waiting"
     words = wording.working(status.fraction)
-    if is_waiting:
-        derives = job.question.resource(JOB_RESOURCE) == GRADIENT_RESOURCE
-        words = t("app.gradients_start") if derives else t("app.in_line")
+    if status.num_before:
+        words = t("app.in_line")
+    elif (
+        status.state == "waiting"
+        and job.question.resource(JOB_RESOURCE) in ON_TENSORFLOW
+    ):
+        words = t("app.tensorflow_starts")
     st.progress(status.fraction, words)
     if st.button(t("app.cancel"), key=f"{key}_cancel"):
         if job.is_shared:

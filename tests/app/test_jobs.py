@@ -10,21 +10,27 @@ FULL = EngineError("The engine did not answer. Try again.")
 REASON = "The engine did not answer"
 
 
-def with_button(at_once=False):
+def with_button(at_once=False, question="download_model"):
     import streamlit as st
 
     from bertviz_core.engine.model_tasks import download_model
+    from bertviz_core.engine.training_tasks import pretrain_tiny
     from pages.shared.answers import ask, ask_job
 
-    question = ask(download_model).about("a")
+    asked = {
+        "download_model": ask(download_model).about("a"),
+        "pretrain_tiny": ask(pretrain_tiny).about("a page", "a [MASK]"),
+    }
+    question = asked[question]
     st.session_state["answer"] = ask_job("place", "Begin", question, at_once=at_once)
     st.write("the rest of the page")
 
 
 @pytest.fixture
 def page(client):
-    def run(at_once=False):
-        app = AppTest.from_function(with_button, args=(at_once,), default_timeout=20)
+    def run(at_once=False, question="download_model"):
+        args = (at_once, question)
+        app = AppTest.from_function(with_button, args=args, default_timeout=20)
         assert not app.run().exception
         return app
 
@@ -51,12 +57,24 @@ def test_a_button_starts_the_work(client, page):
 def test_whoever_waits_for_others_is_told_so(client, page):
     app = page()
     app.button(key="job_place_start").click().run()
-    client.jobs["job-1"] = JobStatus("job-1", "waiting")
+    client.jobs["job-1"] = JobStatus("job-1", "waiting", num_before=1)
     app.run()
     assert "Waiting for its turn" in app.get("progress")[0].proto.text
     client.jobs["job-1"] = JobStatus("job-1", "running", 0.25)
     app.run()
     assert app.get("progress")[0].proto.text == "Working: 25%"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [("pretrain_tiny", "starts TensorFlow, too"), ("download_model", "Working: 0%")],
+)
+def test_whoever_is_alone_is_not_told_to_wait_for_others(client, page, question, said):
+    app = page(question=question)
+    app.button(key="job_place_start").click().run()
+    client.jobs["job-1"] = JobStatus("job-1", "waiting")
+    app.run()
+    assert said in app.get("progress")[0].proto.text
 
 
 @pytest.mark.parametrize("at_once", [False, True])

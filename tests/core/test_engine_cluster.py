@@ -270,7 +270,8 @@ def test_a_cancelled_job_stops_also_where_exceptions_are_swallowed_and_the_next_
     (tmp_path / "gate").touch()
     waiting = start(any_engine, tasks.count, 5, tmp_path / "gate")
     assert any_engine.ask(tasks.echo)(value=3) == 3
-    assert any_engine.job(waiting).state == "waiting"
+    status = any_engine.job(waiting)
+    assert (status.state, status.num_before) == ("waiting", 1)
     any_engine.cancel(job_id)
     assert any_engine.job(job_id).state == "cancelled"
     wait_until(stopped.exists)

@@ -161,6 +161,9 @@ def test_those_that_wait_know_their_place(board):
     jobs = (first, other, second, third)
     assert [board.place_of(job.job_id) for job in jobs] == [0, 1, 1, 2]
     assert board.place_of("none") == 0
+    assert [board.num_before(job) for job in jobs] == [0, 0, 1, 2]
+    first.finish(3)
+    assert [board.num_before(job) for job in jobs] == [0, 0, 0, 1]
 
 
 def test_a_job_that_nobody_asks_for_is_stopped_and_says_why(board, clock):
