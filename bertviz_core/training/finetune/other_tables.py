@@ -29,6 +29,9 @@ _JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*(\"[^\"\n]*\"\s*:|\})")
 MAX_SECONDS = 60.0
 # Addresses, not memory in use: what libraries reserve counts, too.
 _MAX_ADDRESSES = 6 * 2**30
+# In place of a row's number.
+_SHEET, _BROKEN = -1, -2
+_SHOWN = 20  # characters, on either side of where JSON breaks
 
 
 def kind_of(start: bytes) -> str:
@@ -69,14 +72,17 @@ class OtherTable:
         that are not in a row of their own are row 0.
 
         Raises:
+            DatasetError: JSON is broken; the sentence says where.
             ValueError: the file cannot be read, or not within the limits.
         """
         lines = self._process.stdout
         try:
             for line in lines or ():
                 number, cells = json.loads(line)
-                if number < 0:
+                if number == _SHEET:
                     self.sheet, self.num_sheets = cells
+                elif number == _BROKEN:
+                    raise _broken(*cells)
                 else:
                     yield number, cells
             if self._process.wait():
@@ -93,6 +99,31 @@ class OtherTable:
             self._process.stdout.close()
 
 
+def _broken(kind: str, places: dict[str, Any]) -> Exception:
+    # The process that reads has the standard library alone.
+    from bertviz_core.errors import DatasetError
+
+    if kind == "end":
+        return DatasetError(
+            "The JSON breaks off. Received: line {line} as the last one, which ends "
+            "before the value does. Save or copy the file once more.",
+            **places,
+        )
+    if kind == "row":
+        return DatasetError(
+            "Row {row} of the JSON names no columns. Received: “{text}”. Write each "
+            "row as an object, a name before each value and curly brackets around "
+            "all.",
+            **places,
+        )
+    return DatasetError(
+        "The JSON cannot be read in line {line}, at character {column}. Received: "
+        "“{text}”. Look for a comma, a quotation mark or a bracket that is missing "
+        "there or is too many.",
+        **places,
+    )
+
+
 def _spreadsheet(path: str) -> Iterator[tuple[int, list[Any]]]:
     from python_calamine import CalamineWorkbook
 
@@ -103,7 +134,7 @@ def _spreadsheet(path: str) -> Iterator[tuple[int, list[Any]]]:
         if full:
             # The first that can hold texts and labels: a page of notes may be before.
             read = next((sheet for sheet in full if sheet.width > 1), full[0])
-            yield -1, [read.name, len(full)]
+            yield _SHEET, [read.name, len(full)]
             yield from enumerate(read.to_python(skip_empty_area=False), start=1)
 
 
@@ -125,14 +156,46 @@ def _json_rows(path: str) -> Iterator[tuple[int, list[Any]]]:
     text = Path(path).read_text(encoding="utf-8-sig")
     try:
         found = list(enumerate(_records(json.loads(text)), start=1))
-    except ValueError:  # an object a line
-        lines = enumerate(text.split("\n"), start=1)
-        found = [(number, json.loads(line)) for number, line in lines if line.strip()]
+    except ValueError as error:
+        found = _json_lines(text, error)
+    for number, row in found:
+        if not isinstance(row, dict):
+            shown = json.dumps(row, ensure_ascii=False)[: 2 * _SHOWN]
+            raise _BrokenJson("row", {"row": number, "text": shown})
     rows = [(number, dict(_flat(row))) for number, row in found]
     names = dict.fromkeys(name for _, row in rows for name in row)
     yield 0, list(names)
     for number, row in rows:
         yield number, [row.get(name) for name in names]
+
+
+class _BrokenJson(Exception):
+    """What `_broken` makes a sentence of."""
+
+
+def _json_lines(text: str, of_whole: ValueError) -> list[tuple[int, Any]]:
+    """An object a line; `of_whole` is why the text as one document is none."""
+    found: list[tuple[int, Any]] = []
+    broken: list[tuple[int, json.JSONDecodeError]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                found.append((number, json.loads(line)))
+            except json.JSONDecodeError as of_line:
+                broken.append((number, of_line))
+    if not broken:
+        return found
+    if len(found) < len(broken):  # those lines were meant as one document
+        if not isinstance(of_whole, json.JSONDecodeError):
+            raise of_whole
+        broken = [(of_whole.lineno, of_whole)]
+    number, error = broken[0]
+    is_open = error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip()
+    if is_open and number == text.rstrip().count("\n") + 1:
+        raise _BrokenJson("end", {"line": number})
+    line = error.doc.split("\n")[error.lineno - 1].rstrip("\r")
+    near = line[max(0, error.colno - 1 - _SHOWN) : error.colno - 1 + _SHOWN]
+    raise _BrokenJson("at", {"line": number, "column": error.colno, "text": near})
 
 
 def _records(found: Any) -> list[dict[str, Any]]:
@@ -182,9 +245,12 @@ def _write_rows(path: str, kind: str) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_ADDRESSES, _MAX_ADDRESSES))
-    for number, row in _READERS[kind](path):
-        cells = row if number < 0 else [_as_text(value) for value in row]
-        sys.stdout.write(json.dumps([number, cells]) + "\n")
+    try:
+        for number, row in _READERS[kind](path):
+            cells = row if number < 0 else [_as_text(value) for value in row]
+            sys.stdout.write(json.dumps([number, cells]) + "\n")
+    except _BrokenJson as error:
+        sys.stdout.write(json.dumps([_BROKEN, error.args]) + "\n")
 
 
 if __name__ == "__main__":
