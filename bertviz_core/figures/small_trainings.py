@@ -18,6 +18,7 @@ from bertviz_core.figures.drawing import (
     figure,
     layout,
     line,
+    marked_line,
     nothing,
     upright,
 )
@@ -37,7 +38,8 @@ def neuron_figure(
 ) -> go.Figure:
     """Draws how active one neuron is over the steps, and what gradient it gets.
 
-    Of two functions, from the same start; the second is drawn on top.
+    Of two functions, from the same start; the second is drawn on top. A cross stands
+    where the neuron dies.
     """
     traces = []
     for axis, measure in (("y", "activity"), ("y2", "gradients")):
@@ -45,7 +47,12 @@ def neuron_figure(
             values = getattr(training, measure)[:, neuron]
             if axis == "y2":
                 values = np.where(values > 0, values, np.nan)
-            trace = line(np.arange(len(values)), values, dash)
+            steps, died_at = np.arange(len(values)), training.died_at()[neuron]
+            trace = line(steps, values, dash)
+            if axis == "y" and died_at >= 0:
+                trace = marked_line(
+                    steps, values, (died_at, values[died_at]), "x", dash
+                )
             traces.append(
                 {
                     **trace,

@@ -200,14 +200,18 @@ def _choose_parameter(box: DeltaGenerator, twin: str) -> float | None:
 
 def _choose_neuron(training: Training) -> int:
     """The chosen neuron, from 0; the one that died first where none is chosen."""
+    died_at = training.died_at()
+    names = {str(neuron + 1): str(neuron + 1) for neuron in range(NUM_NEURONS)}
+    for dead in map(str, np.flatnonzero(died_at >= 0) + 1):
+        names[dead] = plain("activations.neuron_dies", number=dead)
     chosen = choose_linked_or_none(
         st.segmented_control,
         "activations.neuron",
-        [str(neuron + 1) for neuron in range(NUM_NEURONS)],
+        list(names),
+        format_func=names.__getitem__,
     )
     if chosen is not None:
         return int(chosen) - 1
-    died_at = training.died_at()
     return int(np.where(died_at < 0, NUM_STEPS + 1, died_at).argmin())
 
 

@@ -159,6 +159,12 @@ def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
     measured = metrics(app)
     assert measured["Dead at the end: ReLU"] == "1 of 6 neurons"
     assert measured["Dead at the end: leaky ReLU"] == "0 of 6 neurons"
+    # Both before anything is played.
+    options = [option.content for option in app.get_by_key("act_neuron").proto.options]
+    assert [name for name in options if "dies" in name] == [f"{neuron + 1} · dies"]
+    curves = figure(app, "activations_neuron")["data"]
+    marks = {curve["name"]: curve["marker"] for curve in curves if "marker" in curve}
+    assert {name: mark["symbol"] for name, mark in marks.items()} == {"ReLU": "x"}
     app.get_by_key("act_neuron").set_value("1").run()
     assert "Neuron 1 as ReLU lives" in shown(app)
     assert app.slider(key="act_step").value == 0

@@ -153,6 +153,10 @@ def test_a_dead_neuron_has_no_gradient_to_draw():
     figure = neuron_figure(trainings(), LABELS, 3, 7, str)
     drawn = [trace for trace in figure.data if trace.name]
     assert [trace.yaxis for trace in drawn] == ["y", "y", "y2", "y2"]
+    leaky, relu = drawn[:2]
+    assert leaky.mode == "lines"
+    (place,) = np.flatnonzero(relu.marker.size)
+    assert (relu.marker.symbol, relu.x[place], relu.y[place]) == ("x", 11, 0)
     leaky, relu = drawn[2:]
     assert np.isfinite(leaky.y).all()
     assert np.isnan(relu.y[11:]).all()
