@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.core.checkpoint_copies import hf_copy
+from tests.core.checkpoint_copies import hf_copy, shallow_copy
 
 SIZE = 61  # rows of the embeddings of `hf_tiny`
 SIGNS = ("，", "。", "！", "a", "b", "##a", "7")
@@ -12,9 +12,9 @@ CHARACTERS = (
 )
 
 
-def write_chinese_model(folder: Path) -> Path:
+def write_chinese_model(folder: Path, num_layers: int = 3) -> Path:
     """Writes the checkpoint; returns its folder."""
-    target = hf_copy(folder, name="chinese")
+    target = shallow_copy(folder, num_layers, name="chinese")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     pieces = [*special, *SIGNS, *CHARACTERS][:SIZE]
     if len(set(pieces)) != SIZE:

@@ -716,6 +716,8 @@ def test_all_that_can_be_taken_away_is_offered(open_step, client, monkeypatch, s
     app = open_step("take", "zh")
     assert not app.error
     assert offered_files(app) == {"ft_take_zip", "ft_take_rows", "ft_take_log"}
+    # What a button for downloads sends stays in memory.
+    assert "ft_take_zip" in {link.key for link in app.get("link_button")}
     codes = [code.value for code in app.code]
     assert codes == ["print('predicted')", "# 我的模型卡"]
     contents = tables(app)[-1]

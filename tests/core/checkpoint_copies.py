@@ -35,6 +35,12 @@ def hf_copy(folder, weights=None, config=None, without=(), name="copy"):
     return target
 
 
+def shallow_copy(folder, num_layers, name="copy"):
+    """A copy of `hf_tiny` with its first layers alone."""
+    weights, config = weights_of_hf(), {"num_hidden_layers": num_layers}
+    return hf_copy(folder, first_layers(weights, num_layers), config, name=name)
+
+
 def spare_rows_copy(folder, num_spare, name="spare"):
     """A copy of `hf_tiny` whose last rows of the embeddings belong to no word."""
     target = hf_copy(folder, name=name)
