@@ -108,12 +108,6 @@ def paths_open_unasked(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def explorers():
-    """Models that programs have opened, by id."""
-    return {}
-
-
-@pytest.fixture(scope="session")
 def hf_without(tmp_path_factory):
     """Makes a copy of two layers of `hf_tiny` without these weights, each once."""
 
@@ -154,23 +148,6 @@ def classifier(tmp_path_factory):
         "num_hidden_layers": 1,
     }
     return str(hf_copy(tmp_path_factory.mktemp("classes"), weights, config))
-
-
-@pytest.fixture(scope="module")
-def opened(explorers):
-    """Opens each model once for all programs."""
-    from bertviz_core import Explorer
-
-    original = Explorer.open
-
-    def open_once(model_id, progress=None):
-        if model_id not in explorers:
-            explorers[model_id] = original(model_id, progress)
-        return explorers[model_id]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Explorer, "open", open_once)
-        yield
 
 
 @pytest.fixture

@@ -6,16 +6,19 @@ import contextlib
 import io
 import json
 import random
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.engine.questions import Question
 from bertviz_core.explorer import Explorer
 from pages.shared.engine import client
+from tests.core.bundled import open_bundled
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -158,6 +161,11 @@ def link_of(app: AppTest, name: str) -> str:
     return value if isinstance(value, str) else value[0]
 
 
+def unfolded(code: str) -> dict[str, str]:
+    """A session in which the program below a figure is shown."""
+    return {f"{code}_tools": "code"}
+
+
 def run_program(app: AppTest) -> tuple[dict, str]:
     """Runs the only program on a page: its names, and what it printed."""
     (program,) = [one.value for one in app.code if "import" in one.value]
@@ -165,9 +173,15 @@ def run_program(app: AppTest) -> tuple[dict, str]:
 
 
 def run_text(program: str) -> tuple[dict, str]:
-    """The same of a program alone."""
+    """The same of a program alone; models are opened once for all programs."""
     names: dict = {"__name__": "__main__"}
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(Explorer, "open", open_bundled)
         exec(compile(program, "program", "exec"), names)
     return names, printed.getvalue()
+
+
+def floats(output: str) -> list[float]:
+    found = re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", output)
+    return [float(number) for number in found]

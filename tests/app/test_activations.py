@@ -24,14 +24,18 @@ from bertviz_core.analysis.gelu_approximation import (
     largest_error,
     sampled_gate,
 )
-from bertviz_core.analysis.small_networks import gradient_through_layers
+from bertviz_core.analysis.small_networks import (
+    gradient_through_layers,
+    learn_two_weights,
+    output_signs,
+)
 from pages.activations.curves import FORMULAS
 from pages.activations.gelu import GELU_STEPS, TANH_STEPS
 from pages.activations.training import FIRST_SEED, NUM_STEPS, TWINS
 from pages.activations.weaknesses import matrix
 from pages.activations.widgets import LABELS, number
 from pages.shared import player
-from tests.app.real_pages import enter
+from tests.app.real_pages import choose, enter, floats, run_program, unfolded
 from tests.core.sent_figures import numbers
 
 PARTS = ["curves", "vanishing", "centre", "dead", "collapse", "gelu", "approximation"]
@@ -67,6 +71,11 @@ def metrics(app):
     return {metric.label: metric.value for metric in app.metric}
 
 
+def printed(app, code):
+    """What the program below a figure prints."""
+    return run_program(choose(app, **unfolded(code)))[1]
+
+
 def test_every_part_runs_without_a_model(open_page, shown, client):
     derived = {"gelu": GELU_STEPS, "approximation": TANH_STEPS}
     for part in PARTS:
@@ -87,6 +96,12 @@ def test_chosen_functions_and_slopes_have_the_numbers_of_the_core(open_page):
     value, slope = (float(f("gelu", np.array(-0.7))) for f in (activate, differentiate))
     assert f"value **{number(value, 4)}**, slope **{number(slope, 4)}**" in card
     assert FORMULAS["gelu"][0] in card
+    lines = printed(app, "activations_curves").splitlines()
+    names = ("sigmoid", "relu", "gelu")
+    for name, line in zip(names, lines, strict=True):
+        expected = [float(f(name, np.array(-0.7))) for f in (activate, differentiate)]
+        assert line.startswith(f"{name} ")
+        assert floats(line) == pytest.approx(expected)
     # A slider is there for each parameter that is drawn.
     app.get_by_key("act_functions").set_value(list(ACTIVATIONS)).run()
     shaped = [name for name, one in ACTIVATIONS.items() if one.parameter]
@@ -122,6 +137,9 @@ def test_the_gradient_vanishes_as_the_core_says(open_page, shown):
         expected = gradient_through_layers(name, 33, 0.8).gradients
         np.testing.assert_allclose(values(drawn[label], "y"), expected)
     [table] = [m.value for m in app.markdown if m.value.startswith("| function")]
+    for line in printed(app, "activations_gradients").splitlines():
+        path = gradient_through_layers(line.split()[0], 33, 0.8)
+        assert float(line.split()[-1]) == pytest.approx(path.gradients[-1])
     left = gradient_through_layers("sigmoid", 33, 0.8).gradients[-1]
     assert f"| sigmoid | **{number(float(left))}**" in table
     assert str(number((0.8 / 4) ** 33)) in shown(app)
@@ -181,6 +199,9 @@ def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
     found = relu.steps_back(NUM_STEPS, neuron)
     assert f"={(found.errors**2).mean():.3g}" in shown(app)
     assert f"={found.residuals[29]:.3g}" in shown(app)
+    first, second, *_ = printed(app, "activations_neuron").splitlines()
+    assert first.startswith(f"relu {relu.died_at()}")
+    assert second.split() == ["0.0", "0.0"]
     # When none dies, one is followed too.
     app = open_page(act_part="dead", act_rate="0.01", act_dead_seed="1")
     assert metrics(app)["Dead at the end: ReLU"] == "0 of 6 neurons"
@@ -263,10 +284,20 @@ def test_linear_layers_and_the_one_layer_give_the_same(open_page, shown):
         assert bends < 1e-5 * scale
         assert np.abs(np.diff(values(bent, "y"), 2)).max() > 1e-3 * scale
         assert len(values(collapsed, "x")) > 10
+    *_, stack, one, bent = printed(app, "activations_collapse").splitlines()
+    assert floats(stack) == pytest.approx(floats(one))
+    assert floats(stack) != pytest.approx(floats(bent))
 
 
 def test_means_and_paths_are_shown_for_the_chosen_function(open_page, shown):
     app = open_page(act_part="centre")
+    first, *_ = printed(app, "activations_means").splitlines()
+    assert floats(first)[0] == output_signs("sigmoid").mean
+    choose(app, activations_means_tools=None)
+    first = printed(app, "activations_path").split()
+    path = learn_two_weights("sigmoid", num_steps=40)
+    assert int(first[1]) == path.num_one_sided
+    assert float(first[2]) == pytest.approx(path.distances[-1])
     app.selectbox(key="act_zigzag").set_value("relu").run()
     drawn = by_name(figure(app, "activations_path"))
     assert set(drawn) == {"ReLU", "tanh"}
@@ -285,6 +316,9 @@ def test_the_numbers_of_gelu_are_those_of_the_core(open_page, shown):
         ("GELU, x · Φ(x)", activate("gelu", x)),
     ):
         assert measured[label] == number(float(value), 4)
+    gate = sampled_gate(x[None], 100, 0)[-1, 0]
+    values_of_program = floats(printed(app, "activations_normal"))[-2:]
+    assert values_of_program == pytest.approx([float(activate("gelu", x)), gate])
     means = sampled_gate(np.linspace(-4, 4, 33), 100, 0)
     drawn = by_name(figure(app, "activations_normal"))
     np.testing.assert_allclose(
@@ -298,6 +332,7 @@ def test_the_numbers_of_gelu_are_those_of_the_core(open_page, shown):
     app.pills(key="act_part").set_value("approximation").run()
     assert "**0.044715**" in shown(app)
     assert "**0.044383**" in shown(app)
+    assert floats(printed(app, "activations_error"))[0] == best_constant("gelu")
     # The buttons set the constant, and its largest error is shown.
     for measure in ("gelu", "cumulative"):
         app.get_by_key("act_measure").set_value(measure).run()

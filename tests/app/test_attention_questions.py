@@ -51,7 +51,9 @@ from tests.app.real_pages import (
     choose,
     link_of,
     random_estimate,
+    run_program,
     table,
+    unfolded,
 )
 from tests.app.test_attention import (
     MODEL,
@@ -404,12 +406,12 @@ def test_a_number_changes_in_its_own_unit(number_model):
 
 
 def patched(
-    model: str, clean: str, corrupted: str, contrast: str = ""
+    model: str, clean: str, corrupted: str, contrast: str = "", *state: dict
 ) -> tuple[AppTest, PatchingMap]:
     """The page and the engine, both asked for the likeliest word at the mask."""
     asked = {"attention_contrast": contrast} if contrast else {}
     texts = {"text": clean, "attention_other": corrupted}
-    app = ask("patch", model=model, **texts, **asked)
+    app = ask("patch", *state, model=model, **texts, **asked)
     predictions = client().ask(Explorer.predict_masks)(model, clean, cut=True)
     best, position = int(predictions.logits[0].argmax()), predictions.positions[0]
     target = Target("mlm", best, int(position))
@@ -420,8 +422,11 @@ def patched(
 
 def test_patching_shows_what_each_state_brings_back():
     contrast = "italy"
-    app, found = patched(MODEL, CLEAN, CORRUPTED, contrast)
+    box = unfolded("attention_patch")
+    app, found = patched(MODEL, CLEAN, CORRUPTED, contrast, box)
     np.testing.assert_allclose(drawn_maps(app)[0], found.recovered, atol=1e-6)
+    of_program = run_program(app)[0]["found"].recovered
+    np.testing.assert_allclose(of_program, found.recovered, atol=1e-4)
     assert f"{found.clean_score:.3f} in your text" in said(app)
     assert "minus logit of italy" in said(app)
     the_changed_word = found.recovered[0].max()

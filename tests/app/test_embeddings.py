@@ -43,7 +43,18 @@ from pages.shared import answers
 from pages.shared.engine import client
 from pages.shared.export import show_map
 from tests.app import real_pages
-from tests.app.real_pages import answer, checked, enter, finished, link_of, said, specs
+from tests.app.real_pages import (
+    answer,
+    checked,
+    enter,
+    finished,
+    floats,
+    link_of,
+    run_program,
+    said,
+    specs,
+    unfolded,
+)
 from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
@@ -81,9 +92,13 @@ def marks(app: AppTest) -> dict:
 
 
 def test_the_strips_are_the_parts_of_the_chosen_token():
-    app = open_page(token="7", embeddings_dimension="18")
+    state = unfolded("embeddings_shares")
+    app = open_page(token="7", embeddings_dimension="18", state=state)
     found = client().ask(take_input_apart)(DEFAULT_MODEL, TEXT)
     assert found.tokenized.tokens[6] == "bank"
+    printed = run_program(app)[1]
+    assert printed.startswith("bank ")
+    assert str(found.normed[6, 17])[:6] in printed
     size = found.summed.shape[1]
     strips = [numbers(trace["z"]) for trace in specs(app)[0]["data"]]
     assert [np.isfinite(strip).sum() for strip in strips] == [4 * size, size]
@@ -157,13 +172,17 @@ def test_another_sentence_begins_with_its_first_word():
 
 
 def test_positions_as_a_matrix_a_chain_and_a_curve():
-    app = open_page(embeddings_panel="positions", embeddings_position="5")
+    link = {"embeddings_panel": "positions", "embeddings_position": "5"}
+    app = open_page(**link, state=unfolded("embeddings_position_row"))
     assert app.get_by_key("embeddings_panel").value == "positions"
     found = client().ask(measure_positions)(DEFAULT_MODEL)
     assert f"mean cosine of {found.by_distance[1]:.2f}" in said(app)
     np.testing.assert_array_equal(
         app.dataframe[0].value["position"], found.standing_apart + 1
     )
+    assert len(found.standing_apart), "nothing to see"
+    printed = run_program(app)[1].splitlines()[-len(found.standing_apart) :]
+    assert [int(line.split()[0]) for line in printed] == [*found.standing_apart + 1]
     assert specs(app)[0]["layout"]["shapes"][0]["y0"] == 5
     assert "The row of position 5" in said(app)
 
@@ -200,6 +219,10 @@ def bars(app: AppTest, index: int = 0) -> tuple[list[str], list[float]]:
     return names, spec["data"][0]["x"]
 
 
+def first_words(printed: str) -> list[str]:
+    return [line.split()[0] for line in printed.splitlines()]
+
+
 def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
     app = open_page(
         embeddings_panel="words",
@@ -207,12 +230,14 @@ def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
         embeddings_count="4",
         embeddings_metric="euclidean",
         embeddings_left_out="piece,single_character",
+        state=unfolded("embeddings_neighbours"),
     )
     found = client().ask(nearest_words)(
         DEFAULT_MODEL, "river", 4, "euclidean", ("piece", "single_character")
     )
     names, scores = bars(app)
     assert tuple(names) == found.neighbours.words
+    assert first_words(run_program(app)[1]) == names
     np.testing.assert_allclose(scores, found.neighbours.found.scores)
     assert f"{found.num_compared:,}" in said(app)
     app.get_by_key("embeddings_left_out").set_value([]).run()
@@ -234,7 +259,8 @@ def test_a_word_that_is_no_entry_is_the_mean_of_its_pieces_or_named():
 
 
 def test_an_analogy_tells_both_ranks():
-    app = open_page(embeddings_panel="words", embeddings_words_view="analogy")
+    link = {"embeddings_panel": "words", "embeddings_words_view": "analogy"}
+    app = open_page(**link, state=unfolded("embeddings_analogy_all"))
     found = client().ask(solve_analogy)(
         DEFAULT_MODEL,
         ("king", "man", "woman"),
@@ -247,6 +273,9 @@ def test_an_analogy_tells_both_ranks():
     assert honest == f"{found.rank:,} of {found.num_compared:,}"
     assert told.startswith(f"{found.rank_without_inputs:,} of ")
     assert bars(app, 0)[0] == list(found.nearest.words)
+    first, rest = run_program(app)[1].split("\n", 1)
+    assert floats(first) == [found.rank, found.rank_without_inputs]
+    assert first_words(rest) == bars(app, 0)[0]
     assert bars(app, 1)[0] == list(found.nearest_without_inputs.words)
     assert not {"king", "man", "woman"} & set(bars(app, 1)[0])
 
@@ -258,6 +287,7 @@ def test_words_are_laid_out_between_two_words():
         embeddings_axis_first="cold",
         embeddings_axis_second="hot",
         embeddings_axis_words="summer, winter; fire",
+        state=unfolded("embeddings_axis"),
     )
     found = client().ask(project_words)(
         DEFAULT_MODEL, "cold", "hot", ("summer", "winter", "fire")
@@ -266,6 +296,12 @@ def test_words_are_laid_out_between_two_words():
     assert bars(app)[0] == [found.words[i] for i in order]
     table = app.dataframe[0].value
     np.testing.assert_allclose(table["cosine"], found.cosines[order], atol=1e-6)
+    printed = run_program(app)[1]
+    of_program = [float(line.split()[1]) for line in printed.splitlines()]
+    of_page = dict(zip(*bars(app), strict=True))
+    expected = [of_page[word] for word in first_words(printed)]
+    assert len(expected) == len(order)
+    np.testing.assert_allclose(of_program, expected, atol=1e-6)
     removed = client().ask(remove_axis)(
         DEFAULT_MODEL, "fire", "cold", "hot", ("piece", "unused", "special")
     )
@@ -317,6 +353,8 @@ def test_the_map_has_every_entry_with_what_it_is_worth(many_words):
     found = client().ask(vocabulary_map)(many_words, 3, "pca", 7)
     assert f"{found.quality.trustworthiness:.3f}" in sent(finished(app))["notes"][0]
     assert "seed 7" in sent(app)["notes"][0]
+    printed = run_program(real_pages.choose(app, **unfolded("embeddings_map")))[1]
+    assert float(printed.split()[0]) == pytest.approx(found.explained, abs=1e-6)
 
 
 def test_maps_of_the_bundled_model_are_drawn_ahead():
@@ -396,6 +434,7 @@ def test_a_chosen_occurrence_names_and_marks_its_nearest():
         embeddings_senses_map_selected="1",
         # At the first, occurrences that stand on the same place are as near.
         embeddings_senses_map_state="2",
+        state=unfolded("embeddings_sense_cosines"),
     )
     state = sent(app)["first"]["state"]
     assert state == 2
@@ -414,6 +453,10 @@ def test_a_chosen_occurrence_names_and_marks_its_nearest():
     cosines = found.cosines[state][1].copy()
     cosines[1] = -np.inf
     assert marks(app)["points"] == np.argsort(-cosines, kind="stable")[:10].tolist()
+    lines = run_program(app)[1].splitlines()
+    for one, line in zip(found.separations, lines, strict=True):
+        expected = [one.score, one.within_cosine, one.between_cosine]
+        assert floats(line)[1:] == pytest.approx(expected, abs=1e-6)
 
 
 def test_sentences_are_points_of_every_layer():
@@ -577,6 +620,7 @@ def test_geometry_names_the_dimensions_that_stand_out_also_of_one_layer():
         embeddings_panel="geometry",
         embeddings_deviations="2.5",
         embeddings_geometry_layer="1",
+        state=unfolded("embeddings_dimensions"),
     )
     table = app.dataframe[0].value
     assert len(table) == num_states()
@@ -603,6 +647,9 @@ def test_geometry_names_the_dimensions_that_stand_out_also_of_one_layer():
     assert 0 < min(found.neighbours_kept) < 1
     out = ", ".join(str(dimension + 1) for dimension in found.outliers[1])
     assert table["outlier dimensions"][1] == out != ""
+    printed = run_program(app)[1].splitlines()[::2]
+    for layer, (line, out) in enumerate(zip(printed, found.outliers, strict=True)):
+        assert line.startswith(f"{layer} {[dimension + 1 for dimension in out]} ")
     largest = np.sort(np.abs(found.contributions[1]))[::-1][:12]
     _, shown = bars(app, 2)
     np.testing.assert_allclose(np.sort(np.abs(shown))[::-1], largest, atol=1e-6)
@@ -779,6 +826,7 @@ def test_the_list_is_that_of_the_chosen_token_and_layer(monkeypatch, is_job):
         embeddings_panel="contexts",
         text=text,
         token="5",
+        state=unfolded("embeddings_contexts"),
         **{LAYER: "2"},
     )
     sentences = searched_sentences("en")
@@ -786,6 +834,8 @@ def test_the_list_is_that_of_the_chosen_token_and_layer(monkeypatch, is_job):
     found = client().ask(similar_contexts)(DEFAULT_MODEL, *asked, 2, 3)
     rows = [f"{one.before}[{one.token}]{one.after}" for one in found.contexts]
     assert listed(app) == rows
+    told = run_program(app)[0]["found"].contexts
+    assert [f"{one.before}[{one.token}]{one.after}" for one in told] == rows
     assert sum("[window]" in row for row in rows[:3]) == 3
     assert "“window” at layer 2" in app.subheader[0].value
     assert f"{found.num_tokens:,} tokens of {len(sentences)} sentences" in said(app)

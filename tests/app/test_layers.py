@@ -29,7 +29,17 @@ from pages.shared.export import show_below
 from pages.shared.language import spoken
 from pages.shared.language import text as said_in
 from tests.app import real_pages
-from tests.app.real_pages import answer, checked, finished, link_of, said, specs
+from tests.app.real_pages import (
+    answer,
+    checked,
+    finished,
+    floats,
+    link_of,
+    run_program,
+    said,
+    specs,
+    unfolded,
+)
 from tests.core.checkpoint_copies import (
     HF,
     first_layers,
@@ -270,7 +280,8 @@ def test_token_and_step_come_from_a_link_and_another_text_starts_anew():
 @pytest.mark.tensorflow
 def test_the_best_neurons_of_all_layers_are_those_of_the_engine():
     model, text = TINY.values()
-    app = finished(open_page(**TINY, layers_panel="neurons", layers_word="bo"))
+    link = {"layers_panel": "neurons", "layers_word": "bo"}
+    app = finished(open_page(**TINY, **link, state=unfolded("layers_effects")))
     mask = client().ask(Explorer.tokenize)(model, text).mask_positions[0]
     target = Target("mlm", client().ask(vocabulary)(model).index("bo"), mask)
     found = answer(client().ask(rank_neurons).about(model, text, target))
@@ -279,6 +290,8 @@ def test_the_best_neurons_of_all_layers_are_those_of_the_engine():
         np.testing.assert_allclose(numbers(trace["x"]), 100 * values, rtol=1e-5)
     assert np.abs(found.deltas).max() > 1e-6, "nothing to see"
     places = [f"{layer + 1}·{neuron + 1}" for layer, neuron in found.neurons]
+    printed = re.findall(r"\[ *(\d+) +(\d+)\]", run_program(app)[1])
+    assert [f"{int(a) + 1}·{int(b) + 1}" for a, b in printed] == places
     assert [place.strip(ISOLATES) for place in bars["customdata"]] == places
     assert app.get_by_key("layers_effect_open").options == places
     # One of them opens with a click; any other can be typed.
@@ -361,12 +374,16 @@ def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
 
 
 def test_the_share_explained_is_that_of_the_groups():
-    app = finished(open_page(layers_panel="factors"))
+    state = unfolded("layers_factor_neurons")
+    app = finished(open_page(layers_panel="factors", state=state))
     found = answer(client().ask(neuron_factors).about(DEFAULT_MODEL, Texts(TEXT), 4, 0))
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown["Share explained"] == f"{1 - found.error**2:.1%}"
     assert shown["Below 0, left out"] == f"{found.negative_share**2:.1%}"
     assert shown["Iterations"] == str(found.num_iterations)
+    printed = run_program(app)[1]
+    assert floats(printed)[0] == pytest.approx(1 - found.error**2, abs=1e-4)
+    assert printed.count("[") >= 8
     assert 0 < found.error < 1
     weights = numbers(specs(app)[0]["data"][0]["z"])
     np.testing.assert_allclose(weights, found.weights, rtol=1e-5)
@@ -439,7 +456,9 @@ def test_a_second_text_changes_segments_and_next_sentence():
 
 def test_the_sentences_of_the_stream_have_its_numbers():
     stream = client().ask(residual_stream)(DEFAULT_MODEL, Texts(TEXT))
-    app = open_page(layers_panel="residual")
+    app = open_page(layers_panel="residual", state=unfolded("layers_residual_map"))
+    values = floats(run_program(app)[1])[: len(stream.residual_norms)]
+    np.testing.assert_allclose(values, stream.residual_norms[:, MASK], rtol=1e-5)
     line = numbers(specs(app)[0]["data"][1]["y"])
     np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)
     told = said(app).split("the sums have")[1]
@@ -460,10 +479,18 @@ def test_the_neighbours_that_are_least_alike_are_named():
     place = min(range(len(steps)), key=steps.__getitem__)
     layers = [said_in("layers.part_layer", "en", number=n + 1) for n in range(12)]
     names = [said_in("layers.part_embeddings", "en"), *layers]
-    told = said(finished(open_page(layers_panel="similarity")), escaped=True)
+    state = unfolded("layers_similarity")
+    app = finished(open_page(layers_panel="similarity", state=state))
+    told = said(app, escaped=True)
     expected = f"{names[place]} and {names[place + 1]} are least alike"
     assert f"{expected}: {steps[place]:.3f}" in told
     assert f"last layer: {alike[0, -1]:.3f}" in told
+    printed = floats(run_program(app)[1])[: len(alike)]
+    np.testing.assert_allclose(printed, alike[0], atol=6e-5)
+    # Written not on the diagonal alone, where each is compared with itself.
+    written = np.array(specs(app)[-1]["data"][0]["text"])
+    assert written[0, -1] == f"{alike[0, -1]:.2g}"
+    assert (written != "").all()
 
 
 # Models of other kinds.

@@ -1,6 +1,6 @@
 """The programs that pages show run, and give the numbers that the pages show.
 
-In one file, as the models are opened once for all programs.
+Others are run where their panel is tested.
 """
 
 from __future__ import annotations
@@ -13,52 +13,33 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.analysis.activations import activate, differentiate
-from bertviz_core.analysis.anisotropy import outlier_dimensions
-from bertviz_core.analysis.dying_neurons import train
-from bertviz_core.analysis.gelu_approximation import best_constant, sampled_gate
-from bertviz_core.analysis.labelled_lines import read_lines
-from bertviz_core.analysis.small_networks import (
-    gradient_through_layers,
-    learn_two_weights,
-    output_signs,
-)
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.attention_matrix import attention_matrix
-from bertviz_core.experiments.embedding_tables import (
-    measure_positions,
-    take_input_apart,
-)
 from bertviz_core.experiments.neurons import words_of_neuron, words_of_neuron_here
-from bertviz_core.experiments.residual_stream import residual_stream
-from bertviz_core.experiments.sentence_states import vectors_at, word_senses
 from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
-from bertviz_core.experiments.vocabulary_maps import vocabulary_map
-from bertviz_core.experiments.word_axis import project_words
-from bertviz_core.experiments.word_vectors import nearest_words, solve_analogy
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import embeddings as programs
 from bertviz_core.snippets.writing import write_snippet
 from bertviz_core.trace import Texts
-from pages.activations.training import FIRST_SEED, NUM_STEPS
 from pages.attention.canvas import METHODS
 from pages.layers.norms import SMALL
 from pages.shared.engine import client
 from tests.app import test_attention as attention
 from tests.app.real_pages import (
-    answer,
     choose,
     click,
     finished,
+    floats,
     open_page,
     run_program,
     run_text,
     said,
     specs,
     table,
+    unfolded,
 )
-from tests.app.test_embeddings import listed, num_states, sent
+from tests.app.test_embeddings import num_states, sent
 from tests.app.test_masked_word import TWO_MASKS
 from tests.core import checkpoint_copies
 from tests.core.sent_figures import numbers
@@ -66,14 +47,11 @@ from tests.core.sent_figures import numbers
 HF = str(checkpoint_copies.HF)
 TEXT, PAIR = "She took the book to the library.", "The [MASK] was very old."
 MASK = 11  # its index in both
-SENTENCE = "She sat down on the bank of the river."
-
-pytestmark = pytest.mark.usefixtures("opened")
 
 
 def opened_page(page: str, code: str, **params: str | list[str]) -> AppTest:
     """Opens a panel with its program unfolded, and waits for its jobs."""
-    boxes = {f"{code}_tools": "code"}
+    boxes = unfolded(code)
     if page == "attention":
         return attention.ask(params.pop("attention_panel"), boxes, **params)
     return finished(open_page(page, state=boxes, **params))
@@ -86,11 +64,6 @@ def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
 
 def layers_printed(code: str, **params: str) -> tuple[AppTest, str]:
     return printed("layers", code, text=TEXT, pair=PAIR, **params)
-
-
-def floats(output: str) -> list[float]:
-    found = re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", output)
-    return [float(number) for number in found]
 
 
 def shown(app: AppTest, code: str, place: str):
@@ -339,24 +312,6 @@ def test_a_step_of_both_texts():
     np.testing.assert_allclose(floats(output)[:3], expected[:3], atol=1e-6)
 
 
-def test_the_residual_stream():
-    _, output = layers_printed("layers_residual_map")
-    found = client().ask(residual_stream)(DEFAULT_MODEL, Texts(TEXT, PAIR))
-    values = floats(output)[: len(found.residual_norms)]
-    np.testing.assert_allclose(values, found.residual_norms[:, MASK], rtol=1e-5)
-
-
-def test_similar_layers():
-    app, output = layers_printed("layers_similarity", layers_panel="similarity")
-    values = np.array(specs(app)[-1]["data"][0]["z"], float)
-    np.testing.assert_allclose(floats(output)[: len(values)], values[0], atol=6e-5)
-    assert f"{values[0, -1]:.3f}" in said(app)
-    # Written not on the diagonal alone, where each is compared with itself.
-    written = np.array(specs(app)[-1]["data"][0]["text"])
-    assert written[0, -1] == f"{values[0, -1]:.2g}"
-    assert (written != "").all()
-
-
 def test_a_neuron_switched_off():
     app, output = layers_printed("layers_off", layers_panel="neurons")
     before, after, change = floats(output)[:3]
@@ -388,13 +343,6 @@ def test_the_words_of_a_neuron_as_the_page_reads_them(reading):
         assert figure["data"][0]["customdata"] == [label(word) for word in words]
 
 
-def test_groups_of_neurons():
-    app, output = layers_printed("layers_factor_neurons", layers_panel="factors")
-    share = float(app.metric[0].value.rstrip("%")) / 100
-    assert floats(output)[0] == pytest.approx(share, abs=6e-4)
-    assert output.count("[") >= 8
-
-
 @pytest.mark.parametrize("source", ["small", "real"])
 def test_a_norm_by_hand(source):
     link = {"layers_panel": "by_hand", "layers_by_hand": source}
@@ -407,64 +355,6 @@ def test_a_norm_by_hand(source):
         vector = client().ask(norm_input_at)(DEFAULT_MODEL, texts, norm, MASK).vector
     expected = [vector.mean() + 2, vector.var() * 2.25]
     assert floats(output)[:2] == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.tensorflow
-def test_effects():
-    link = {"layers_panel": "neurons", "model": HF, "text": "ab cab [MASK]"}
-    app, output = printed("layers", "layers_effects", **link)
-    places = re.findall(r"\[ *(\d+) +(\d+)\]", output)
-    labels = [f"{int(a) + 1}·{int(b) + 1}" for a, b in places]
-    assert app.get_by_key("layers_effect_open").options == labels
-
-
-# Activations.
-
-
-def test_curves_at_the_chosen_x():
-    _, output = printed("activations", "activations_curves", act_x="0.5")
-    lines = [line.split() for line in output.splitlines()]
-    assert [line[0] for line in lines] == ["sigmoid", "relu", "gelu"]
-    for name, *values in lines:
-        expected = [float(f(name, np.array(0.5))) for f in (activate, differentiate)]
-        assert list(map(float, values)) == pytest.approx(expected)
-
-
-def test_weaknesses():
-    link = {"act_part": "vanishing", "act_depth": "9", "act_start": "-2"}
-    _, output = printed("activations", "activations_gradients", **link)
-    left = {line.split()[0]: float(line.split()[-1]) for line in output.splitlines()}
-    for name, gradient in left.items():
-        path = gradient_through_layers(name, 9, 1.0, start=-2.0)
-        assert gradient == pytest.approx(path.gradients[-1])
-    assert "elu" in left
-    centre = {"act_part": "centre"}
-    _, output = printed("activations", "activations_means", **centre)
-    assert floats(output.splitlines()[0])[0] == output_signs("sigmoid").mean
-    _, output = printed("activations", "activations_path", **centre)
-    path = learn_two_weights("sigmoid", num_steps=40)
-    first = output.split()
-    assert int(first[1]) == path.num_one_sided
-    assert float(first[2]) == pytest.approx(path.distances[-1])
-    _, output = printed("activations", "activations_neuron", act_part="dead")
-    relu = train("relu", learning_rate=0.1, num_steps=NUM_STEPS, seed=FIRST_SEED)
-    assert output.startswith(f"relu {relu.died_at()}")
-    assert output.splitlines()[1].split() == ["0.0", "0.0"]
-    _, output = printed("activations", "activations_collapse", act_part="collapse")
-    stack, one, bent = output.splitlines()[-3:]
-    assert floats(stack) == pytest.approx(floats(one))
-    assert floats(stack) != pytest.approx(floats(bent))
-
-
-def test_gelu():
-    _, output = printed(
-        "activations", "activations_normal", act_part="gelu", act_normal_x="1.5"
-    )
-    gelu = float(activate("gelu", np.array(1.5)))
-    gate = sampled_gate(np.array([1.5]), 100, 0)[-1, 0]
-    assert floats(output)[-2:] == pytest.approx([gelu, gate])
-    _, output = printed("activations", "activations_error", act_part="approximation")
-    assert floats(output)[0] == best_constant("gelu")
 
 
 # Attention.
@@ -547,69 +437,9 @@ def test_a_map_of_heads(monkeypatch):
     assert float(told) == pytest.approx(100 * deltas.min(), abs=0.006)
 
 
-def test_patching():
-    towns = ("Paris is the capital of [MASK].", "Rome is the capital of [MASK].")
-    link = dict(zip(("text", "attention_other"), towns, strict=True))
-    app = opened_page("attention", "attention_patch", attention_panel="patch", **link)
-    found = run_program(attention.finished(app, "patch"))[0]["found"]
-    np.testing.assert_allclose(attention.drawn_maps(app)[0], found.recovered, atol=1e-4)
-
-
 # Embeddings.
 
 TOPICS = "a | one small lamp\nb | two large lamps\na | a bank\nb | the bank"
-
-
-def embeddings_printed(code: str, panel: str = "", **params: str) -> str:
-    link = {"embeddings_panel": panel} if panel else {}
-    return printed("embeddings", code, **link, **params)[1]
-
-
-def test_the_input_sum():
-    output = embeddings_printed("embeddings_shares", text=SENTENCE, token="2")
-    found = client().ask(take_input_apart)(DEFAULT_MODEL, SENTENCE)
-    assert output.startswith("she ")
-    assert str(found.normed[1, 0])[:6] in output
-
-
-def test_positions():
-    output = embeddings_printed("embeddings_position_row", "positions")
-    apart = client().ask(measure_positions)(DEFAULT_MODEL).standing_apart
-    assert len(apart), "nothing to see"
-    lines = output.splitlines()[-len(apart) :]
-    assert [int(line.split()[0]) for line in lines] == (apart + 1).tolist()
-
-
-def test_neighbours_analogy_and_axis():
-    output = embeddings_printed("embeddings_neighbours", "words")
-    left_out = ("piece", "unused", "special")
-    found = client().ask(nearest_words)(DEFAULT_MODEL, "river", 10, "cosine", left_out)
-    words = [line.split()[0] for line in output.splitlines()]
-    assert words == list(found.neighbours.words)
-    view = {"embeddings_words_view": "analogy"}
-    first, *lines = embeddings_printed(
-        "embeddings_analogy_all", "words", **view
-    ).splitlines()
-    three = ("king", "man", "woman")
-    asked = three, "queen", 10, "cosine", left_out
-    found = client().ask(solve_analogy)(DEFAULT_MODEL, *asked)
-    assert floats(first) == [found.rank, found.rank_without_inputs]
-    assert [line.split()[0] for line in lines] == list(found.nearest.words)
-    view = {"embeddings_words_view": "axis", "embeddings_axis_words": "summer, fire"}
-    view |= {"embeddings_axis_first": "cold", "embeddings_axis_second": "hot"}
-    output = embeddings_printed("embeddings_axis", "words", **view)
-    words, cosines, _ = zip(
-        *(line.split() for line in output.splitlines()), strict=True
-    )
-    found = client().ask(project_words)(DEFAULT_MODEL, "cold", "hot", words)
-    assert set(words) == {"summer", "fire"}
-    np.testing.assert_allclose(np.array(cosines, float), found.cosines, atol=1e-6)
-
-
-def test_the_vocabulary_map():
-    output = embeddings_printed("embeddings_map", "map", embeddings_map_method="pca")
-    found = client().ask(vocabulary_map)(DEFAULT_MODEL, 2, "pca")
-    assert float(output.split()[0]) == pytest.approx(found.explained, abs=1e-6)
 
 
 def test_sentences():
@@ -627,35 +457,3 @@ def test_sentences():
         reading="token", num_axes=2, seed=1, method="tsne", neighbourhood=5.0,
     )  # fmt: skip
     assert run_text(program)[1].count("MapQuality(") == num_states()
-
-
-def test_senses_and_geometry():
-    senses = "a | a bank\nb | the bank\na | one bank\nb | his bank"
-    output = embeddings_printed(
-        "embeddings_sense_cosines", "senses", embeddings_senses=senses
-    )
-    lines = read_lines(senses)
-    asked = (lines.sentences, "bank", lines.labels)
-    found = answer(client().ask(word_senses).about(DEFAULT_MODEL, *asked))
-    for one, line in zip(found.separations, output.splitlines(), strict=True):
-        expected = [one.score, one.within_cosine, one.between_cosine]
-        assert floats(line)[1:] == pytest.approx(expected, abs=1e-6)
-    topics = {"embeddings_topics": TOPICS}
-    output = embeddings_printed("embeddings_dimensions", "geometry", **topics)
-    lines = output.splitlines()
-    assert len(lines) == 2 * num_states()
-    sentences = tuple(line.split(" | ")[1] for line in TOPICS.splitlines())
-    for layer, line in enumerate(lines[::2]):
-        states = client().ask(vectors_at)(DEFAULT_MODEL, sentences, "token", layer)
-        out = outlier_dimensions(states, 3.0)[0] + 1
-        assert line.startswith(f"{layer} {out.tolist()} ")
-
-
-def test_similar_contexts():
-    text = "She turned off the light and went to bed."
-    link = {"embeddings_panel": "contexts", "text": text, "token": "6"}
-    app = opened_page("embeddings", "embeddings_contexts", **link)
-    found = run_program(app)[0]["found"]
-    shown = [f"{one.before}[{one.token}]{one.after}" for one in found.contexts]
-    assert listed(app) == shown
-    assert len(shown) == 20
