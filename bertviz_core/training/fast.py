@@ -259,10 +259,9 @@ class ByteDropout(keras.layers.Dropout):
     Returns:
         As `x`; its expected value is `x`.
 
-    Source:
-        Srivastava et al. 2014, "Dropout: A simple way to prevent neural networks
-        from overfitting"; scaled in training as in google-research/bert,
-        `modeling.py`, `dropout`.
+    Source: Srivastava et al. 2014, "Dropout: A simple way to prevent neural networks
+    from overfitting"; scaled in training as in google-research/bert, `modeling.py`,
+    `dropout`.
     """
 
     def call(self, x: Tensor, training: bool | None = None) -> Tensor:

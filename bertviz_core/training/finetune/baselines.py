@@ -34,19 +34,15 @@ _SCORINGS = {"accuracy": "accuracy", "macro_f1": "f1_macro", "r2": "r2"}
 
 @dataclass(frozen=True)
 class Baseline:
-    """A simple method and how it did.
+    """A simple method and how it did."""
 
-    Args:
-        name: "majority", the commonest class, or "mean", always the mean number;
-            "tfidf", a linear model on weighted word counts.
-        report: on the test rows.
-        chosen: what was found best of what was tried, by scikit-learn's names: "C" and
-            "class_weight", or "alpha"; and "folds" of the cross-validation, 0 where
-            there were too few rows for one and these are defaults.
-    """
-
+    # "majority", the commonest class, or "mean", always the mean number; "tfidf", a
+    # linear model on weighted word counts.
     name: str
-    report: Report
+    report: Report  # on the test rows
+    # What was found best of what was tried, by scikit-learn's names: "C" and
+    # "class_weight", or "alpha"; and "folds" of the cross-validation, 0 where there
+    # were too few rows for one and these are defaults.
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -77,9 +73,8 @@ def count_words(
         of one class, or memory is short. That is no error: the trained model is worth
         more than what it is held against.
 
-    Source:
-        Spärck Jones 1972, "A statistical interpretation of term specificity",
-        through scikit-learn's TfidfVectorizer, LogisticRegression and Ridge.
+    Source: Spärck Jones 1972, "A statistical interpretation of term specificity",
+    through scikit-learn's TfidfVectorizer, LogisticRegression and Ridge.
     """
     from sklearn.exceptions import ConvergenceWarning
 

@@ -65,37 +65,25 @@ _STEP = 8
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was noticed.
+    """One thing that was noticed."""
 
-    Args:
-        kind: which check, a key for pages: "balance", "rare", "lengths",
-            "unknown", "duplicates", "contradictions", "label_is_text",
-            "label_in_text", "giveaway", "spelling", "contradictions_of_files".
-        severity: "good", "notice" or "warning".
-        message: what was found.
-        remedy: what to do, or `None`.
-        rows: row numbers of the file to look at, at most `MAX_ROWS`.
-    """
-
+    # Which check, a key for pages: "balance", "rare", "lengths", "unknown",
+    # "duplicates", "contradictions", "label_is_text", "label_in_text", "giveaway",
+    # "spelling", "contradictions_of_files".
     kind: str
-    severity: str
-    message: Note
-    remedy: Note | None = None
-    rows: tuple[int, ...] = ()
+    severity: str  # "good", "notice" or "warning"
+    message: Note  # what was found
+    remedy: Note | None = None  # what to do, or `None`
+    rows: tuple[int, ...] = ()  # row numbers of the file to look at, at most `MAX_ROWS`
 
 
 @dataclass(frozen=True)
 class LengthCounts(FrozenArrays):
-    """How many rows have how many tokens: enough for a slider without a call.
+    """How many rows have how many tokens: enough for a slider without a call."""
 
-    Args:
-        num_tokens: int `[U]`, the lengths that occur, ascending; special tokens
-            counted, nothing cut.
-        num_rows: int `[U]`, rows of each length.
-    """
-
+    # int [U], the lengths that occur, ascending; special tokens counted, nothing cut.
     num_tokens: np.ndarray
-    num_rows: np.ndarray
+    num_rows: np.ndarray  # int [U], rows of each length
 
     def percentile(self, percent: float) -> int:
         """The length that so many percent of rows do not exceed."""
@@ -125,17 +113,11 @@ class LengthCounts(FrozenArrays):
 
 @dataclass(frozen=True)
 class Lengths(FrozenArrays):
-    """Tokens of every row.
+    """Tokens of every row."""
 
-    Args:
-        num_tokens: int32 `[R]`, special tokens counted, nothing cut.
-        num_unknown: int32 `[R]`, those that are [UNK].
-        num_special: tokens that are added to each row: 2, or 3 for a pair.
-    """
-
-    num_tokens: np.ndarray
-    num_unknown: np.ndarray
-    num_special: int
+    num_tokens: np.ndarray  # int32 [R], special tokens counted, nothing cut
+    num_unknown: np.ndarray  # int32 [R], those that are [UNK]
+    num_special: int  # tokens that are added to each row: 2, or 3 for a pair
 
     @property
     def counts(self) -> LengthCounts:
@@ -152,42 +134,31 @@ class Lengths(FrozenArrays):
 
 @dataclass(frozen=True)
 class DataCheck(FrozenArrays):
-    """What was found in the rows that can be used.
+    """What was found in the rows that can be used."""
 
-    Args:
-        label_names: of C classes; for numbers the one name of what is predicted.
-        is_regression: labels are numbers.
-        label_edges: float `[21]`, bounds of ranges of equal width, in which all
-            numbers lie; `[0]` for classes.
-        train_counts, validation_counts, test_counts: int `[C]`, rows to learn from, to
-            choose the epoch by, which may be none, and to test on, of each class; for
-            numbers `[20]`, of each range.
-        notes: which rows were left out and why, and what could not be split.
-        validation_notes: which rows of a table to test on were left out and why.
-        warnings: those of both notes that nobody may miss.
-        findings: warnings first.
-        remedy: proposal for unequal classes, one of `split.REMEDIES`.
-        lengths: of the rows in all parts; of very many, of some.
-        share_unknown: share of tokens, in [0, 1], that are [UNK].
-        default_max_tokens: what 95% of the rows keep to, in steps of 8.
-        max_position_embeddings: of the model; no maximum may be above it.
-    """
-
+    # Of C classes; for numbers the one name of what is predicted.
     label_names: tuple[str, ...]
-    is_regression: bool
+    is_regression: bool  # labels are numbers
+    # float [21], bounds of ranges of equal width, in which all numbers lie; [0] for
+    # classes.
     label_edges: np.ndarray
+    # train_counts, validation_counts, test_counts: int [C], rows to learn from, to
+    # choose the epoch by, which may be none, and to test on, of each class; for numbers
+    # [20], of each range.
     train_counts: np.ndarray
     validation_counts: np.ndarray
     test_counts: np.ndarray
+    # Which rows were left out and why, and what could not be split.
     notes: tuple[Note, ...]
+    # Which rows of a table to test on were left out and why.
     validation_notes: tuple[Note, ...]
-    warnings: tuple[Note, ...]
-    findings: tuple[Finding, ...]
-    remedy: str
-    lengths: LengthCounts
-    share_unknown: float
-    default_max_tokens: int
-    max_position_embeddings: int
+    warnings: tuple[Note, ...]  # those of both notes that nobody may miss
+    findings: tuple[Finding, ...]  # warnings first
+    remedy: str  # proposal for unequal classes, one of `split.REMEDIES`
+    lengths: LengthCounts  # of the rows in all parts; of very many, of some
+    share_unknown: float  # share of tokens, in [0, 1], that are [UNK]
+    default_max_tokens: int  # what 95% of the rows keep to, in steps of 8
+    max_position_embeddings: int  # of the model; no maximum may be above it
 
     @property
     def num_train(self) -> int:
@@ -232,19 +203,12 @@ class DataCheck(FrozenArrays):
 
 @dataclass(frozen=True)
 class DataRow:
-    """One row as a page shows it.
+    """One row as a page shows it."""
 
-    Args:
-        row: its number in the file, from 1.
-        text: the first text.
-        pair: the second text, or `None`.
-        label: name of the class, or the number as text.
-    """
-
-    row: int
-    text: str
-    pair: str | None
-    label: str
+    row: int  # its number in the file, from 1
+    text: str  # the first text
+    pair: str | None  # the second text, or `None`
+    label: str  # name of the class, or the number as text
 
 
 def rows_of(

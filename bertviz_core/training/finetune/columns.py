@@ -44,49 +44,30 @@ _MAX_CODES, _ROWS_PER_CODE = 50, 10
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Which column is what.
+    """Which column is what."""
 
-    Args:
-        text: name of the text column.
-        label: name of the label column.
-        pair: name of the column with second texts, or `None`.
-        is_regression: the label is a number to predict, not a class.
-        reasons: why these columns, where this is a guess; of the kind of label
-            `guess_kind` tells.
-    """
-
-    text: str
-    label: str
-    pair: str | None = None
-    is_regression: bool = False
+    text: str  # name of the text column
+    label: str  # name of the label column
+    pair: str | None = None  # name of the column with second texts, or `None`
+    is_regression: bool = False  # the label is a number to predict, not a class
     # Not part of what is chosen: equal choices give equal rows.
+    # Why these columns, where this is a guess; of the kind of label `guess_kind` tells.
     reasons: tuple[Note, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What a column holds.
+    """What a column holds."""
 
-    Args:
-        name: of the column.
-        num_absent: cells without a value.
-        num_distinct: different values among the rest; equal numbers are one where
-            all are numbers.
-        num_numbers: cells that are a number.
-        num_fractions: cells that are a number, and not a whole one.
-        num_uneven: those of them that are not a half, either.
-        is_coded: all cells are digits alone, three of them or with a 0 before.
-        mean_chars: of the cells with a value.
-    """
-
-    name: str
-    num_absent: int
+    name: str  # of the column
+    num_absent: int  # cells without a value
+    # Different values among the rest; equal numbers are one where all are numbers.
     num_distinct: int
-    num_numbers: int
-    num_fractions: int
-    num_uneven: int
-    is_coded: bool
-    mean_chars: float
+    num_numbers: int  # cells that are a number
+    num_fractions: int  # cells that are a number, and not a whole one
+    num_uneven: int  # those of them that are not a half, either
+    is_coded: bool  # all cells are digits alone, three of them or with a 0 before
+    mean_chars: float  # of the cells with a value
 
     @property
     def is_text(self) -> bool:
@@ -96,38 +77,25 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class KindGuess:
-    """What a label is taken for.
+    """What a label is taken for."""
 
-    Args:
-        is_regression: a number to predict, not a class.
-        is_open: all values are numbers, so that the other kind is possible, too.
-        reason: why.
-    """
-
-    is_regression: bool
-    is_open: bool
-    reason: Note
+    is_regression: bool  # a number to predict, not a class
+    is_open: bool  # all values are numbers, so that the other kind is possible, too
+    reason: Note  # why
 
 
 @dataclass(frozen=True)
 class TableView:
-    """What a page needs of a table, however large it is.
+    """What a page needs of a table, however large it is."""
 
-    Args:
-        columns, num_rows, encoding, separator, has_header, notes, warnings: of the
-            `Table`.
-        profiles: what each column holds.
-        preview: the first rows, at most `PREVIEW_ROWS`, of cells as written, at
-            most `PREVIEW_CHARS` of each.
-        preview_rows: row number of each, from 1, as in a spreadsheet program.
-        guess: text, second text and label with reasons; `None` where no guess is
-            possible, see `guess_problem`.
-        guess_problem: why there is no guess.
-    """
-
+    # columns, num_rows, encoding, separator, has_header, notes, warnings: of the
+    # `Table`.
     columns: tuple[str, ...]
-    profiles: tuple[ColumnProfile, ...]
+    profiles: tuple[ColumnProfile, ...]  # what each column holds
+    # The first rows, at most `PREVIEW_ROWS`, of cells as written, at most
+    # `PREVIEW_CHARS` of each.
     preview: tuple[tuple[str, ...], ...]
+    # Row number of each, from 1, as in a spreadsheet program.
     preview_rows: tuple[int, ...]
     num_rows: int
     encoding: str
@@ -135,8 +103,10 @@ class TableView:
     has_header: bool
     notes: tuple[Note, ...]
     warnings: tuple[Note, ...]
+    # Text, second text and label with reasons; `None` where no guess is possible, see
+    # `guess_problem`.
     guess: ColumnChoice | None
-    guess_problem: DatasetError | None
+    guess_problem: DatasetError | None  # why there is no guess
 
 
 @task()

@@ -30,20 +30,14 @@ from bertviz_core.training.finetune.table import Table
 
 @dataclass(frozen=True)
 class Examples(FrozenArrays):
-    """Some rows of a table.
+    """Some rows of a table."""
 
-    Args:
-        texts: R texts.
-        pairs: R second texts, or `None` where there is one text a row.
-        targets: int32 `[R]`, index of the class; or float32 `[R]`, a number to
-            predict.
-        rows: int `[R]`, where each row stands in its file, for messages.
-    """
-
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # R texts
+    # R second texts, or `None` where there is one text a row.
     pairs: tuple[str, ...] | None
+    # int32 [R], index of the class; or float32 [R], a number to predict.
     targets: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray  # int [R], where each row stands in its file, for messages
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -76,18 +70,13 @@ class Examples(FrozenArrays):
 
 @dataclass(frozen=True)
 class Dataset(Examples):
-    """The labelled texts of a table.
+    """The labelled texts of a table."""
 
-    Args:
-        label_names: names of the C classes by index; empty for numbers.
-        notes: which rows of the table were left out and why, and what is in doubt.
-        label_column: name of the label's column.
-        warnings: those of `notes` that mean labels which may have been misread.
-    """
-
-    label_names: tuple[str, ...]
+    label_names: tuple[str, ...]  # names of the C classes by index; empty for numbers
+    # Which rows of the table were left out and why, and what is in doubt.
     notes: tuple[Note, ...] = ()
-    label_column: str = ""
+    label_column: str = ""  # name of the label's column
+    # Those of `notes` that mean labels which may have been misread.
     warnings: tuple[Note, ...] = ()
 
     @property
@@ -103,25 +92,18 @@ class Dataset(Examples):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a run learns from, chooses its epoch by, and is tested on.
+    """What a run learns from, chooses its epoch by, and is tested on."""
 
-    Args:
-        train: rows to learn from.
-        validation: rows that choose the best epoch; none where they would be too few
-            to choose by, and all epochs run.
-        test: rows that the report is of.
-        labels: class names by index; for numbers, the one name of what is
-            predicted.
-        is_regression: whether targets are numbers.
-        origin: the table that the rows came from, where they came from one.
-    """
-
-    train: Examples
+    train: Examples  # rows to learn from
+    # Rows that choose the best epoch; none where they would be too few to choose by,
+    # and all epochs run.
     validation: Examples
-    test: Examples
+    test: Examples  # rows that the report is of
+    # Class names by index; for numbers, the one name of what is predicted.
     labels: tuple[str, ...]
-    is_regression: bool = False
+    is_regression: bool = False  # whether targets are numbers
     # Equal rows are equal wherever they lay.
+    # The table that the rows came from, where they came from one.
     origin: DataOrigin | None = field(default=None, compare=False)
 
     @property
@@ -141,40 +123,26 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class DataOrigin:
-    """A table, what was taken from it, and how its rows were divided.
+    """A table, what was taken from it, and how its rows were divided."""
 
-    Args:
-        table_sha256: of the file's bytes, in hexadecimal.
-        encoding, separator: that it was read with.
-        has_header: whether its first row names the columns.
-        text_column, label_column: names.
-        pair_column: name of the column with second texts, or `None`.
-        is_regression: whether the label is a number to predict.
-        validation_sha256: of a file to test on; `None` where rows of the table
-            were set aside.
-        validation_encoding, validation_separator, validation_has_header: as those
-            of the table; `None` where there is no such file, or where a recipe does
-            not say.
-        validation_rate: share of the rows that chose the epoch.
-        split_seed: of the draws.
-        test_rate: share of the rows that were tested on.
-    """
-
-    table_sha256: str
-    encoding: str
-    separator: str
-    has_header: bool
-    text_column: str
-    label_column: str
-    pair_column: str | None = None
-    is_regression: bool = False
+    table_sha256: str  # of the file's bytes, in hexadecimal
+    encoding: str  # that it was read with
+    separator: str  # that it was read with
+    has_header: bool  # whether its first row names the columns
+    text_column: str  # names
+    label_column: str  # names
+    pair_column: str | None = None  # name of the column with second texts, or `None`
+    is_regression: bool = False  # whether the label is a number to predict
+    # Of a file to test on; `None` where rows of the table were set aside.
     validation_sha256: str | None = None
+    # validation_encoding, validation_separator, validation_has_header: as those of the
+    # table; `None` where there is no such file, or where a recipe does not say.
     validation_encoding: str | None = None
     validation_separator: str | None = None
     validation_has_header: bool | None = None
-    validation_rate: float = 0.2
-    split_seed: int = 1
-    test_rate: float = 0.2
+    validation_rate: float = 0.2  # share of the rows that chose the epoch
+    split_seed: int = 1  # of the draws
+    test_rate: float = 0.2  # share of the rows that were tested on
 
 
 def make_dataset(

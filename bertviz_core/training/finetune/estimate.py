@@ -45,28 +45,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LevelEstimate:
-    """What a run of one level is expected to need.
+    """What a run of one level is expected to need."""
 
-    Args:
-        level: one of `settings.LEVELS`.
-        memory_bytes: weights, their gradients and averages, the best epoch,
-            activations of the largest batch, and what is kept of frozen layers;
-            beside what the machine uses already.
-        seconds: from texts to the report: tokens, frozen layers, all epochs with
-            their validation, the reading of the test rows in float32, word counts,
-            and compiling; early stopping makes it less. `None` where the timed steps
-            would not have fitted into memory, and were not tried.
-        seconds_once: of these, those that are the same however many epochs there are.
-        num_steps: optimiser steps of all epochs.
-        fits: whether that much memory was free.
-    """
-
-    level: str
+    level: str  # one of `settings.LEVELS`
+    # Weights, their gradients and averages, the best epoch, activations of the largest
+    # batch, and what is kept of frozen layers; beside what the machine uses already.
     memory_bytes: int
+    # From texts to the report: tokens, frozen layers, all epochs with their validation,
+    # the reading of the test rows in float32, word counts, and compiling; early
+    # stopping makes it less. `None` where the timed steps would not have fitted into
+    # memory, and were not tried.
     seconds: float | None = None
+    # Of these, those that are the same however many epochs there are.
     seconds_once: float = 0.0
-    num_steps: int = 0
-    fits: bool = False
+    num_steps: int = 0  # optimiser steps of all epochs
+    fits: bool = False  # whether that much memory was free
 
     def seconds_of(self, num_steps: int) -> float | None:
         """How long the run would take with another number of optimiser steps."""
@@ -78,20 +71,15 @@ class LevelEstimate:
 
 @dataclass(frozen=True)
 class TrainingEstimate:
-    """What each level would need on this machine, now.
+    """What each level would need on this machine, now."""
 
-    Args:
-        levels: in the order of `settings.LEVELS`, each with its own defaults.
-        recommended: the level with the most to learn that fits and takes no
-            longer than `PATIENCE_SECONDS`; else "head".
-        free_bytes: memory that was free.
-        is_loaded: another training ran meanwhile, so times are too long.
-    """
-
+    # In the order of `settings.LEVELS`, each with its own defaults.
     levels: tuple[LevelEstimate, ...]
+    # The level with the most to learn that fits and takes no longer than
+    # `PATIENCE_SECONDS`; else "head".
     recommended: str
-    free_bytes: int
-    is_loaded: bool
+    free_bytes: int  # memory that was free
+    is_loaded: bool  # another training ran meanwhile, so times are too long
 
     def level(self, name: str) -> LevelEstimate:
         """The estimate of a level.
@@ -116,41 +104,24 @@ _MOST_LONG_ROWS = 64
 
 @dataclass(frozen=True)
 class _Sample:
-    """Some rows of a table, and how much there is of them in the whole run.
+    """Some rows of a table, and how much there is of them in the whole run."""
 
-    Args:
-        words: that occur in these rows, see `used_words`; others are few.
-        timed: batches of tokens, numbered by these words.
-        targets: of these batches.
-        places: token places of an epoch, padding counted.
-        seen: those of the validation rows.
-        read: those of the test rows.
-        num_tokens: of all rows that an epoch reads, without padding.
-        largest: B and T of the largest batch of the run.
-        tokenizing: seconds for all rows.
-    """
-
-    words: np.ndarray
-    timed: list[Arrays]
-    targets: list[np.ndarray]
-    places: float
-    seen: float
-    read: float
-    num_tokens: int
-    largest: tuple[int, int]
-    tokenizing: float
+    words: np.ndarray  # that occur in these rows, see `used_words`; others are few
+    timed: list[Arrays]  # batches of tokens, numbered by these words
+    targets: list[np.ndarray]  # of these batches
+    places: float  # token places of an epoch, padding counted
+    seen: float  # those of the validation rows
+    read: float  # those of the test rows
+    num_tokens: int  # of all rows that an epoch reads, without padding
+    largest: tuple[int, int]  # B and T of the largest batch of the run
+    tokenizing: float  # seconds for all rows
 
 
 class _Timing(NamedTuple):
-    """Seconds of a kind of pass or step.
+    """Seconds of a kind of pass or step."""
 
-    Args:
-        first: that the first one takes longer than another, as it compiles.
-        both: of those on the timed batches.
-    """
-
-    first: float = 0.0
-    both: float = 0.0
+    first: float = 0.0  # that the first one takes longer than another, as it compiles
+    both: float = 0.0  # of those on the timed batches
 
 
 def estimate_run(
@@ -163,9 +134,8 @@ def estimate_run(
     run compiles as well, and makes a copy: seconds of their own, which are most of a
     short run.
 
-    Source:
-        Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
-        float32.
+    Source: Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
+    float32.
     """
     from bertviz_core.training.finetune.learner import Learner
 

@@ -26,20 +26,13 @@ _Z = 1.959963984540054
 class Calibration(FrozenArrays):
     """Whether rows that are called 80 % sure are right in 80 % of the cases.
 
-    Args:
-        counts: int `[K]`, rows in each of K bins of equal width over 0 to 1.
-        confidence, accuracy: float `[K]`, means of the rows of a bin; NaN in an
-            empty one.
-        error: expected calibration error: the mean distance of the two over the
-            rows.
-
-    Source:
-        Guo et al. 2017 (arXiv:1706.04599), section 2, equation 3.
+    Source: Guo et al. 2017 (arXiv:1706.04599), section 2, equation 3.
     """
 
-    counts: np.ndarray
-    confidence: np.ndarray
-    accuracy: np.ndarray
+    counts: np.ndarray  # int [K], rows in each of K bins of equal width over 0 to 1
+    confidence: np.ndarray  # float [K], means of the rows of a bin; NaN in an empty one
+    accuracy: np.ndarray  # float [K], means of the rows of a bin; NaN in an empty one
+    # Expected calibration error: the mean distance of the two over the rows.
     error: float
 
 
@@ -74,9 +67,8 @@ def wilson_interval(right: Any, total: Any) -> np.ndarray:
     Returns:
         float `[..., 2]`, lower and upper end.
 
-    Source:
-        Wilson 1927, "Probable inference, the law of succession, and statistical
-        inference"; it keeps its promise for a few rows, and near 0 and 1.
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical
+    inference"; it keeps its promise for a few rows, and near 0 and 1.
     """
     right, total = np.asarray(right, "float64"), np.asarray(total, "float64")
     count = np.maximum(total, 1.0)
@@ -115,19 +107,14 @@ def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EpochPoint:
-    """An epoch on the curve.
+    """An epoch on the curve."""
 
-    Args:
-        loss: mean over its steps.
-        validation_loss, metric: after it, the larger metric is better; NaN where no
-            rows choose an epoch.
-        seconds: that it took, validation included.
-    """
-
-    loss: float
+    loss: float  # mean over its steps
+    # validation_loss, metric: after it, the larger metric is better; NaN where no rows
+    # choose an epoch.
     validation_loss: float
     metric: float
-    seconds: float
+    seconds: float  # that it took, validation included
 
     def beats(self, other: EpochPoint | None) -> bool:
         """Whether this is the better of the two; the earlier wins a draw.
@@ -173,17 +160,12 @@ _ENDS = (2.5, 97.5)  # percent
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether one method is better than another on the same rows, or by chance.
+    """Whether one method is better than another on the same rows, or by chance."""
 
-    Args:
-        only_first: rows that the first alone got right; 0 for numbers.
-        only_second: rows that the second alone got right; 0 for numbers.
-        chance: how often a difference at least as large, either way, would come
-            about if both were equally good; 1 where they never differ.
-    """
-
-    only_first: int
-    only_second: int
+    only_first: int  # rows that the first alone got right; 0 for numbers
+    only_second: int  # rows that the second alone got right; 0 for numbers
+    # How often a difference at least as large, either way, would come about if both
+    # were equally good; 1 where they never differ.
     chance: float
 
 
@@ -205,10 +187,9 @@ def macro_f1_interval(
     Returns:
         float `[2]`, lower and upper end.
 
-    Source:
-        Efron 1979, "Bootstrap methods: another look at the jackknife", by percentiles;
-        Zou and Donner 2008, "Construction of confidence limits about effect measures",
-        for a mean of shares with intervals of their own.
+    Source: Efron 1979, "Bootstrap methods: another look at the jackknife", by
+    percentiles; Zou and Donner 2008, "Construction of confidence limits about effect
+    measures", for a mean of shares with intervals of their own.
     """
     from scipy.sparse import csr_matrix
 
@@ -252,9 +233,8 @@ def compare_right(
         second: int `[R]`, those of the second.
         texts: see `macro_f1_interval`.
 
-    Source:
-        McNemar 1947, "Note on the sampling error of the difference between
-        correlated proportions or percentages"; in its exact form, a sign test.
+    Source: McNemar 1947, "Note on the sampling error of the difference between
+    correlated proportions or percentages"; in its exact form, a sign test.
     """
     from scipy.stats import binomtest
 
@@ -270,9 +250,8 @@ def compare_macro_f1(
 ) -> Comparison:
     """The same for macro-F1: in each draw, methods swap answers on some texts.
 
-    Source:
-        Yeh 2000, "More accurate tests for the statistical significance of result
-        differences": approximate randomisation.
+    Source: Yeh 2000, "More accurate tests for the statistical significance of result
+    differences": approximate randomisation.
     """
 
     def difference(is_swapped: np.ndarray, _: np.ndarray) -> float:
@@ -356,19 +335,14 @@ class Coverage(FrozenArrays):
     """What is gained and lost when a model may say that it does not know.
 
     Shapes: K thresholds.
-
-    Args:
-        thresholds: float `[K]`, rising: the least probability of an answer.
-        coverage: float `[K]`, share of the rows that are answered.
-        accuracy: float `[K]`, share of right ones among them; NaN where there is
-            none.
-        intervals: float `[K, 2]` of the accuracy, 95 %, of Wilson; a text that stands
-            twice counts once.
     """
 
-    thresholds: np.ndarray
-    coverage: np.ndarray
+    thresholds: np.ndarray  # float [K], rising: the least probability of an answer
+    coverage: np.ndarray  # float [K], share of the rows that are answered
+    # float [K], share of right ones among them; NaN where there is none.
     accuracy: np.ndarray
+    # float [K, 2] of the accuracy, 95 %, of Wilson; a text that stands twice counts
+    # once.
     intervals: np.ndarray
 
 
@@ -386,9 +360,8 @@ def coverage_at(
         thresholds: float `[K]`; a row as sure as the threshold is answered.
         texts: int `[R]`, which text each row has.
 
-    Source:
-        El-Yaniv and Wiener 2010, "On the Foundations of Noise-free Selective
-        Classification": the risk-coverage curve.
+    Source: El-Yaniv and Wiener 2010, "On the Foundations of Noise-free Selective
+    Classification": the risk-coverage curve.
     """
     order = np.argsort(-confidence, kind="stable")
     falling = -confidence[order]
@@ -414,40 +387,26 @@ class ClassificationReport(FrozenArrays):
     """Everything that the test rows say of a classifier.
 
     Intervals count a text that stands twice once.
-
-    Args:
-        labels: C class names.
-        targets, predicted: int `[R]`.
-        probabilities: float `[R, C]`.
-        rows: int `[R]`, where each row stands in its file.
-        confusion: int `[C, C]`.
-        accuracy: share of right rows.
-        accuracy_interval: float `[2]`, 95 %, of Wilson.
-        macro_f1: mean F1 of the classes that occur or were predicted.
-        macro_f1_interval: float `[2]`, 95 %, see `macro_f1_interval`.
-        precision, recall, f1: float `[C]`; NaN where there is nothing to divide by.
-        precision_intervals, recall_intervals: float `[C, 2]`, 95 %, of Wilson.
-        calibration: of the predicted class.
-        texts: int `[R]`, which of the G different texts each row has, from 0.
     """
 
-    labels: tuple[str, ...]
-    targets: np.ndarray
-    predicted: np.ndarray
-    probabilities: np.ndarray
-    rows: np.ndarray
-    confusion: np.ndarray
-    accuracy: float
-    accuracy_interval: np.ndarray
-    macro_f1: float
-    macro_f1_interval: np.ndarray
+    labels: tuple[str, ...]  # C class names
+    targets: np.ndarray  # int [R]
+    predicted: np.ndarray  # int [R]
+    probabilities: np.ndarray  # float [R, C]
+    rows: np.ndarray  # int [R], where each row stands in its file
+    confusion: np.ndarray  # int [C, C]
+    accuracy: float  # share of right rows
+    accuracy_interval: np.ndarray  # float [2], 95 %, of Wilson
+    macro_f1: float  # mean F1 of the classes that occur or were predicted
+    macro_f1_interval: np.ndarray  # float [2], 95 %, see `macro_f1_interval`
+    # precision, recall, f1: float [C]; NaN where there is nothing to divide by.
     precision: np.ndarray
     recall: np.ndarray
     f1: np.ndarray
-    precision_intervals: np.ndarray
-    recall_intervals: np.ndarray
-    calibration: Calibration
-    texts: np.ndarray
+    precision_intervals: np.ndarray  # float [C, 2], 95 %, of Wilson
+    recall_intervals: np.ndarray  # float [C, 2], 95 %, of Wilson
+    calibration: Calibration  # of the predicted class
+    texts: np.ndarray  # int [R], which of the G different texts each row has, from 0
 
     @property
     def outputs(self) -> np.ndarray:
@@ -494,30 +453,18 @@ class ClassificationReport(FrozenArrays):
 
 @dataclass(frozen=True)
 class RegressionReport(FrozenArrays):
-    """Everything that the test rows say of predicted numbers.
+    """Everything that the test rows say of predicted numbers."""
 
-    Args:
-        name: what is predicted.
-        targets, predicted: float `[R]`, in the unit of the table.
-        rows: int `[R]`, where each row stands in its file.
-        residuals: float `[R]`, predicted - target.
-        mae: mean absolute residual.
-        mae_interval: float `[2]`, 95 %, by bootstrap.
-        rmse: root of the mean square.
-        r2: share of the spread that is explained; 0 for always saying the mean.
-        texts: see `ClassificationReport`.
-    """
-
-    name: str
-    targets: np.ndarray
-    predicted: np.ndarray
-    rows: np.ndarray
-    residuals: np.ndarray
-    mae: float
-    mae_interval: np.ndarray
-    rmse: float
-    r2: float
-    texts: np.ndarray
+    name: str  # what is predicted
+    targets: np.ndarray  # float [R], in the unit of the table
+    predicted: np.ndarray  # float [R], in the unit of the table
+    rows: np.ndarray  # int [R], where each row stands in its file
+    residuals: np.ndarray  # float [R], predicted - target
+    mae: float  # mean absolute residual
+    mae_interval: np.ndarray  # float [2], 95 %, by bootstrap
+    rmse: float  # root of the mean square
+    r2: float  # share of the spread that is explained; 0 for always saying the mean
+    texts: np.ndarray  # see `ClassificationReport`
 
     @property
     def outputs(self) -> np.ndarray:

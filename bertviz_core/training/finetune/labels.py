@@ -35,14 +35,10 @@ _Number = tuple[Decimal, str]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows that lack something, which a refusal of the rest must not conceal.
+    """Rows that lack something, which a refusal of the rest must not conceal."""
 
-    Args:
-        rows: their numbers, ascending.
-        words: what stands there for no label, such as "NA", or nothing.
-    """
-
-    rows: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()  # their numbers, ascending
+    # What stands there for no label, such as "NA", or nothing.
     words: tuple[str, ...] = ()
 
 

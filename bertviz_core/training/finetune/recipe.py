@@ -93,22 +93,14 @@ def is_on_hub(model_id: str) -> bool:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What it takes to train a model again.
+    """What it takes to train a model again."""
 
-    Args:
-        base_model: id of the model to begin with.
-        base_hash: SHA-256 of its weights, see `run.weights_hash`.
-        settings: of the run, with the precision that it computed in.
-        origin: of the rows; `None` in a recipe that does not say.
-        data_hash: SHA-256 of the rows, see `TrainingData.fingerprint`.
-        stopped_at: the step after which someone stopped the run; `None`: nobody did.
-    """
-
-    base_model: str
-    base_hash: str
-    settings: FinetuneSettings
-    origin: DataOrigin | None
-    data_hash: str
+    base_model: str  # id of the model to begin with
+    base_hash: str  # SHA-256 of its weights, see `run.weights_hash`
+    settings: FinetuneSettings  # of the run, with the precision that it computed in
+    origin: DataOrigin | None  # of the rows; `None` in a recipe that does not say
+    data_hash: str  # SHA-256 of the rows, see `TrainingData.fingerprint`
+    # The step after which someone stopped the run; `None`: nobody did.
     stopped_at: int | None = None
 
 

@@ -32,26 +32,16 @@ _LOGITS = "class_logits"
 
 @dataclass(frozen=True)
 class ReadText(FrozenArrays):
-    """What a trained model says of one text.
+    """What a trained model says of one text."""
 
-    Args:
-        model_id: which model.
-        labels: C class names, or the name of the number.
-        text, pair: what was read, without what is beyond the last token.
-        tokenized: the same, in tokens.
-        num_tokens_uncut: tokens before anything was cut.
-        outputs: float64 `[C]`: probabilities that sum to 1, or the number.
-        is_regression: whether `outputs` is a number.
-    """
-
-    model_id: str
-    labels: tuple[str, ...]
-    text: str
-    pair: str | None
-    tokenized: TokenizedText
-    num_tokens_uncut: int
-    outputs: np.ndarray
-    is_regression: bool
+    model_id: str  # which model
+    labels: tuple[str, ...]  # C class names, or the name of the number
+    text: str  # what was read, without what is beyond the last token
+    pair: str | None  # what was read, without what is beyond the last token
+    tokenized: TokenizedText  # the same, in tokens
+    num_tokens_uncut: int  # tokens before anything was cut
+    outputs: np.ndarray  # float64 [C]: probabilities that sum to 1, or the number
+    is_regression: bool  # whether `outputs` is a number
 
     @property
     def was_cut(self) -> bool:
@@ -66,44 +56,26 @@ class ReadText(FrozenArrays):
 
 @dataclass(frozen=True)
 class PredictedRow:
-    """One row of a table, and what the model says of it.
+    """One row of a table, and what the model says of it."""
 
-    Args:
-        row: number of the file, from 1.
-        text: its first text.
-        label: the likeliest class; "" for numbers.
-        value: probability of that class, or the number.
-    """
-
-    row: int
-    text: str
-    label: str
-    value: float
+    row: int  # number of the file, from 1
+    text: str  # its first text
+    label: str  # the likeliest class; "" for numbers
+    value: float  # probability of that class, or the number
 
 
 @dataclass(frozen=True)
 class TablePredictions(FrozenArrays):
-    """What a trained model said of a table; the whole of it lies in a file.
+    """What a trained model said of a table; the whole of it lies in a file."""
 
-    Args:
-        labels: C class names, or the name of the number.
-        is_regression: whether numbers were predicted.
-        num_rows: of the table.
-        num_empty: rows without a text, which have no prediction.
-        num_cut: rows whose end was left out.
-        counts: int `[C]`, rows of each predicted class; `[1]` for numbers.
-        first: some rows of the beginning.
-        path: of the CSV file with every row; the same name with ".jsonl" has the exact
-            texts.
-    """
-
-    labels: tuple[str, ...]
-    is_regression: bool
-    num_rows: int
-    num_empty: int
-    num_cut: int
-    counts: np.ndarray
-    first: tuple[PredictedRow, ...]
+    labels: tuple[str, ...]  # C class names, or the name of the number
+    is_regression: bool  # whether numbers were predicted
+    num_rows: int  # of the table
+    num_empty: int  # rows without a text, which have no prediction
+    num_cut: int  # rows whose end was left out
+    counts: np.ndarray  # int [C], rows of each predicted class; [1] for numbers
+    first: tuple[PredictedRow, ...]  # some rows of the beginning
+    # Of the CSV file with every row; the same name with ".jsonl" has the exact texts.
     path: str
 
 
@@ -312,22 +284,16 @@ class PredictedTable:
 
     A class is followed by its probability and those of all others; a name that
     the table already has gets a number.
-
-    Args:
-        columns: names of the table.
-        cells: objects `[R, num_columns]`: str, int, or float where a number of
-            float32 precision is meant.
-        labels: C class names, or the name of the number.
-        outputs: float `[R, C]`, probabilities or numbers; a row of NaN has no
-            prediction.
-        is_regression: whether `outputs` are numbers.
     """
 
-    columns: Sequence[str]
+    columns: Sequence[str]  # names of the table
+    # Objects [R, num_columns]: str, int, or float where a number of float32 precision
+    # is meant.
     cells: np.ndarray
-    labels: Sequence[str]
+    labels: Sequence[str]  # C class names, or the name of the number
+    # float [R, C], probabilities or numbers; a row of NaN has no prediction.
     outputs: np.ndarray
-    is_regression: bool
+    is_regression: bool  # whether `outputs` are numbers
 
     def write_csv(self, file: TextIO) -> None:
         """Writes it so that no cell is taken for a formula; see `safe_cell`.

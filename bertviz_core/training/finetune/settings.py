@@ -39,39 +39,32 @@ class FinetuneSettings(StepSettings):
     Weights decay at every eighth step, for eight of them.
 
     Args:
-        learning_rate: 0 takes the level's default.
         final_rate: for 0, which an exponential never reaches, that takes a tenth.
-        level: one of `LEVELS`.
-        num_top_layers: layers that learn at level "top".
-        epochs: times that every row is seen, at most `MAX_EPOCHS`; -1 takes the
-            level's default.
-        batch_size: rows per optimiser step.
-        max_tokens: T at most, special tokens counted; longer texts are cut.
-        patience: epochs in a row without a better one before the run ends; 0
-            never ends it early, -1 takes the level's default.
-        class_weights: makes every class count alike, however many rows it has.
-        oversample: repeats training rows until every class has as many as the
-            largest; instead of `class_weights`.
-        precision: "float32", "bfloat16", or "auto": bfloat16 where the processor
-            multiplies it in hardware.
-        seed: of the new head, the order of rows, and dropout.
 
     Raises:
         TrainingError: a value that cannot be.
     """
 
-    learning_rate: float = 0.0
+    learning_rate: float = 0.0  # 0 takes the level's default
     warmup_rate: float = 0.1
-    level: str = "full"
-    num_top_layers: int = 2
+    level: str = "full"  # one of `LEVELS`
+    num_top_layers: int = 2  # layers that learn at level "top"
+    # Times that every row is seen, at most `MAX_EPOCHS`; -1 takes the level's default.
     epochs: int = -1
-    batch_size: int = 16
-    max_tokens: int = 128
+    batch_size: int = 16  # rows per optimiser step
+    max_tokens: int = 128  # T at most, special tokens counted; longer texts are cut
+    # Epochs in a row without a better one before the run ends; 0 never ends it early,
+    # -1 takes the level's default.
     patience: int = -1
+    # Makes every class count alike, however many rows it has.
     class_weights: bool = False
+    # Repeats training rows until every class has as many as the largest; instead of
+    # `class_weights`.
     oversample: bool = False
+    # "float32", "bfloat16", or "auto": bfloat16 where the processor multiplies it in
+    # hardware.
     precision: str = "auto"
-    seed: int = 1
+    seed: int = 1  # of the new head, the order of rows, and dropout
 
     def __post_init__(self) -> None:
         self._require_bounds()

@@ -46,41 +46,28 @@ MAX_OVERSAMPLED = 500_000
 
 @dataclass(frozen=True)
 class Split(FrozenArrays):
-    """Three parts of a dataset that share no text.
+    """Three parts of a dataset that share no text."""
 
-    Args:
-        train: int `[A]`, indices of the rows to learn from, ascending.
-        validation: int `[B]`, indices of those that choose the best epoch, ascending;
-            none where they would be fewer than `MIN_VALIDATION`.
-        test: int `[D]`, indices of those that the report is of, ascending; none where
-            they have a table of their own.
-        notes: what could not be split as asked.
-    """
-
-    train: np.ndarray
+    train: np.ndarray  # int [A], indices of the rows to learn from, ascending
+    # int [B], indices of those that choose the best epoch, ascending; none where they
+    # would be fewer than `MIN_VALIDATION`.
     validation: np.ndarray
+    # int [D], indices of those that the report is of, ascending; none where they have a
+    # table of their own.
     test: np.ndarray
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # what could not be split as asked
 
 
 @dataclass(frozen=True)
 class PreparedData:
-    """Rows, ready to be checked and to be trained on.
+    """Rows, ready to be checked and to be trained on."""
 
-    Args:
-        dataset: all rows of the table that are whole.
-        data: to learn from, to choose the epoch by, and to test on.
-        notes: what was left out, and what could not be split.
-        validation_notes: what was left out of the table to test on.
-        warnings: those of both notes that nobody may miss.
-        judged: all rows of the table to test on, where there is one.
-    """
-
-    dataset: Dataset
-    data: TrainingData
-    notes: tuple[Note, ...]
-    validation_notes: tuple[Note, ...] = ()
-    warnings: tuple[Note, ...] = ()
+    dataset: Dataset  # all rows of the table that are whole
+    data: TrainingData  # to learn from, to choose the epoch by, and to test on
+    notes: tuple[Note, ...]  # what was left out, and what could not be split
+    validation_notes: tuple[Note, ...] = ()  # what was left out of the table to test on
+    warnings: tuple[Note, ...] = ()  # those of both notes that nobody may miss
+    # All rows of the table to test on, where there is one.
     judged: Dataset | None = None
 
 
@@ -159,8 +146,7 @@ def text_keys(rows: Examples) -> list[str]:
     Returns:
         R strings.
 
-    Source:
-        Unicode NFKC and case folding (Unicode Standard Annex #15).
+    Source: Unicode NFKC and case folding (Unicode Standard Annex #15).
     """
     pairs: Sequence[str] = rows.pairs or [""] * len(rows)
     return [

@@ -57,26 +57,21 @@ _Rows = Iterator[tuple[int, list[str]]]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a table may hold.
+    """What a table may hold."""
 
-    Args:
-        max_bytes: of the file; a larger one is refused before it is read.
-        max_rows: of data; rows after that are left out, and the table says so.
-        max_empty_rows: rows after that are left out, too. A spreadsheet has no more
-            rows, and may save those below its table.
-        max_columns: more are refused.
-        max_cells: of all rows together; a wide table may have fewer rows.
-        max_line_chars: a longer line is refused when that much of it is read.
-        max_cell_chars: a longer cell is refused. At most 131,072, where Python's
-            `csv` stops by itself.
-    """
-
+    # Of the file; a larger one is refused before it is read.
     max_bytes: int = 100_000_000
+    # Of data; rows after that are left out, and the table says so.
     max_rows: int = 200_000
+    # Rows after that are left out, too. A spreadsheet has no more rows, and may save
+    # those below its table.
     max_empty_rows: int = 1_048_576
-    max_columns: int = 500
+    max_columns: int = 500  # more are refused
+    # Of all rows together; a wide table may have fewer rows.
     max_cells: int = 10_000_000
+    # A longer line is refused when that much of it is read.
     max_line_chars: int = 1_000_000
+    # A longer cell is refused. At most 131,072, where Python's `csv` stops by itself.
     max_cell_chars: int = 100_000
 
     def rows_of(self, width: int) -> int:
@@ -89,30 +84,20 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Table(FrozenArrays):
-    """What was read.
+    """What was read."""
 
-    Args:
-        columns: names, no two alike, none empty.
-        cells: str objects `[num_rows, num_columns]`, as written, unstripped.
-        row_numbers: int `[num_rows]`, of the file, from 1.
-        encoding: one that `read_table` takes; "" for `other_tables`, unless it was
-            guessed or chosen for JSON.
-        separator: between cells; "" for `other_tables`.
-        has_header: whether the first row gave the names.
-        notes: what was guessed and what was left out.
-        warnings: those of `notes` that mean lost rows or garbled letters.
-        sha256: of the file's bytes, in hexadecimal.
-    """
-
-    columns: tuple[str, ...]
-    cells: np.ndarray
-    row_numbers: np.ndarray
+    columns: tuple[str, ...]  # names, no two alike, none empty
+    cells: np.ndarray  # str objects [num_rows, num_columns], as written, unstripped
+    row_numbers: np.ndarray  # int [num_rows], of the file, from 1
+    # One that `read_table` takes; "" for `other_tables`, unless it was guessed or
+    # chosen for JSON.
     encoding: str
-    separator: str
-    has_header: bool
-    notes: tuple[Note, ...]
+    separator: str  # between cells; "" for `other_tables`
+    has_header: bool  # whether the first row gave the names
+    notes: tuple[Note, ...]  # what was guessed and what was left out
+    # Those of `notes` that mean lost rows or garbled letters.
     warnings: tuple[Note, ...]
-    sha256: str
+    sha256: str  # of the file's bytes, in hexadecimal
 
     @property
     def num_rows(self) -> int:
@@ -161,8 +146,7 @@ def read_table(
             limits; the sentence says where.
         ValueError: an option that is not offered.
 
-    Source:
-        RFC 4180 for quotes; Excel's "sep=;" in the first line is understood.
+    Source: RFC 4180 for quotes; Excel's "sep=;" in the first line is understood.
     """
     encoding, separator = encoding or None, separator or None
     if separator is not None and separator not in SEPARATORS:
@@ -372,27 +356,19 @@ def _rows_with_quotes(lines: Iterator[str], separator: str, limits: Limits) -> _
 
 @dataclass
 class _Reading:
-    """The rows of a file.
+    """The rows of a file."""
 
-    Args:
-        width: cells in the first row, and in every row that is kept.
-        most: rows of data that are read; one more, as the first may be a header.
-        rows: with a cell that is not empty.
-        numbers: row number of each, from 1.
-        longer, shorter: numbers of rows with more or fewer cells.
-        broken: number and cells of the rows with line breaks within quotes.
-        notes, warnings: of the encoding; of what was left out.
-    """
-
-    width: int = 0
-    most: int = 0
-    rows: list[list[str]] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    width: int = 0  # cells in the first row, and in every row that is kept
+    most: int = 0  # rows of data that are read; one more, as the first may be a header
+    rows: list[list[str]] = field(default_factory=list)  # with a cell that is not empty
+    numbers: list[int] = field(default_factory=list)  # row number of each, from 1
+    # longer, shorter: numbers of rows with more or fewer cells.
     longer: list[int] = field(default_factory=list)
     shorter: list[int] = field(default_factory=list)
+    # Number and cells of the rows with line breaks within quotes.
     broken: list[tuple[int, list[str]]] = field(default_factory=list)
-    notes: tuple[Note, ...] = ()
-    warnings: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # of the encoding; of what was left out
+    warnings: tuple[Note, ...] = ()  # of the encoding; of what was left out
 
     def take(self, number: int, row: list[str]) -> None:
         """Keeps a row, or its number where it is out of shape."""

@@ -64,8 +64,7 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
             encoding that is known.
         ValueError: `chosen` is not in `ENCODINGS`.
 
-    Source:
-        chardet for what is neither marked nor UTF-8.
+    Source: chardet for what is neither marked nor UTF-8.
     """
     if chosen is not None and chosen not in ENCODINGS:
         raise ValueError(f"`chosen` must be in {ENCODINGS}. Received: {chosen!r}.")

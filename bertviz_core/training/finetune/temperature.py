@@ -6,8 +6,7 @@ divided by it: whatever opens that model applies it without knowing.
 
 Shapes: R rows, C classes.
 
-Source:
-    Guo et al. 2017 (arXiv:1706.04599), section 4.2.
+Source: Guo et al. 2017 (arXiv:1706.04599), section 4.2.
 """
 
 from __future__ import annotations
@@ -33,15 +32,10 @@ _HEAD = ("classifier.weight", "classifier.bias")
 
 @dataclass(frozen=True)
 class Temperature:
-    """What was fitted.
+    """What was fitted."""
 
-    Args:
-        value: 1 changes nothing; more is less sure.
-        num_rows: validation rows that it was fitted on.
-    """
-
-    value: float
-    num_rows: int
+    value: float  # 1 changes nothing; more is less sure
+    num_rows: int  # validation rows that it was fitted on
 
 
 def fit_temperature(probabilities: np.ndarray, targets: np.ndarray) -> float:

@@ -158,49 +158,31 @@ _BEFORE = "before.json"
 
 @dataclass(frozen=True)
 class Mending:
-    """What is to change.
+    """What is to change."""
 
-    Args:
-        labels: new labels, by the numbers of their rows.
-        dropped: numbers of rows to leave out.
-        renamed: labels and what to write in their place, in all rows.
-    """
-
-    labels: tuple[tuple[int, str], ...] = ()
-    dropped: tuple[int, ...] = ()
+    labels: tuple[tuple[int, str], ...] = ()  # new labels, by the numbers of their rows
+    dropped: tuple[int, ...] = ()  # numbers of rows to leave out
+    # Labels and what to write in their place, in all rows.
     renamed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows to show.
+    """Which rows to show."""
 
-    Args:
-        rows: their numbers; `None` for all.
-        label: those with this label alone; `None` for all.
-        is_left_out: those that lack a text or a label alone.
-        page: from 0, of `PAGE_ROWS` rows.
-    """
-
-    rows: tuple[int, ...] | None = None
-    label: str | None = None
-    is_left_out: bool = False
-    page: int = 0
+    rows: tuple[int, ...] | None = None  # their numbers; `None` for all
+    label: str | None = None  # those with this label alone; `None` for all
+    is_left_out: bool = False  # those that lack a text or a label alone
+    page: int = 0  # from 0, of `PAGE_ROWS` rows
 
 
 @dataclass(frozen=True)
 class RowPage:
-    """Some rows of a table.
+    """Some rows of a table."""
 
-    Args:
-        rows: at most `PAGE_ROWS`, as written, whole.
-        num_rows: on all pages.
-        labels: what stands in the label column, commonest first, at most
-            `labels.MAX_CLASSES`.
-    """
-
-    rows: tuple[DataRow, ...]
-    num_rows: int
+    rows: tuple[DataRow, ...]  # at most `PAGE_ROWS`, as written, whole
+    num_rows: int  # on all pages
+    # What stands in the label column, commonest first, at most `labels.MAX_CLASSES`.
     labels: tuple[str, ...]
 
 

@@ -5,9 +5,9 @@ are about equally good, the loss between them is often lower than at either, bec
 what each learnt by chance cancels out. The mean costs nothing, and computes like any
 of them.
 
-Source:
-    Izmailov et al. 2018 (arXiv:1803.05407), "Averaging weights leads to wider optima
-    and better generalization"; Wortsman et al. 2022 (arXiv:2203.05482), "Model soups".
+Source: Izmailov et al. 2018 (arXiv:1803.05407), "Averaging weights leads to wider
+optima and better generalization"; Wortsman et al. 2022 (arXiv:2203.05482), "Model
+soups".
 """
 
 from __future__ import annotations

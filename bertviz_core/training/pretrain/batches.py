@@ -332,8 +332,7 @@ def layer_scales(
     Returns:
         float32 `[L]`: 0 drops a block, 1 / probability keeps it.
 
-    Source:
-        Zhang and He 2020 (arXiv:2010.13369), algorithm 1.
+    Source: Zhang and He 2020 (arXiv:2010.13369), algorithm 1.
     """
     last = keep_rate(step, settings.num_steps, settings.layer_keep_rate)
     probabilities = keep_rates(settings.model.num_hidden_layers, last)

@@ -114,9 +114,8 @@ def train_vocabulary(
     Raises:
         TrainingError: `vocab_size` leaves no room for the letters.
 
-    Source:
-        Schuster and Nakajima 2012, "Japanese and Korean voice search", as built
-        into Hugging Face `tokenizers`, which joins by frequency.
+    Source: Schuster and Nakajima 2012, "Japanese and Korean voice search", as built
+    into Hugging Face `tokenizers`, which joins by frequency.
     """
     if vocab_size < SMALLEST_VOCABULARY:
         raise TrainingError(
@@ -196,25 +195,16 @@ _ARRAYS = {
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """Token ids of many documents, end to end, without special tokens.
+    """Token ids of many documents, end to end, without special tokens."""
 
-    Args:
-        tokens: uint16 or int32 `[num_tokens]`, mostly memory-mapped.
-        sentence_starts: int64 `[num_sentences + 1]`, index into `tokens`.
-        document_starts: int64 `[num_documents + 1]`, index into
-            `sentence_starts`.
-        document_files: uint16 `[num_documents]`, index into `file_names`.
-        is_held_out: bool `[num_documents]`, kept for evaluation.
-        file_names: the text files, without folders.
-        settings: `CorpusSettings.encoding()` of them; empty if nobody noted it.
-    """
-
-    tokens: np.ndarray
-    sentence_starts: np.ndarray
+    tokens: np.ndarray  # uint16 or int32 [num_tokens], mostly memory-mapped
+    sentence_starts: np.ndarray  # int64 [num_sentences + 1], index into `tokens`
+    # int64 [num_documents + 1], index into `sentence_starts`.
     document_starts: np.ndarray
-    document_files: np.ndarray
-    is_held_out: np.ndarray
-    file_names: tuple[str, ...]
+    document_files: np.ndarray  # uint16 [num_documents], index into `file_names`
+    is_held_out: np.ndarray  # bool [num_documents], kept for evaluation
+    file_names: tuple[str, ...]  # the text files, without folders
+    # `CorpusSettings.encoding()` of them; empty if nobody noted it.
     settings: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -237,18 +237,13 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class ClozeItem:
-    """One sentence.
+    """One sentence."""
 
-    Args:
-        text: with one `[MASK]`.
-        answers: whole words that make sense there, thought of before any model
-            was asked.
-        judged: more of them, found sensible by judges who were shown the guesses
-            of several models among other words, without being told whose they are.
-    """
-
-    text: str
+    text: str  # with one [MASK]
+    # Whole words that make sense there, thought of before any model was asked.
     answers: tuple[str, ...]
+    # More of them, found sensible by judges who were shown the guesses of several
+    # models among other words, without being told whose they are.
     judged: tuple[str, ...] = ()
 
 

@@ -3,9 +3,8 @@
 What a model has learned from other text is kept as far as the new text lets it:
 the usual way to fit a model to a subject or a language, and to train on for a while.
 
-Source:
-    google-research/bert, `run_pretraining.py`, `init_checkpoint`; Gururangan et al.
-    2020 (arXiv:2004.10964), "domain-adaptive pretraining".
+Source: google-research/bert, `run_pretraining.py`, `init_checkpoint`; Gururangan et al.
+2020 (arXiv:2004.10964), "domain-adaptive pretraining".
 """
 
 from __future__ import annotations
@@ -211,10 +210,9 @@ def continued_positions(table: np.ndarray, num_trained: int) -> np.ndarray:
         float `[P, H]`; the last two trained positions are continued, too. The same
         table where fewer than 32 were trained.
 
-    Source:
-        Rotation between two sets of points: Schönemann 1966, "A generalized solution
-        of the orthogonal Procrustes problem". Learned positions as waves: Wang and
-        Chen 2020 (arXiv:2010.04903).
+    Source: Rotation between two sets of points: Schönemann 1966, "A generalized
+    solution of the orthogonal Procrustes problem". Learned positions as waves: Wang and
+    Chen 2020 (arXiv:2010.04903).
     """
     last = num_trained - _EDGE
     if num_trained < _FEWEST or num_trained >= len(table):

@@ -18,26 +18,18 @@ SPAN_SHARES = (0.4, 0.3, 0.2, 0.1)
 
 @dataclass(frozen=True)
 class TokenKinds:
-    """What each id of a vocabulary is.
+    """What each id of a vocabulary is."""
 
-    Args:
-        is_special: bool `[V]`, one of the five special tokens.
-        is_continuation: bool `[V]`, goes on with a word, as `##ing` does.
-        is_cjk: bool `[V]`, one Chinese character.
-        ordinary_ids: int32, ids that are not special.
-        mask_token_id, cls_token_id, sep_token_id, pad_token_id: ids.
-        ids: of each piece.
-    """
-
-    is_special: np.ndarray
-    is_continuation: np.ndarray
-    is_cjk: np.ndarray
-    ordinary_ids: np.ndarray
+    is_special: np.ndarray  # bool [V], one of the five special tokens
+    is_continuation: np.ndarray  # bool [V], goes on with a word, as `##ing` does
+    is_cjk: np.ndarray  # bool [V], one Chinese character
+    ordinary_ids: np.ndarray  # int32, ids that are not special
+    # mask_token_id, cls_token_id, sep_token_id, pad_token_id: ids.
     mask_token_id: int
     cls_token_id: int
     sep_token_id: int
     pad_token_id: int
-    ids: Mapping[str, int]
+    ids: Mapping[str, int]  # of each piece
 
     @classmethod
     def of(cls, vocabulary: Sequence[str]) -> TokenKinds:
@@ -75,9 +67,8 @@ def draw_weights(counts: np.ndarray, frequent_from: float) -> np.ndarray:
     Returns:
         float64 `[V]`: 1 up to the share t, and sqrt(t / share) beyond it.
 
-    Source:
-        Mikolov et al. 2013 (arXiv:1310.4546), section 2.3, who leave frequent words
-        out of what a model reads. Here they are read, and hidden less often.
+    Source: Mikolov et al. 2013 (arXiv:1310.4546), section 2.3, who leave frequent words
+    out of what a model reads. Here they are read, and hidden less often.
     """
     shares = np.maximum(counts / max(counts.sum(), 1), frequent_from)
     return np.sqrt(frequent_from / shares)
@@ -148,8 +139,7 @@ def hide(
     Returns:
         `(hidden, labels)`: int32 `[B, T]`, and int32 `[B, P]`, what stood there.
 
-    Source:
-        Devlin et al. 2019, appendix A.1, for the shares 80, 10 and 10 %.
+    Source: Devlin et al. 2019, appendix A.1, for the shares 80, 10 and 10 %.
     """
     labels = np.take_along_axis(input_ids, positions, axis=1).astype("int32")
     chance = rng.random(positions.shape)
@@ -169,8 +159,7 @@ def _weighed(chances: np.ndarray, units: np.ndarray, weights: np.ndarray) -> np.
 
     Chances are uniform `[B, T + 1]`; weights, those of tokens, `[B, T]`, > 0.
 
-    Source:
-        Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
+    Source: Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
     """
     of_units = np.zeros_like(chances)
     rows = np.arange(len(units))[:, None]

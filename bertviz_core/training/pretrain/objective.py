@@ -42,11 +42,10 @@ class PretrainingModel(keras.Model):
         A dict: `mlm_logits` float32 `[B, P, V]`, `nsp_logits` float32
         `[B, S, 2]`.
 
-    Source:
-        Devlin et al. 2019, section 3.1. Decoder at the hidden places only:
-        google-research/bert, `run_pretraining.py`, `gather_indexes`. Several
-        sequences in a row: Krell et al. 2021 (arXiv:2107.02027), section 3.3.
-        Blocks anew: Chen et al. 2016 (arXiv:1604.06174), section 4.
+    Source: Devlin et al. 2019, section 3.1. Decoder at the hidden places only:
+    google-research/bert, `run_pretraining.py`, `gather_indexes`. Several sequences in a
+    row: Krell et al. 2021 (arXiv:2107.02027), section 3.3. Blocks anew: Chen et al.
+    2016 (arXiv:1604.06174), section 4.
     """
 
     def __init__(self, bert: Bert, remat: int = 0, **kwargs: Any) -> None:

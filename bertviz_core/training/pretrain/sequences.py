@@ -35,9 +35,8 @@ def pack_rows(
     Returns:
         int64 `[R, max_sequences]`, indices into `lengths`; -1 where none.
 
-    Source:
-        Krell et al. 2021 (arXiv:2107.02027), "shortest-pack-first histogram
-        packing", with the longest sequence that fits instead.
+    Source: Krell et al. 2021 (arXiv:2107.02027), "shortest-pack-first histogram
+    packing", with the longest sequence that fits instead.
     """
     shuffled = rng.permutation(len(lengths))
     by_length = shuffled[np.argsort(lengths[shuffled], kind="stable")]
@@ -80,23 +79,14 @@ SHORTEST_SEQUENCE = 2  # tokens; of less there is nothing to learn
 
 @dataclass(frozen=True)
 class Sequences:
-    """S sequences `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, by place.
+    """S sequences `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, by place."""
 
-    Args:
-        a_starts: int64 `[S]`, first token of A in the corpus.
-        a_lengths: int64 `[S]`, tokens in A.
-        b_starts: int64 `[S]`, first token of B.
-        b_lengths: int64 `[S]`, tokens in B; 0 where there is no B.
-        nsp_labels: int64 `[S]`, `IS_NEXT` or `IS_RANDOM`.
-        nsp_weights: float32 `[S]`; 0 where the question cannot be asked.
-    """
-
-    a_starts: np.ndarray
-    a_lengths: np.ndarray
-    b_starts: np.ndarray
-    b_lengths: np.ndarray
-    nsp_labels: np.ndarray
-    nsp_weights: np.ndarray
+    a_starts: np.ndarray  # int64 [S], first token of A in the corpus
+    a_lengths: np.ndarray  # int64 [S], tokens in A
+    b_starts: np.ndarray  # int64 [S], first token of B
+    b_lengths: np.ndarray  # int64 [S], tokens in B; 0 where there is no B
+    nsp_labels: np.ndarray  # int64 [S], `IS_NEXT` or `IS_RANDOM`
+    nsp_weights: np.ndarray  # float32 [S]; 0 where the question cannot be asked
 
     @property
     def lengths(self) -> np.ndarray:
