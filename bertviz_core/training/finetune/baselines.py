@@ -66,7 +66,6 @@ def count_words(
     Args:
         data: the rows; judged by those of test.
         metric: "accuracy", "macro_f1" or "r2", which decides between what is tried.
-        tell: told the fraction done; may raise to cancel.
 
     Returns:
         `None` where it cannot be had: no text holds a word, all rows to learn from are

@@ -217,7 +217,6 @@ def rows_of(
     """Some rows by index, in this order; an index that is none is passed over.
 
     Args:
-        examples: R rows.
         labels: class names; for numbers not read.
         indices: of `examples`.
     """
@@ -646,7 +645,6 @@ def check_lengths(
     """What a maximum length cuts off.
 
     Args:
-        dataset: R rows.
         lengths: of the same rows.
         max_tokens: special tokens counted.
         limit: what the model reads at most.

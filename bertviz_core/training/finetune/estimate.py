@@ -82,11 +82,7 @@ class TrainingEstimate:
     is_loaded: bool  # another training ran meanwhile, so times are too long
 
     def level(self, name: str) -> LevelEstimate:
-        """The estimate of a level.
-
-        Raises:
-            ValueError: no such level.
-        """
+        """The estimate of a level."""
         return self.levels[LEVELS.index(name)]
 
 
@@ -274,8 +270,6 @@ def estimate_levels(
     """Times two steps of each level that fits into memory.
 
     Args:
-        loaded: stays as it is.
-        data: rows of the run.
         settings: of the level that they name; the other levels take their own
             epochs and learning rate.
         progress: told the fraction done and the level; may raise to cancel.
@@ -353,7 +347,6 @@ def require_room(
             counts as its own. It need not exist.
         loaded: the model to begin with; a pooler that it lacks is counted.
         settings: reads the level.
-        num_labels: C.
 
     Raises:
         StorageError: its owner, or everybody, keeps too much already.

@@ -181,7 +181,6 @@ def macro_f1_interval(
     Args:
         targets: int `[R]`.
         predicted: int `[R]`.
-        num_classes: C.
         texts: int `[R]`, which text each row has, from 0.
 
     Returns:
@@ -213,7 +212,6 @@ def mean_interval(values: np.ndarray, texts: np.ndarray) -> np.ndarray:
 
     Args:
         values: float `[R]`.
-        texts: see `macro_f1_interval`.
     """
     sums, sizes = np.bincount(texts, values), np.bincount(texts)
     if len(sums) < _FEWEST_DRAWN:
@@ -231,7 +229,6 @@ def compare_right(
         targets: int `[R]`.
         first: int `[R]`, classes that the first method named.
         second: int `[R]`, those of the second.
-        texts: see `macro_f1_interval`.
 
     Source: McNemar 1947, "Note on the sampling error of the difference between
     correlated proportions or percentages"; in its exact form, a sign test.
@@ -272,7 +269,6 @@ def compare_errors(
     Args:
         first: float `[R]`.
         second: float `[R]`.
-        texts: see `macro_f1_interval`.
     """
     gaps = np.bincount(texts, np.asarray(first, "float64") - second)
 
@@ -501,7 +497,6 @@ def judge(data: TrainingData, outputs: np.ndarray) -> Report:
     """The report of what was said of the test rows.
 
     Args:
-        data: the rows.
         outputs: float `[R, C]`, probabilities; or `[R]` or `[R, 1]`, numbers.
     """
     part = data.test
@@ -538,7 +533,6 @@ def evaluate_classes(
     """Judges a classifier.
 
     Args:
-        labels: C class names.
         targets: int `[R]`, R at least 1.
         probabilities: float `[R, C]`, rows sum to 1.
         rows: int `[R]`, where each row stands in its file.

@@ -48,9 +48,6 @@ def read_numbers(
     """Labels as numbers to predict.
 
     Args:
-        labels: R cells.
-        row_numbers: int `[R]`.
-        left: what was left out before.
         is_training: the rows are to be learned from, not to judge by.
 
     Returns:
@@ -94,10 +91,6 @@ def read_classes(
     """Labels as classes.
 
     Args:
-        labels: R cells.
-        row_numbers: int `[R]`.
-        left: what was left out before.
-        column: name of the label's column.
         known: classes of the training data, where these rows are to judge by.
 
     Returns:

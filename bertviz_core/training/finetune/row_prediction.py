@@ -86,14 +86,12 @@ def read_text(
     """Asks the classifier about one text.
 
     Args:
-        explorer: of a model with a classifier.
         text: the text, or the first of two.
         pair: the second text.
         max_tokens: longer texts are cut; 0 for the length that the model learned
             with, or, where that is not known, for its positions.
 
     Raises:
-        CheckpointError: the model has no classifier.
         TextError: see `Explorer.tokenize`.
     """
     explorer.require_head("classifier")
@@ -152,17 +150,14 @@ def predict_rows(
     Rows of nearly the same length go through the network together.
 
     Args:
-        explorer: of a model with a classifier.
         texts: R texts; an empty one is read as such.
         pairs: R second texts.
         max_tokens: see `read_text`.
-        progress: told the share of the work done; may raise to cancel.
 
     Returns:
         float32 `[R, C]`, probabilities, or numbers; and how many rows lost their end.
 
     Raises:
-        CheckpointError: the model has no classifier.
         TextError: no rows.
     """
     explorer.require_head("classifier")
@@ -220,7 +215,6 @@ def row_passes(
     """Sends rows of nearly the same length through the network together.
 
     Args:
-        explorer: of the model.
         rows: R rows, of `token_rows`.
         name: of an output of `Explorer.forward`, `[B, ...]`.
         progress: told how far it is, after the tenth that `token_rows` tells.
@@ -385,16 +379,13 @@ def predict_table(
     """Predicts every row that has a text, and writes them all to a file.
 
     Args:
-        explorer: of a model with a classifier.
         table: the rows.
         columns: names of the column with texts, and of that with second texts, or
             `None`.
         max_tokens: see `read_text`.
         path: see `PredictedTable.save`; what is there is replaced.
-        progress: told the share of the work done; may raise to cancel.
 
     Raises:
-        CheckpointError: the model has no classifier.
         DatasetError: no such column, or no row has a text.
         TextError: second texts for a model that reads one at a time.
         TrainingError: the file cannot be written.

@@ -86,7 +86,6 @@ def prepare(
         columns: which column is what, in both tables.
         other: a table to test on; `None` sets rows aside.
         validation_rate: share of all rows that choose the epoch, in (0, 1).
-        seed: same seed, same split.
         test_rate: share of all rows to test on, in (0, 1), where none are given.
 
     Raises:
@@ -167,14 +166,11 @@ def split_dataset(
     a class with two texts or more, the test part and the rest get at least one each.
 
     Args:
-        dataset: R rows.
         validation_rate: share of all rows that choose the epoch, in (0, 1).
-        seed: same seed, same split.
         test_rate: share of all rows that the report is of, in (0, 1).
 
     Raises:
         DatasetError: too few different texts.
-        ValueError: a share is out of bounds.
     """
     if not (0 < validation_rate < 1 and 0 < test_rate < 1):
         raise ValueError(
@@ -206,7 +202,6 @@ def split_beside_test(
         dataset: R rows to learn from and to choose by.
         test: made with `label_names` of `dataset`.
         validation_rate: share of the rows that choose the epoch, in (0, 1).
-        seed: same seed, same split.
 
     Returns:
         The split, and warnings of classes that lost all rows.
@@ -391,7 +386,6 @@ def oversample(labels: np.ndarray, seed: int) -> np.ndarray:
 
     Args:
         labels: int `[R]`, class of each row.
-        seed: of the draw.
 
     Returns:
         int `[S]`, indices of rows, S ≥ R, every row at least once, ascending.
@@ -427,7 +421,6 @@ def oversampled(data: TrainingData, seed: int) -> TrainingData:
 
     Args:
         data: rows to learn from and to judge by, of which the latter stay.
-        seed: of the draw.
 
     Raises:
         TrainingError: there would be far too many rows.

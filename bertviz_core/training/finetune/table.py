@@ -144,7 +144,6 @@ def read_table(
     Raises:
         DatasetError: the file is no such table, is damaged, or is beyond the
             limits; the sentence says where.
-        ValueError: an option that is not offered.
 
     Source: RFC 4180 for quotes; Excel's "sep=;" in the first line is understood.
     """

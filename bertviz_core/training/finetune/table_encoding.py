@@ -62,7 +62,6 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
     Raises:
         DatasetError: the bytes are no text table, hold NUL characters, or are in no
             encoding that is known.
-        ValueError: `chosen` is not in `ENCODINGS`.
 
     Source: chardet for what is neither marked nor UTF-8.
     """

@@ -192,7 +192,6 @@ def rows_to_mend(table: Table, columns: ColumnChoice, wanted: Wanted) -> RowPage
 
     Args:
         table: of which some rows are wanted.
-        columns: which column is what.
         wanted: which rows.
     """
     labels = np.array([cell.strip() for cell in table.column(columns.label)], object)
@@ -233,7 +232,6 @@ def mend_table(
     Args:
         table: what `source` says.
         source: the table before, to go back to.
-        column: name of the label's column.
         mending: what is to change.
         owner: see `keep_table`.
 

@@ -93,7 +93,6 @@ class Batches:
 
     Args:
         corpus: encoded text; held-out documents are left out.
-        kinds: of its vocabulary.
         settings: phases, masking, sequences, weights, seed.
 
     Raises:
@@ -251,7 +250,6 @@ def assemble(
         sequences: by place in `tokens`.
         rows: int `[B, S]`, indices of sequences; -1 where none.
         max_tokens: T.
-        kinds: ids of the special tokens.
 
     Returns:
         int32 arrays: `input_ids`, `token_type_ids`, `position_ids` (from 0 in
@@ -327,7 +325,6 @@ def layer_scales(
     Args:
         settings: layers, `layer_keep_rate`, number of steps.
         step: optimiser step from 0.
-        rng: decides.
 
     Returns:
         float32 `[L]`: 0 drops a block, 1 / probability keeps it.

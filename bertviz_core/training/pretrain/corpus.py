@@ -144,7 +144,6 @@ def encoded_parts(
     """Encodes sentences; a part may begin or end within a document.
 
     Args:
-        sentences: the text.
         tokenizer: of its words.
         num_sentences: of a part; fewer in the last one.
 
@@ -236,7 +235,6 @@ def write_corpus(
     """Encodes text into a folder, which appears when it is complete.
 
     Args:
-        sentences: the text.
         file_names: of the text files.
         tokenizer: saved beside the ids.
         settings: reads `held_out_rate`; all of them are noted beside the ids.

@@ -47,10 +47,8 @@ def make_windows(
     A window ends where its document ends, so the last one is mostly shorter.
 
     Args:
-        corpus: the text.
         documents: which documents.
         max_tokens: T of a window.
-        kinds: ids of the special tokens.
 
     Returns:
         int32 `[W, T]`, padded.
@@ -77,7 +75,6 @@ def evaluate_mlm(
     Args:
         forward: of a model with the head "mlm".
         windows: int `[W, T]`, padded, see `make_windows`.
-        kinds: of the vocabulary.
 
     Returns:
         Of all hidden words, of which special tokens and `[UNK]` are none: "loss", the
@@ -143,10 +140,8 @@ def evaluate_nsp(
 
     Args:
         forward: of a model with the head "nsp".
-        corpus: the text.
         documents: int, which documents.
         max_tokens: of a pair, special tokens counted.
-        kinds: ids of the special tokens.
         max_pairs: a draw of that many, if there are more.
 
     Returns:
@@ -211,7 +206,6 @@ class HeldOut:
     Args:
         bert: the model, read at each call.
         corpus: with held-out documents.
-        kinds: of the vocabulary.
     """
 
     def __init__(self, bert: Bert, corpus: EncodedCorpus, kinds: TokenKinds) -> None:
@@ -289,7 +283,6 @@ def score_cloze(
 
     Args:
         forward: of a model with the head "mlm".
-        tokenizer: of the model.
         items: at least one sentence.
 
     Returns:

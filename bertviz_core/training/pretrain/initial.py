@@ -93,7 +93,6 @@ def beginning_of(
     one under another name, sizes and words are compared.
 
     Args:
-        settings: of the run.
         out: its folder.
         corpus: text files, or one folder of an encoded corpus.
         cache: folder for encoded corpora.

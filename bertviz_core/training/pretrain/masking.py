@@ -88,9 +88,7 @@ def choose_positions(
 
     Args:
         input_ids: int `[B, T]`; special tokens are never drawn.
-        kinds: of the vocabulary.
         settings: `rate` and `unit`.
-        rng: decides.
         weights_of_ids: `[V]`, from `draw_weights`; a unit weighs what the rarest of
             its pieces does.
 
@@ -132,9 +130,7 @@ def hide(
         input_ids: int `[B, T]`.
         positions: from `choose_positions`.
         weights: from there, too; what weighs 0 stays as it is.
-        kinds: of the vocabulary.
         settings: `mask_rate` and `random_rate`.
-        rng: decides.
 
     Returns:
         `(hidden, labels)`: int32 `[B, T]`, and int32 `[B, P]`, what stood there.

@@ -109,7 +109,6 @@ def draw_sequences(
     allows; what is cut off its last sentence is read again in the next one.
 
     Args:
-        corpus: the text.
         times: int `[num_documents]`, how often to read each document.
         max_tokens: of a sequence, special tokens counted.
         settings: shares of pairs, short sequences and joined documents.
