@@ -17,14 +17,11 @@ from bertviz_core.errors import TrainingError
 def on_devices(num_devices: int) -> Iterator[None]:
     """Copies what is built inside onto several devices; each takes part of a batch.
 
-    TensorFlow: `tf.distribute`, and over several machines when `TF_CONFIG` says
-    so. JAX: Keras' `DataParallel`.
-
-    Args:
-        num_devices: of this machine; 1 leaves everything as it is.
+    One device leaves everything as it is. TensorFlow: `tf.distribute`, and over several
+    machines when `TF_CONFIG` says so. JAX: Keras' `DataParallel`.
 
     Raises:
-        TrainingError: there are fewer devices, or the backend cannot do it.
+        TrainingError: this machine has fewer devices, or the backend cannot do it.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow" and (has_hosts() or num_devices > 1):
@@ -54,8 +51,7 @@ def on_devices(num_devices: int) -> Iterator[None]:
 def running_on(num_devices: int) -> Iterator[None]:
     """Holds while steps run of what was built `on_devices`.
 
-    JAX cuts a batch up as Keras is set at that moment; TensorFlow's model knows its
-    strategy.
+    JAX cuts a batch up as Keras is set just then; TensorFlow's model knows how.
     """
     if keras.backend.backend() == "jax":
         with on_devices(num_devices):
@@ -77,10 +73,7 @@ def num_replicas() -> int:
 
 
 def join_hosts() -> None:
-    """Meets the other machines that `TF_CONFIG` names, if it names any.
-
-    TensorFlow wants this before anything else is asked of it.
-    """
+    """Meets the machines of `TF_CONFIG`, which TensorFlow wants before all else."""
     if has_hosts():
         _hosts()
 

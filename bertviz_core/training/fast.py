@@ -28,19 +28,13 @@ Rule = Callable[[Tensor], Any]
 
 
 def made_fast(bert: Bert, for_first_token: bool = False) -> Bert:
-    """Turns a model into one that is trained faster, in place.
+    """Turns a model into one that is trained faster, in place, and returns it.
 
     Its layers stay the objects that they are and get another class: so weights, their
     paths, the states of dropout and whatever holds a layer or a checkpoint of it stay
-    those of the plain model, and nobody but a trainer knows of the fast one.
-
-    Args:
-        bert: on a backend that has gradients.
-        for_first_token: has the last block leave out all tokens but the first, for a
-            head that reads no other.
-
-    Returns:
-        `bert`.
+    those of the plain model, and nobody but a trainer knows of the fast one. For a head
+    that reads no other token, `for_first_token` has the last block leave out all but
+    the first.
     """
     for layer in bert._flatten_layers():
         layer.__class__ = FAST.get(type(layer), type(layer))
@@ -246,18 +240,8 @@ class ByteDropout(keras.layers.Dropout):
     """Sets numbers to 0 by chance in training, and scales up the rest.
 
     Drawing takes most of the time of a dropout, so a draw of 32 bits decides for four
-    numbers: the rate is rounded to a 256th, and what is kept is scaled by just that.
-
-    Args:
-        rate: how likely a number becomes 0; above 0 at least 1 / 256, below 1 at most
-            255 / 256.
-
-    Call arguments:
-        x: float, of any shape.
-        training: turns dropout on.
-
-    Returns:
-        As `x`; its expected value is `x`.
+    numbers: the rate is rounded to a 256th (above 0 at least 1 / 256, below 1 at most
+    255 / 256), and what is kept is scaled by just that. The expected value is `x`.
 
     Source: Srivastava et al. 2014, "Dropout: A simple way to prevent neural networks
     from overfitting"; scaled in training as in google-research/bert, `modeling.py`,

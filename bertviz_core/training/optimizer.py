@@ -58,11 +58,7 @@ class _WholeGradients:
         return grads_and_vars  # `apply` did
 
     def finalize_variable_values(self, var_list: Any) -> None:
-        """Does nothing.
-
-        A run is many calls of `fit`, and each would end with the running mean in the
-        place of the weights.
-        """
+        """Does nothing: each `fit` would end with means in the place of the weights."""
 
 
 class AdamW(_WholeGradients, keras.optimizers.AdamW):
@@ -124,8 +120,8 @@ class Muon(_WholeGradients, keras.optimizers.Muon):
     """Muon that squares whole gradients, and turns in the precision of the run.
 
     Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural
-    networks", which iterates in bfloat16: the result is a direction and need
-    not be exact.
+    networks", which iterates in bfloat16: the result is a direction and need not be
+    exact.
     """
 
     def __init__(self, precision: str, **kwargs: Any) -> None:
@@ -149,15 +145,9 @@ def make_optimizer(
 ) -> keras.optimizers.Optimizer:
     """Makes the optimiser of a run, with its averages at zero.
 
-    Args:
-        asked: which, and how it moves.
-        stretches: as in `learning_rate`.
-        precision: that Muon turns matrices in, "float32" or "bfloat16".
-        variables: all trainable weights, in the order of the model.
-
-    Returns:
-        A built optimiser: AdamW, or Keras' Muon, which turns the matrices inside
-        the blocks and leaves the rest to AdamW. Norms and biases do not decay.
+    AdamW, or Keras' Muon, which turns the matrices inside the blocks, in `precision`,
+    and leaves the rest to AdamW. Norms and biases do not decay. `stretches` are those
+    of `learning_rate`, `variables` all trainable weights, in the order of the model.
     """
     shared: dict[str, Any] = {
         "learning_rate": RunSchedule(asked, stretches),
@@ -190,9 +180,7 @@ def build_without_decay(
 ) -> None:
     """Builds an optimiser that leaves norms and biases out of the decay.
 
-    Args:
-        optimizer: not built.
-        variables: all that it is to move, in the order of the model.
+    `variables` are all that it is to move, in the order of the model.
     """
     optimizer.exclude_from_weight_decay([v for v in variables if not decays(v)])
     optimizer.build(variables)

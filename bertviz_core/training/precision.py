@@ -25,13 +25,8 @@ def chosen_precision(asked: str) -> str:
     A processor with instructions for it may still lose by it: a 2.3 GHz Xeon with
     `avx512_bf16` and no AMX made 120 to 150 thousand million operations a second in
     bfloat16, 140 to 290 in float32, and a step of fine-tuning took 1.5 times as long.
-    So it is tried, once a process.
-
-    Args:
-        asked: "auto", "bfloat16" or "float32".
-
-    Raises:
-        TrainingError: Keras runs on a backend on which nothing can be trained.
+    So it is tried, once a process. Where Keras has a backend on which nothing can be
+    trained, it is a `TrainingError`.
     """
     if keras.backend.backend() == "openvino":
         raise TrainingError(

@@ -61,16 +61,10 @@ def count_words(
 ) -> Baseline | None:
     """A linear model on weighted word counts, tuned and fitted on the training rows.
 
-    Penalty and class weights are chosen by cross-validation over different texts.
-
-    Args:
-        data: the rows; judged by those of test.
-        metric: "accuracy", "macro_f1" or "r2", which decides between what is tried.
-
-    Returns:
-        `None` where it cannot be had: no text holds a word, all rows to learn from are
-        of one class, or memory is short. That is no error: the trained model is worth
-        more than what it is held against.
+    Penalty and class weights are chosen by cross-validation over different texts, by
+    the metric "accuracy", "macro_f1" or "r2". `None` where it cannot be had: no text
+    holds a word, all rows to learn from are of one class, or memory is short. That is
+    no error: the trained model is worth more than what it is held against.
 
     Source: Spärck Jones 1972, "A statistical interpretation of term specificity",
     through scikit-learn's TfidfVectorizer, LogisticRegression and Ridge.

@@ -44,22 +44,13 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
-    """Packs a trained model with all that belongs to it.
+    """Packs a trained model with all that belongs to it, and returns `path`.
 
     In the zip, in a folder `model`: config, weights (safetensors), vocabulary,
-    `labels.json`, `metrics.json`, `recipe.json`, `predictions.csv` of the
-    test rows and the same as `predictions.jsonl`, `predict.py`, the licence in
-    `NOTICE`, and the model card, `README.md` in English and `README.zh.md` in
-    Chinese.
-
-    Args:
-        result: of a run.
-        path: of the zip file; one that exists is replaced when the new one is
-            whole.
-        title: what its owner calls the model; "" names the one that it began with.
-
-    Returns:
-        `path`.
+    `labels.json`, `metrics.json`, `recipe.json`, `predictions.csv` of the test rows and
+    the same as `predictions.jsonl`, `predict.py`, the licence in `NOTICE`, and the
+    model card, `README.md` in English and `README.zh.md` in Chinese. A zip that exists
+    is replaced when the new one is whole.
 
     Raises:
         TrainingError: it cannot be written.
@@ -82,16 +73,7 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
 
 
 def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") -> None:
-    """Writes what a bundle holds into a folder.
-
-    Args:
-        result: of a run.
-        folder: to make; it may exist if it is empty.
-        title: see `write_bundle`.
-
-    Raises:
-        CheckpointError: see `save_model`.
-    """
+    """Writes what a bundle holds into a new or empty folder; raises as `save_model`."""
     save_model(result.loaded, folder)
     write_predictions(folder, result.data, result.report)
     texts = {
@@ -126,16 +108,7 @@ def write_predictions(folder: Path, data: TrainingData, report: Report) -> None:
 
 
 def pack_model(folder: Path, path: Path) -> None:
-    """Packs what `write_model_folder` wrote.
-
-    Args:
-        folder: holds the files.
-        path: of the zip file; one that exists is replaced when the new one is
-            whole.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Packs what `write_model_folder` wrote, as `write_bundle` does."""
     scratch = path.with_name(f".{path.name}.new")
     try:
         with zipfile.ZipFile(scratch, "w") as packed:
@@ -371,13 +344,7 @@ def script(result: FinetuneResult) -> str:
 def model_card(result: FinetuneResult, title: str = "", words: Words = ENGLISH) -> str:
     """A page in Markdown: what the model does, how it was made, how far to trust it.
 
-    Args:
-        result: of a run.
-        title: what its owner calls the model; "" names the model that it began with.
-        words: of `CARDS`.
-
-    Returns:
-        The card, with metadata for the Hugging Face hub at its head.
+    At its head stand metadata for the Hugging Face hub. `words` are one of `CARDS`.
     """
     settings, data, base = result.settings, result.data, _plain(base_name(result))
     named = _plain(title) or words["untitled"].format(base=base)
@@ -450,7 +417,6 @@ def _licence_name(known: Mapping[str, Any]) -> str:
 
 
 def _metadata(result: FinetuneResult, title: str) -> ModelCardData:
-    """What the hub reads of a card."""
     from huggingface_hub import ModelCardData
 
     from bertviz_core.checkpoints.catalogue import language_of

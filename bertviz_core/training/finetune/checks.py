@@ -81,8 +81,7 @@ class Finding:
 class LengthCounts(FrozenArrays):
     """How many rows have how many tokens: enough for a slider without a call."""
 
-    # int [U], the lengths that occur, ascending; special tokens counted, nothing cut.
-    num_tokens: np.ndarray
+    num_tokens: np.ndarray  # int [U], ascending; special tokens counted, nothing cut
     num_rows: np.ndarray  # int [U], rows of each length
 
     def percentile(self, percent: float) -> int:
@@ -102,11 +101,7 @@ class LengthCounts(FrozenArrays):
         return float(lost.sum() / (self.num_tokens * self.num_rows).sum())
 
     def default_max_tokens(self, max_position_embeddings: int) -> int:
-        """The length that 95% of rows keep to, in steps of 8.
-
-        Args:
-            max_position_embeddings: of the model; no more than that.
-        """
+        """The length that 95% of rows keep to, in steps of 8; the positions at most."""
         rounded = math.ceil(self.percentile(95) / _STEP) * _STEP
         return min(rounded, max_position_embeddings)
 
@@ -121,7 +116,6 @@ class Lengths(FrozenArrays):
 
     @property
     def counts(self) -> LengthCounts:
-        """Rows of each length."""
         values, counts = np.unique(self.num_tokens, return_counts=True)
         return LengthCounts(values.astype("int64"), counts.astype("int64"))
 
@@ -136,22 +130,17 @@ class Lengths(FrozenArrays):
 class DataCheck(FrozenArrays):
     """What was found in the rows that can be used."""
 
-    # Of C classes; for numbers the one name of what is predicted.
-    label_names: tuple[str, ...]
+    label_names: tuple[str, ...]  # class names; for numbers what is predicted
     is_regression: bool  # labels are numbers
-    # float [21], bounds of ranges of equal width, in which all numbers lie; [0] for
-    # classes.
-    label_edges: np.ndarray
+    label_edges: np.ndarray  # float [21], edges of equal ranges; [0] for classes
     # train_counts, validation_counts, test_counts: int [C], rows to learn from, to
     # choose the epoch by, which may be none, and to test on, of each class; for numbers
     # [20], of each range.
     train_counts: np.ndarray
     validation_counts: np.ndarray
     test_counts: np.ndarray
-    # Which rows were left out and why, and what could not be split.
-    notes: tuple[Note, ...]
-    # Which rows of a table to test on were left out and why.
-    validation_notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # which rows were left out and why; what cannot be split
+    validation_notes: tuple[Note, ...]  # the same of a table to test on
     warnings: tuple[Note, ...]  # those of both notes that nobody may miss
     findings: tuple[Finding, ...]  # warnings first
     remedy: str  # proposal for unequal classes, one of `split.REMEDIES`
@@ -162,7 +151,6 @@ class DataCheck(FrozenArrays):
 
     @property
     def num_train(self) -> int:
-        """Rows to learn from."""
         return int(self.train_counts.sum())
 
     @property
@@ -172,20 +160,17 @@ class DataCheck(FrozenArrays):
 
     @property
     def num_test(self) -> int:
-        """Rows to test on."""
         return int(self.test_counts.sum())
 
     @property
     def num_rows(self) -> int:
-        """Rows that are used, in all parts."""
         return self.num_train + self.num_validation + self.num_test
 
     @property
     def by_size(self) -> np.ndarray:
         """Indices of the classes, int `[C]`, largest first.
 
-        What there is to learn from decides, as it does for a remedy; of equals, what
-        there is to test on.
+        By rows to learn from, as a remedy is chosen; equals by rows to test on.
         """
         return np.lexsort((-self.test_counts, -self.train_counts))
 
@@ -197,7 +182,6 @@ class DataCheck(FrozenArrays):
         return num_oversampled(self.train_counts)
 
     def finding(self, kind: str) -> Finding | None:
-        """The first finding of a kind."""
         return next((found for found in self.findings if found.kind == kind), None)
 
 
@@ -214,12 +198,7 @@ class DataRow:
 def rows_of(
     examples: Examples, labels: tuple[str, ...], indices: Sequence[int]
 ) -> tuple[DataRow, ...]:
-    """Some rows by index, in this order; an index that is none is passed over.
-
-    Args:
-        labels: class names; for numbers not read.
-        indices: of `examples`.
-    """
+    """Some rows by index, in this order; an index that is none is passed over."""
     is_class = np.issubdtype(examples.targets.dtype, np.integer)
     return tuple(
         DataRow(
@@ -260,12 +239,7 @@ def _count(
 
 @task()
 def check_data(explorer: Explorer, prepared: PreparedData) -> DataCheck:
-    """Runs all checks of the rows that were chosen.
-
-    Args:
-        explorer: of the model that would be trained; its vocabulary counts the tokens.
-        prepared: the rows.
-    """
+    """Runs all checks of the rows, in the words of the model that would be trained."""
     max_position_embeddings = explorer.config.max_position_embeddings
     data, trained = prepared.data, _trained(prepared)
     rows = _in_use(prepared, trained)
@@ -324,8 +298,7 @@ def _trained(prepared: PreparedData) -> Dataset:
 def _in_use(prepared: PreparedData, trained: Dataset) -> Dataset:
     """All rows that a model meets: those to learn from and those to test on.
 
-    Rows of a table to test on follow, with the number 0: their own would be taken for
-    rows of the table.
+    Rows of a table to test on have the number 0: theirs would name rows of the table.
     """
     judged, pairs = prepared.judged, None
     if judged is None:
@@ -642,13 +615,7 @@ def _as_seen(name: str) -> str:
 def check_lengths(
     dataset: Dataset, lengths: Lengths, max_tokens: int, limit: int
 ) -> Finding:
-    """What a maximum length cuts off.
-
-    Args:
-        lengths: of the same rows.
-        max_tokens: special tokens counted.
-        limit: what the model reads at most.
-    """
+    """What `max_tokens` cuts off; the model reads `limit` tokens at most."""
     counts = lengths.counts
     share = counts.share_cut(max_tokens)
     longest = np.argsort(-lengths.num_tokens, kind="stable")

@@ -61,8 +61,7 @@ class ColumnProfile:
 
     name: str  # of the column
     num_absent: int  # cells without a value
-    # Different values among the rest; equal numbers are one where all are numbers.
-    num_distinct: int
+    num_distinct: int  # of the rest; equal numbers are one where all are numbers
     num_numbers: int  # cells that are a number
     num_fractions: int  # cells that are a number, and not a whole one
     num_uneven: int  # those of them that are not a half, either
@@ -92,20 +91,16 @@ class TableView:
     # `Table`.
     columns: tuple[str, ...]
     profiles: tuple[ColumnProfile, ...]  # what each column holds
-    # The first rows, at most `PREVIEW_ROWS`, of cells as written, at most
-    # `PREVIEW_CHARS` of each.
+    # The first `PREVIEW_ROWS`, of cells as written, `PREVIEW_CHARS` of each at most.
     preview: tuple[tuple[str, ...], ...]
-    # Row number of each, from 1, as in a spreadsheet program.
-    preview_rows: tuple[int, ...]
+    preview_rows: tuple[int, ...]  # their numbers, as in a spreadsheet program
     num_rows: int
     encoding: str
     separator: str
     has_header: bool
     notes: tuple[Note, ...]
     warnings: tuple[Note, ...]
-    # Text, second text and label with reasons; `None` where no guess is possible, see
-    # `guess_problem`.
-    guess: ColumnChoice | None
+    guess: ColumnChoice | None  # `None` where none is possible, see `guess_problem`
     guess_problem: DatasetError | None  # why there is no guess
 
 
@@ -178,10 +173,6 @@ def _is_coded(cells: Collection[str]) -> bool:
 
 def guess_columns(table: Table, profiles: Sequence[ColumnProfile] = ()) -> ColumnChoice:
     """Guesses text, second text and label from names and values.
-
-    Args:
-        table: the table.
-        profiles: of its columns; made where they are not known.
 
     Raises:
         DatasetError: the table has one column, or no column with texts.

@@ -27,7 +27,10 @@ _SEPARATOR_NAMES = {"tab": "\t", r"\t": "\t"}
 def training_rows(
     path: Path, validation: Path | None, options: dict[str, Any]
 ) -> PreparedData:
-    """Reads the rows that the options choose.
+    """Reads the rows that the options choose, to test on from another table if given.
+
+    The notes also say what numbers were taken for, and what was left out of both
+    tables.
 
     Args:
         path: of the table.
@@ -36,10 +39,6 @@ def training_rows(
             `encoding`, `separator`, `has_header`, and the same three of the table to
             test on, with `validation_` before them, of which `None` guesses;
             `validation_rate`, `test_rate` and `split_seed`.
-
-    Returns:
-        The notes also say what numbers were taken for, and what was left out of both
-        tables.
 
     Raises:
         DatasetError: these cannot be trained on.
@@ -68,14 +67,9 @@ def read_named_table(
     separator: str | None = None,
     has_header: bool | None = None,
 ) -> Table:
-    """Reads a table whose columns a user may have named.
+    """Reads a table whose columns a user may have named; `None` for those that are not.
 
-    Args:
-        path: of the file.
-        names: of columns; `None` for those that were not named.
-        encoding: of `table_encoding.ENCODINGS`; `None` guesses.
-        separator: of `table.SEPARATORS`, or "tab"; `None` guesses.
-        has_header: `None` guesses.
+    The rest is as in `read_table`; a separator may also be "tab".
 
     Raises:
         DatasetError: no such table, encoding or separator.

@@ -33,10 +33,8 @@ class Examples(FrozenArrays):
     """Some rows of a table."""
 
     texts: tuple[str, ...]  # R texts
-    # R second texts, or `None` where there is one text a row.
-    pairs: tuple[str, ...] | None
-    # int32 [R], index of the class; or float32 [R], a number to predict.
-    targets: np.ndarray
+    pairs: tuple[str, ...] | None  # R second texts; `None` for one text a row
+    targets: np.ndarray  # int32 [R], index of the class; or float32 [R], numbers
     rows: np.ndarray  # int [R], where each row stands in its file, for messages
 
     def __len__(self) -> int:
@@ -73,15 +71,12 @@ class Dataset(Examples):
     """The labelled texts of a table."""
 
     label_names: tuple[str, ...]  # names of the C classes by index; empty for numbers
-    # Which rows of the table were left out and why, and what is in doubt.
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # what was left out and why, and what is in doubt
     label_column: str = ""  # name of the label's column
-    # Those of `notes` that mean labels which may have been misread.
-    warnings: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()  # those of `notes` on labels perhaps misread
 
     @property
     def is_regression(self) -> bool:
-        """Whether targets are numbers to predict."""
         return not self.label_names
 
     @property
@@ -95,12 +90,10 @@ class TrainingData:
     """What a run learns from, chooses its epoch by, and is tested on."""
 
     train: Examples  # rows to learn from
-    # Rows that choose the best epoch; none where they would be too few to choose by,
-    # and all epochs run.
+    # To choose the best epoch; none where they would be too few, and all epochs run.
     validation: Examples
     test: Examples  # rows that the report is of
-    # Class names by index; for numbers, the one name of what is predicted.
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # class names; for numbers the one of what is predicted
     is_regression: bool = False  # whether targets are numbers
     # Equal rows are equal wherever they lay.
     # The table that the rows came from, where they came from one.
@@ -108,7 +101,6 @@ class TrainingData:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether each row has two texts."""
         return self.train.pairs is not None
 
     def fingerprint(self) -> str:
@@ -133,10 +125,8 @@ class DataOrigin:
     label_column: str  # names
     pair_column: str | None = None  # name of the column with second texts, or `None`
     is_regression: bool = False  # whether the label is a number to predict
-    # Of a file to test on; `None` where rows of the table were set aside.
-    validation_sha256: str | None = None
-    # validation_encoding, validation_separator, validation_has_header: as those of the
-    # table; `None` where there is no such file, or where a recipe does not say.
+    validation_sha256: str | None = None  # of the file to test on, if there is one
+    # As of the table; `None` without such a file, or where a recipe does not say.
     validation_encoding: str | None = None
     validation_separator: str | None = None
     validation_has_header: bool | None = None
@@ -148,21 +138,16 @@ class DataOrigin:
 def make_dataset(
     table: Table, choice: ColumnChoice, label_names: Sequence[str] | None = None
 ) -> Dataset:
-    """Takes texts and labels from the chosen columns.
+    """Takes texts and labels from the chosen columns, which a user may have chosen.
 
     Rows without a text or a label are left out and reported. Classes are sorted,
-    numbers by their value; equal numbers are one class where all are numbers.
-
-    Args:
-        table: see `read_table`.
-        choice: see `guess_columns`; may be the user's own.
-        label_names: of the training data, when this is a validation file; `()`
-            for numbers.
+    numbers by their value; equal numbers are one class where all are numbers. A table
+    to test on has the `label_names` of the training data; `()` for numbers.
 
     Raises:
-        DatasetError: a column twice, no row that is whole, one class, too many
-            classes, a class that training does not know, a label that should be
-            a number and is none, or one too large.
+        DatasetError: a column twice, no row that is whole, one class, too many classes,
+            a class that training does not know, a label that should be a number and is
+            none, or one too large.
     """
     _require_different(choice)
     texts, labels = _stripped(table, choice.text), _stripped(table, choice.label)

@@ -56,8 +56,7 @@ class LevelEstimate:
     # stopping makes it less. `None` where the timed steps would not have fitted into
     # memory, and were not tried.
     seconds: float | None = None
-    # Of these, those that are the same however many epochs there are.
-    seconds_once: float = 0.0
+    seconds_once: float = 0.0  # of these, those however many epochs there are
     num_steps: int = 0  # optimiser steps of all epochs
     fits: bool = False  # whether that much memory was free
 
@@ -73,8 +72,7 @@ class LevelEstimate:
 class TrainingEstimate:
     """What each level would need on this machine, now."""
 
-    # In the order of `settings.LEVELS`, each with its own defaults.
-    levels: tuple[LevelEstimate, ...]
+    levels: tuple[LevelEstimate, ...]  # as `settings.LEVELS`, each by its own defaults
     # The level with the most to learn that fits and takes no longer than
     # `PATIENCE_SECONDS`; else "head".
     recommended: str
@@ -82,7 +80,6 @@ class TrainingEstimate:
     is_loaded: bool  # another training ran meanwhile, so times are too long
 
     def level(self, name: str) -> LevelEstimate:
-        """The estimate of a level."""
         return self.levels[LEVELS.index(name)]
 
 
@@ -125,10 +122,10 @@ def estimate_run(
 ) -> LevelEstimate:
     """Times two steps of a copy, after one that compiles, and scales them up.
 
-    A step's time is taken as proportional to its token places, padding counted.
-    Frozen layers whose output the run keeps are timed once, and not in each step. The
-    run compiles as well, and makes a copy: seconds of their own, which are most of a
-    short run.
+    A step's time is taken as proportional to its token places, padding counted. Frozen
+    layers whose output the run keeps are timed once, and not in each step. The run
+    compiles as well, and makes a copy: seconds of their own, which are most of a short
+    run.
 
     Source: Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
     float32.
@@ -267,13 +264,9 @@ def estimate_levels(
     progress: Progress = untold,
     is_loaded: bool = False,
 ) -> TrainingEstimate:
-    """Times two steps of each level that fits into memory.
+    """Times two steps of each level that fits into memory; `progress` is told its name.
 
-    Args:
-        settings: of the level that they name; the other levels take their own
-            epochs and learning rate.
-        progress: told the fraction done and the level; may raise to cancel.
-        is_loaded: another training runs at the same time.
+    Levels that the settings do not name take their own epochs and learning rate.
     """
     free, found = free_memory(), []
     hidden_size = loaded.model.config.hidden_size
@@ -340,13 +333,9 @@ def require_room(
 ) -> None:
     """Refuses a run for which the disk has no room.
 
-    As if every word of the vocabulary occurred, which is the most.
-
-    Args:
-        folder: where the run will keep its checkpoints; what lies there already
-            counts as its own. It need not exist.
-        loaded: the model to begin with; a pooler that it lacks is counted.
-        settings: reads the level.
+    As if every word of the vocabulary occurred, which is the most; a pooler that the
+    model lacks is counted. What lies in the `folder` of the checkpoints already counts
+    as the run's own; it need not exist.
 
     Raises:
         StorageError: its owner, or everybody, keeps too much already.

@@ -1,7 +1,11 @@
 """How well a model did on rows that it did not learn from, and how far to trust that.
 
-Shapes: R rows, C classes, G different texts. Confusion matrices have the true class in
-the row.
+Shapes: R rows, C classes, G different texts. `targets`, `predicted` and what a `first`
+and a `second` method name are classes, int `[R]`; `probabilities` float `[R, C]`, rows
+sum to 1; `confidence`, that of the predicted class, and `is_right` `[R]`; `rows`
+int `[R]`, where each stands in its file; `texts` int `[R]`, which text each has, from
+0. Confusion matrices have the true class in the row. Intervals are float `[..., 2]`,
+lower and upper end, of 95 % confidence.
 """
 
 from __future__ import annotations
@@ -32,8 +36,7 @@ class Calibration(FrozenArrays):
     counts: np.ndarray  # int [K], rows in each of K bins of equal width over 0 to 1
     confidence: np.ndarray  # float [K], means of the rows of a bin; NaN in an empty one
     accuracy: np.ndarray  # float [K], means of the rows of a bin; NaN in an empty one
-    # Expected calibration error: the mean distance of the two over the rows.
-    error: float
+    error: float  # expected calibration error: their mean distance over the rows
 
 
 def macro_f1(targets: np.ndarray, predicted: np.ndarray) -> float:
@@ -57,15 +60,12 @@ def r_squared(targets: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def wilson_interval(right: Any, total: Any) -> np.ndarray:
-    """Where a share lies with 95 % confidence, by what was counted.
+    """Where a share lies, by what was counted.
 
     Args:
         right: counted, a number or `[C]`; of rows that are not independent, as many as
             their share makes of those that are, which scipy's own would not take.
         total: out of how many; 0 says nothing: 0 to 1.
-
-    Returns:
-        float `[..., 2]`, lower and upper end.
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical
     inference"; it keeps its promise for a few rows, and near 0 and 1.
@@ -84,13 +84,7 @@ def wilson_interval(right: Any, total: Any) -> np.ndarray:
 def calibrate(
     confidence: np.ndarray, is_right: np.ndarray, num_bins: int
 ) -> Calibration:
-    """Sorts rows into bins by how sure the model was.
-
-    Args:
-        confidence: float `[R]`, probability of the predicted class.
-        is_right: bool `[R]`.
-        num_bins: K, of equal width; the upper edge belongs to a bin.
-    """
+    """Sorts rows by how sure the model was; the upper edge belongs to a bin."""
     bins = np.clip(np.ceil(confidence * num_bins).astype(int) - 1, 0, num_bins - 1)
     counts = np.bincount(bins, minlength=num_bins)
     sure = ratio(np.bincount(bins, confidence, num_bins), counts)
@@ -110,8 +104,7 @@ class EpochPoint:
     """An epoch on the curve."""
 
     loss: float  # mean over its steps
-    # validation_loss, metric: after it, the larger metric is better; NaN where no rows
-    # choose an epoch.
+    # Both after it, the larger metric is better; NaN where no rows choose an epoch.
     validation_loss: float
     metric: float
     seconds: float  # that it took, validation included
@@ -137,13 +130,7 @@ def metric_name(is_regression: bool, settings: FinetuneSettings) -> str:
 
 
 def metric_of(name: str, outputs: np.ndarray, targets: np.ndarray) -> float:
-    """Computes the metric of that name.
-
-    Args:
-        name: from `metric_name`.
-        outputs: float `[R, C]`, logits, or numbers in `[R, 1]`.
-        targets: int or float `[R]`.
-    """
+    """The metric of that name, of logits float `[R, C]`, or of numbers in `[R, 1]`."""
     if name == "r2":
         return r_squared(targets, outputs[:, 0])
     predicted = outputs.argmax(axis=1)
@@ -172,19 +159,11 @@ class Comparison:
 def macro_f1_interval(
     targets: np.ndarray, predicted: np.ndarray, num_classes: int, texts: np.ndarray
 ) -> np.ndarray:
-    """Where macro-F1 lies with 95 % confidence.
+    """Where macro-F1 lies.
 
     The wider of two on each side: a bootstrap, which knows that one mistake lowers the
     F1 of two classes but finds no doubt where all rows are right; and what Wilson's
     intervals of each class give together, which finds it there.
-
-    Args:
-        targets: int `[R]`.
-        predicted: int `[R]`.
-        texts: int `[R]`, which text each row has, from 0.
-
-    Returns:
-        float `[2]`, lower and upper end.
 
     Source: Efron 1979, "Bootstrap methods: another look at the jackknife", by
     percentiles; Zou and Donner 2008, "Construction of confidence limits about effect
@@ -208,11 +187,7 @@ def macro_f1_interval(
 
 
 def mean_interval(values: np.ndarray, texts: np.ndarray) -> np.ndarray:
-    """Where the mean of rows lies with 95 % confidence, by bootstrap; NaN of too few.
-
-    Args:
-        values: float `[R]`.
-    """
+    """Where the mean of float `[R]` lies, by bootstrap; NaN of too few texts."""
     sums, sizes = np.bincount(texts, values), np.bincount(texts)
     if len(sums) < _FEWEST_DRAWN:
         return np.full(2, math.nan)
@@ -224,11 +199,6 @@ def compare_right(
     targets: np.ndarray, first: np.ndarray, second: np.ndarray, texts: np.ndarray
 ) -> Comparison:
     """Counts rows that one of two methods got right and the other did not.
-
-    Args:
-        targets: int `[R]`.
-        first: int `[R]`, classes that the first method named.
-        second: int `[R]`, those of the second.
 
     Source: McNemar 1947, "Note on the sampling error of the difference between
     correlated proportions or percentages"; in its exact form, a sign test.
@@ -264,12 +234,7 @@ def compare_macro_f1(
 def compare_errors(
     first: np.ndarray, second: np.ndarray, texts: np.ndarray
 ) -> Comparison:
-    """The same for means of two numbers a row, such as the errors of two methods.
-
-    Args:
-        first: float `[R]`.
-        second: float `[R]`.
-    """
+    """The same for means of two numbers a row `[R]`, such as errors of two methods."""
     gaps = np.bincount(texts, np.asarray(first, "float64") - second)
 
     def difference(is_swapped: np.ndarray, _: np.ndarray) -> float:
@@ -328,18 +293,12 @@ def _class_intervals(
 
 @dataclass(frozen=True)
 class Coverage(FrozenArrays):
-    """What is gained and lost when a model may say that it does not know.
-
-    Shapes: K thresholds.
-    """
+    """What K thresholds gain and lose when a model may say that it does not know."""
 
     thresholds: np.ndarray  # float [K], rising: the least probability of an answer
     coverage: np.ndarray  # float [K], share of the rows that are answered
-    # float [K], share of right ones among them; NaN where there is none.
-    accuracy: np.ndarray
-    # float [K, 2] of the accuracy, 95 %, of Wilson; a text that stands twice counts
-    # once.
-    intervals: np.ndarray
+    accuracy: np.ndarray  # float [K], share of right ones among them; NaN of none
+    intervals: np.ndarray  # float [K, 2], of Wilson; equal texts count once
 
 
 def coverage_at(
@@ -348,13 +307,7 @@ def coverage_at(
     thresholds: np.ndarray,
     texts: np.ndarray,
 ) -> Coverage:
-    """Counts answered and right rows at each threshold.
-
-    Args:
-        confidence: float `[R]`, probability of the predicted class, R at least 1.
-        is_right: bool `[R]`.
-        thresholds: float `[K]`; a row as sure as the threshold is answered.
-        texts: int `[R]`, which text each row has.
+    """Counts answered and right rows; one as sure as a threshold is answered.
 
     Source: El-Yaniv and Wiener 2010, "On the Foundations of Noise-free Selective
     Classification": the risk-coverage curve.
@@ -380,10 +333,7 @@ NUM_BINS = 10
 
 @dataclass(frozen=True)
 class ClassificationReport(FrozenArrays):
-    """Everything that the test rows say of a classifier.
-
-    Intervals count a text that stands twice once.
-    """
+    """What the test rows say of a classifier; intervals count equal texts once."""
 
     labels: tuple[str, ...]  # C class names
     targets: np.ndarray  # int [R]
@@ -406,7 +356,6 @@ class ClassificationReport(FrozenArrays):
 
     @property
     def outputs(self) -> np.ndarray:
-        """What `judge` takes, float `[R, C]`."""
         return self.probabilities
 
     def cell(self, true: int, predicted: int) -> np.ndarray:
@@ -464,7 +413,6 @@ class RegressionReport(FrozenArrays):
 
     @property
     def outputs(self) -> np.ndarray:
-        """What `judge` takes, float `[R, 1]`."""
         return self.predicted[:, None]
 
     def largest_residuals(self, count: int) -> np.ndarray:
@@ -472,7 +420,6 @@ class RegressionReport(FrozenArrays):
         return np.argsort(-np.abs(self.residuals), kind="stable")[:count]
 
     def to_dict(self) -> dict[str, Any]:
-        """The metrics as JSON holds them."""
         return {
             "rows": len(self.targets),
             "different_texts": num_texts(self),
@@ -496,8 +443,7 @@ def num_texts(report: Report) -> int:
 def judge(data: TrainingData, outputs: np.ndarray) -> Report:
     """The report of what was said of the test rows.
 
-    Args:
-        outputs: float `[R, C]`, probabilities; or `[R]` or `[R, 1]`, numbers.
+    `outputs` are probabilities float `[R, C]`; or numbers, `[R]` or `[R, 1]`.
     """
     part = data.test
     texts = np.unique(text_keys(part), return_inverse=True)[1]
@@ -510,11 +456,8 @@ def judge(data: TrainingData, outputs: np.ndarray) -> Report:
 def compare(first: Report, second: Report, metric: str) -> Comparison:
     """Whether a report is better than another of the same rows, or by chance.
 
-    Args:
-        first: of one method.
-        second: of another.
-        metric: that epochs were compared by: "macro_f1" compares that, another the
-            rows that are right; numbers are compared by their errors.
+    The metric that epochs were compared by decides: "macro_f1" compares that, another
+    the rows that are right; numbers are compared by their errors.
     """
     if isinstance(first, ClassificationReport):
         by = compare_macro_f1 if metric == "macro_f1" else compare_right
@@ -530,14 +473,7 @@ def evaluate_classes(
     rows: np.ndarray,
     texts: np.ndarray | None = None,
 ) -> ClassificationReport:
-    """Judges a classifier.
-
-    Args:
-        targets: int `[R]`, R at least 1.
-        probabilities: float `[R, C]`, rows sum to 1.
-        rows: int `[R]`, where each row stands in its file.
-        texts: int `[R]`, see `ClassificationReport`; `None`: each is another.
-    """
+    """Judges a classifier on one row or more; without `texts` each has another."""
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
     texts = np.arange(len(targets)) if texts is None else texts
@@ -585,15 +521,7 @@ def evaluate_numbers(
     rows: np.ndarray,
     texts: np.ndarray | None = None,
 ) -> RegressionReport:
-    """Judges predicted numbers.
-
-    Args:
-        name: what is predicted.
-        targets: float `[R]`.
-        predicted: float `[R]`, in the same unit.
-        rows: int `[R]`, where each row stands in its file.
-        texts: see `evaluate_classes`.
-    """
+    """Judges predicted numbers, float `[R]`, in the unit of the targets."""
     texts = np.arange(len(targets)) if texts is None else texts
     wide = np.asarray(targets, "float64")
     residuals = np.asarray(predicted, "float64") - wide

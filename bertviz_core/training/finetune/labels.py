@@ -38,20 +38,15 @@ class LeftOut:
     """Rows that lack something, which a refusal of the rest must not conceal."""
 
     rows: tuple[int, ...] = ()  # their numbers, ascending
-    # What stands there for no label, such as "NA", or nothing.
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # what stands for no label, such as "NA", or nothing
 
 
 def read_numbers(
     labels: Sequence[str], row_numbers: np.ndarray, left: LeftOut, is_training: bool
 ) -> tuple[np.ndarray, tuple[Note, ...]]:
-    """Labels as numbers to predict.
+    """Labels as numbers to learn or to judge by, float32 `[R]`.
 
-    Args:
-        is_training: the rows are to be learned from, not to judge by.
-
-    Returns:
-        float32 `[R]`, and a warning where decimals may be thousands.
+    Decimals that may be thousands bring a warning.
 
     Raises:
         DatasetError: no number, one too large, or nothing to learn.
@@ -88,17 +83,14 @@ def read_classes(
     column: str,
     known: Sequence[str] | None,
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[Note, ...]]:
-    """Labels as classes.
-
-    Args:
-        known: classes of the training data, where these rows are to judge by.
+    """Labels as classes, `known` where these rows are to judge by.
 
     Returns:
         int32 `[R]`, the names of the classes by index, and what was joined.
 
     Raises:
-        DatasetError: one class, too many, one that training does not know, or a
-            name that is too long.
+        DatasetError: one class, too many, one that training does not know, or a name
+            that is too long.
     """
     joined: tuple[Note, ...] = ()
     if known is None:

@@ -20,10 +20,8 @@ def row_note(
 ) -> tuple[Note, ...]:
     """A note with `{rows}` and how many they are, `{count}`; none where none are.
 
-    Args:
-        template: see `note`.
-        rows: row numbers of the file, from 1.
-        details: of other places; a `count` of their own is what they count.
+    Rows are numbers of the file, from 1. `details` are of other places; a `count` of
+    their own is what they count.
     """
     numbers = list(rows)
     counted: dict[str, str | int | float] = {
@@ -40,11 +38,7 @@ def in_english(sentence: Note) -> str:
 
 
 def list_rows(rows: Iterable[int]) -> str:
-    """Row numbers for a message: "3, 8, 12", and "…" where there are more.
-
-    Args:
-        rows: row numbers of the file, from 1.
-    """
+    """Row numbers of the file, from 1, for a message: "3, 8, 12", and "…" for more."""
     numbers = [str(int(row)) for row in rows]
     listed = ", ".join(numbers[:MAX_LISTED_ROWS])
     return f"{listed}, …" if len(numbers) > MAX_LISTED_ROWS else listed

@@ -43,15 +43,10 @@ def kind_of(start: bytes) -> str:
 
 
 class OtherTable:
-    """The rows of such a file, read while they are asked for.
+    """The rows of such a file, a `kind_of` one, read while they are asked for.
 
-    Args:
-        path: of the file.
-        kind: of `kind_of`.
-
-    Attributes:
-        sheet: name of the sheet that is read; "" where there are none.
-        num_sheets: that hold something.
+    `sheet` is the name of the one that is read, "" where there are none; `num_sheets`
+    of them hold something.
     """
 
     def __init__(self, path: Path, kind: str) -> None:
@@ -68,12 +63,9 @@ class OtherTable:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Row number and cells of each row, the names of the columns first.
 
-        Rows are numbered as a spreadsheet program or an editor does, from 1; names
-        that are not in a row of their own are row 0.
-
-        Raises:
-            DatasetError: JSON is broken; the sentence says where.
-            ValueError: the file cannot be read, or not within the limits.
+        Rows are numbered as a spreadsheet program or an editor does, from 1; names that
+        are not in a row of their own are row 0. `DatasetError` says
+        where JSON is broken, `ValueError` that the file cannot be read.
         """
         lines = self._process.stdout
         try:

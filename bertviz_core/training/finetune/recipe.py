@@ -100,8 +100,7 @@ class Recipe:
     settings: FinetuneSettings  # of the run, with the precision that it computed in
     origin: DataOrigin | None  # of the rows; `None` in a recipe that does not say
     data_hash: str  # SHA-256 of the rows, see `TrainingData.fingerprint`
-    # The step after which someone stopped the run; `None`: nobody did.
-    stopped_at: int | None = None
+    stopped_at: int | None = None  # after which someone stopped the run; `None`: nobody
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -161,12 +160,7 @@ def with_recipe(
 ) -> tuple[dict[str, Any], str]:
     """The options of a recipe, and the model to begin with.
 
-    Args:
-        recipe: to be repeated.
-        options: of the user, with defaults for what was not given.
-        given: names of the options that were, which count before the recipe.
-        model_id: that was given.
-        validation: table to test on that was given.
+    What a user has `given` counts before the recipe; the other options are defaults.
 
     Raises:
         TrainingError: the recipe tested on a table of its own, or began with a model

@@ -45,7 +45,6 @@ class ReadText(FrozenArrays):
 
     @property
     def was_cut(self) -> bool:
-        """Whether the end of the text was left out."""
         return self.num_tokens_uncut > self.tokenized.num_tokens
 
     @property
@@ -75,25 +74,14 @@ class TablePredictions(FrozenArrays):
     num_cut: int  # rows whose end was left out
     counts: np.ndarray  # int [C], rows of each predicted class; [1] for numbers
     first: tuple[PredictedRow, ...]  # some rows of the beginning
-    # Of the CSV file with every row; the same name with ".jsonl" has the exact texts.
-    path: str
+    path: str  # of the CSV file; the same with ".jsonl" has the exact texts
 
 
 @task()
 def read_text(
     explorer: Explorer, text: str, pair: str | None = None, max_tokens: int = 0
 ) -> ReadText:
-    """Asks the classifier about one text.
-
-    Args:
-        text: the text, or the first of two.
-        pair: the second text.
-        max_tokens: longer texts are cut; 0 for the length that the model learned
-            with, or, where that is not known, for its positions.
-
-    Raises:
-        TextError: see `Explorer.tokenize`.
-    """
+    """Asks the classifier about one text; for a `TextError` see `Explorer.tokenize`."""
     explorer.require_head("classifier")
     whole = explorer.tokenize(text, pair, cut=True)
     text, pair = cut_texts(explorer, text, pair, max_tokens)
@@ -116,15 +104,8 @@ def cut_texts(
 ) -> tuple[str, str | None]:
     """Shortens texts so that they become at most so many tokens.
 
-    Whoever reads the result with a tokenizer that cuts nothing gets the tokens
-    that one with `max_tokens` would have kept, if these have room for a token of
-    each text.
-
-    Args:
-        explorer: whose tokenizer cuts.
-        text: the text, or the first of two.
-        pair: the second text.
-        max_tokens: special tokens counted; 0 as in `read_text`.
+    Whoever reads the result with a tokenizer that cuts nothing gets the tokens that one
+    with `max_tokens` would have kept, if these have room for a token of each text.
     """
     limit = most_tokens(explorer, max_tokens)
     kept = explorer.tokenizer.encode(text, pair, limit, cut=True)
@@ -145,20 +126,11 @@ def predict_rows(
     max_tokens: int = 0,
     progress: Progress = untold,
 ) -> tuple[np.ndarray, int]:
-    """Asks the classifier about many texts.
+    """Asks the classifier about R texts; an empty one is read as such.
 
-    Rows of nearly the same length go through the network together.
-
-    Args:
-        texts: R texts; an empty one is read as such.
-        pairs: R second texts.
-        max_tokens: see `read_text`.
-
-    Returns:
-        float32 `[R, C]`, probabilities, or numbers; and how many rows lost their end.
-
-    Raises:
-        TextError: no rows.
+    Rows of nearly the same length go through the network together. float32 `[R, C]`,
+    probabilities, or numbers; and how many rows lost their end. No rows are a
+    `TextError`.
     """
     explorer.require_head("classifier")
     rows = token_rows(explorer, texts, pairs, max_tokens, progress)
@@ -179,14 +151,7 @@ def token_rows(
     max_tokens: int,
     progress: Progress,
 ) -> TokenRows:
-    """Splits many texts as the classifier reads them.
-
-    Args:
-        explorer: whose tokenizer splits.
-        texts: R texts.
-        pairs: R second texts, or `None`.
-        max_tokens: see `read_text`.
-        progress: told how far it is, as the first tenth of the whole.
+    """Splits R texts as the classifier reads them, the first tenth of `progress`.
 
     Raises:
         TextError: no rows, or pairs for a model that reads one text at a time.
@@ -214,13 +179,8 @@ def row_passes(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Sends rows of nearly the same length through the network together.
 
-    Args:
-        rows: R rows, of `token_rows`.
-        name: of an output of `Explorer.forward`, `[B, ...]`.
-        progress: told how far it is, after the tenth that `token_rows` tells.
-
-    Yields:
-        int `[B]`, which rows, and the output.
+    `progress` goes on after the tenth of `token_rows`. Yields int `[B]`, which rows,
+    and the output of that name of `Explorer.forward`.
     """
     done, total = 0, int(rows.lengths.sum())
     for chosen in by_tokens(rows.lengths):
@@ -276,25 +236,21 @@ PREDICTED = "predicted"
 class PredictedTable:
     """The rows of a table, and what a model says of them.
 
-    A class is followed by its probability and those of all others; a name that
-    the table already has gets a number.
+    A class is followed by its probability and those of all; a name that is there
+    already gets a number.
     """
 
     columns: Sequence[str]  # names of the table
-    # Objects [R, num_columns]: str, int, or float where a number of float32 precision
-    # is meant.
+    # Objects [R, num_columns]: str, int, or float, which is meant in float32.
     cells: np.ndarray
     labels: Sequence[str]  # C class names, or the name of the number
-    # float [R, C], probabilities or numbers; a row of NaN has no prediction.
-    outputs: np.ndarray
+    outputs: np.ndarray  # float [R, C]; NaN where a row has no prediction
     is_regression: bool  # whether `outputs` are numbers
 
     def write_csv(self, file: TextIO) -> None:
         """Writes it so that no cell is taken for a formula; see `safe_cell`.
 
-        Args:
-            file: opened with `newline=""` and, for Excel to read Chinese, the encoding
-                "utf-8-sig".
+        The file is opened with `newline=""` and "utf-8-sig", for Excel to read Chinese.
         """
         writer = csv.writer(file, lineterminator="\r\n")
         writer.writerow(map(safe_cell, self._names()))
@@ -314,11 +270,7 @@ class PredictedTable:
             file.write(json.dumps(values, ensure_ascii=False) + "\n")
 
     def save(self, path: Path) -> None:
-        """Writes a CSV file and beside it, with the ending ".jsonl", the exact texts.
-
-        Raises:
-            OSError: the disk does not take them.
-        """
+        """Writes a CSV file, and beside it, as ".jsonl", the exact texts."""
         for name, encoding, write in (
             (path, "utf-8-sig", self.write_csv),
             (path.with_suffix(".jsonl"), "utf-8", self.write_json_lines),
@@ -378,12 +330,8 @@ def predict_table(
 ) -> TablePredictions:
     """Predicts every row that has a text, and writes them all to a file.
 
-    Args:
-        table: the rows.
-        columns: names of the column with texts, and of that with second texts, or
-            `None`.
-        max_tokens: see `read_text`.
-        path: see `PredictedTable.save`; what is there is replaced.
+    `columns` name that with texts, and that with second texts or `None`; `path` is as
+    in `PredictedTable.save`, and what is there is replaced.
 
     Raises:
         DatasetError: no such column, or no row has a text.

@@ -36,34 +36,25 @@ _LARGEST = 2**31 - 1  # what a seed of NumPy and a number box of a page both tak
 class FinetuneSettings(StepSettings):
     """How a run learns, beside what `StepSettings` says.
 
-    Weights decay at every eighth step, for eight of them.
-
-    Args:
-        final_rate: for 0, which an exponential never reaches, that takes a tenth.
-
-    Raises:
-        TrainingError: a value that cannot be.
+    Weights decay at every eighth step, for eight of them. A `final_rate` of 0, which an
+    exponential never reaches, takes a tenth. A value that cannot be is a
+    `TrainingError`.
     """
 
     learning_rate: float = 0.0  # 0 takes the level's default
     warmup_rate: float = 0.1
     level: str = "full"  # one of `LEVELS`
     num_top_layers: int = 2  # layers that learn at level "top"
-    # Times that every row is seen, at most `MAX_EPOCHS`; -1 takes the level's default.
-    epochs: int = -1
+    epochs: int = -1  # at most `MAX_EPOCHS`; -1 takes the level's default
     batch_size: int = 16  # rows per optimiser step
     max_tokens: int = 128  # T at most, special tokens counted; longer texts are cut
-    # Epochs in a row without a better one before the run ends; 0 never ends it early,
-    # -1 takes the level's default.
+    # Epochs in a row without a better one before the end; 0 never, -1 the default.
     patience: int = -1
-    # Makes every class count alike, however many rows it has.
-    class_weights: bool = False
+    class_weights: bool = False  # every class counts alike, however many its rows
     # Repeats training rows until every class has as many as the largest; instead of
     # `class_weights`.
     oversample: bool = False
-    # "float32", "bfloat16", or "auto": bfloat16 where the processor multiplies it in
-    # hardware.
-    precision: str = "auto"
+    precision: str = "auto"  # "float32", "bfloat16", or "auto": see `chosen_precision`
     seed: int = 1  # of the new head, the order of rows, and dropout
 
     def __post_init__(self) -> None:
@@ -86,18 +77,13 @@ class FinetuneSettings(StepSettings):
     ) -> FinetuneSettings:
         """Settings that suit a model and a table, where nothing else was chosen.
 
-        Narrow layers take larger steps: on the library sample table, a model of
-        hidden size 256 got 0.37 of the rows right at BERT-base's learning rate
-        and 3 epochs, 0.55 at ten times that, and 0.70 with more epochs. Mosbach et
-        al. 2021 (arXiv:2006.04884) ask for more epochs on few rows likewise.
+        Narrow layers take larger steps: on the library sample table, a model of hidden
+        size 256 got 0.37 of the rows right at BERT-base's learning rate and 3 epochs,
+        0.55 at ten times that, and 0.70 with more epochs. Mosbach et al. 2021
+        (arXiv:2006.04884) ask for more epochs on few rows likewise.
 
-        Args:
-            hidden_size: of the model.
-            num_rows: to learn from in an epoch.
-            chosen: fields; -1 for `epochs` and 0 for `learning_rate` propose one.
-
-        Raises:
-            TrainingError: see the class.
+        Of what was `chosen`, -1 for `epochs` and 0 for `learning_rate` propose one. An
+        epoch learns from `num_rows`. For what is raised see the class.
         """
         settings = cls(**chosen)
         if settings.level == "head":  # one layer at any size, and many epochs
@@ -143,15 +129,6 @@ def count_steps(settings: FinetuneSettings, num_rows: int) -> int:
 def learning_rates(
     settings: FinetuneSettings, num_rows: int, steps: np.ndarray
 ) -> np.ndarray:
-    """Gives points of the curve: what is drawn is what is used.
-
-    Args:
-        settings: peak, warm-up, decay, epochs and batch size.
-        num_rows: to learn from.
-        steps: int `[S]`, from 0, whose rates are wanted.
-
-    Returns:
-        float64 `[S]`.
-    """
+    """Rates float64 `[S]` at steps int `[S]`, from 0: what is drawn is what is used."""
     whole = ((count_steps(settings, num_rows), settings.learning_rate),)
     return learning_rate(steps.astype("float64"), whole, settings, np)

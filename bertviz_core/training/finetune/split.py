@@ -46,15 +46,12 @@ MAX_OVERSAMPLED = 500_000
 
 @dataclass(frozen=True)
 class Split(FrozenArrays):
-    """Three parts of a dataset that share no text."""
+    """Three parts of a dataset that share no text: indices of rows, ascending."""
 
-    train: np.ndarray  # int [A], indices of the rows to learn from, ascending
-    # int [B], indices of those that choose the best epoch, ascending; none where they
-    # would be fewer than `MIN_VALIDATION`.
+    train: np.ndarray  # int [A], to learn from
+    # int [B], those that choose the epoch; none if fewer than `MIN_VALIDATION`.
     validation: np.ndarray
-    # int [D], indices of those that the report is of, ascending; none where they have a
-    # table of their own.
-    test: np.ndarray
+    test: np.ndarray  # int [D], those tested on; none where a table has them
     notes: tuple[Note, ...] = ()  # what could not be split as asked
 
 
@@ -67,8 +64,7 @@ class PreparedData:
     notes: tuple[Note, ...]  # what was left out, and what could not be split
     validation_notes: tuple[Note, ...] = ()  # what was left out of the table to test on
     warnings: tuple[Note, ...] = ()  # those of both notes that nobody may miss
-    # All rows of the table to test on, where there is one.
-    judged: Dataset | None = None
+    judged: Dataset | None = None  # all rows of the table to test on, if there is one
 
 
 def prepare(
@@ -79,14 +75,9 @@ def prepare(
     seed: int = 0,
     test_rate: float = 0.2,
 ) -> PreparedData:
-    """Takes the rows from a table and divides them.
+    """Takes the rows from a table and divides them; `columns` are those of both tables.
 
-    Args:
-        table: to learn from.
-        columns: which column is what, in both tables.
-        other: a table to test on; `None` sets rows aside.
-        validation_rate: share of all rows that choose the epoch, in (0, 1).
-        test_rate: share of all rows to test on, in (0, 1), where none are given.
+    Without an `other` table to test on, rows are set aside.
 
     Raises:
         DatasetError: see `make_dataset`, `split_dataset`, `split_beside_test`; of the
@@ -142,9 +133,6 @@ def prepare(
 def text_keys(rows: Examples) -> list[str]:
     """What makes two rows the same: their texts without case, width and spacing.
 
-    Returns:
-        R strings.
-
     Source: Unicode NFKC and case folding (Unicode Standard Annex #15).
     """
     pairs: Sequence[str] = rows.pairs or [""] * len(rows)
@@ -162,15 +150,9 @@ def split_dataset(
 ) -> Split:
     """Draws the test rows, then the validation rows, in proportion to class size.
 
-    Rows with the same text stay in one part, also where their labels differ. Of
-    a class with two texts or more, the test part and the rest get at least one each.
-
-    Args:
-        validation_rate: share of all rows that choose the epoch, in (0, 1).
-        test_rate: share of all rows that the report is of, in (0, 1).
-
-    Raises:
-        DatasetError: too few different texts.
+    Rows with the same text stay in one part, also where their labels differ. Of a class
+    with two texts or more, the test part and the rest get at least one each. Too few
+    different texts are a `DatasetError`.
     """
     if not (0 < validation_rate < 1 and 0 < test_rate < 1):
         raise ValueError(
@@ -196,19 +178,12 @@ def split_beside_test(
     """Takes a user's own test file; validation rows are drawn from the table.
 
     Rows whose text is also in the test file are left out: a model that saw them would
-    look better than it is.
-
-    Args:
-        dataset: R rows to learn from and to choose by.
-        test: made with `label_names` of `dataset`.
-        validation_rate: share of the rows that choose the epoch, in (0, 1).
-
-    Returns:
-        The split, and warnings of classes that lost all rows.
+    look better than it is. The file is read with `label_names` of `dataset`. Warnings
+    are of classes that lost all rows.
 
     Raises:
-        DatasetError: no row is left to learn from, or those of one class alone, or
-            only one of the files has second texts.
+        DatasetError: no row is left to learn from, or those of one class alone, or only
+            one of the files has second texts.
     """
     if (dataset.pairs is None) != (test.pairs is None):
         raise DatasetError(
@@ -257,7 +232,6 @@ def _to_choose(
 
 
 def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
-    """Tells which classes lost all their rows to the test file."""
     if train.is_regression:
         return ()
     untrained = np.setdiff1d(train.targets, train.targets[kept])
@@ -355,21 +329,13 @@ def _say_alone(dataset: Dataset, alone: list[int]) -> tuple[Note, ...]:
 
 
 def imbalance(counts: np.ndarray) -> float:
-    """Rows of the largest class for each row of the smallest.
-
-    Args:
-        counts: int `[C]`, rows of each class; classes without rows are passed over.
-    """
+    """Rows of the largest class for each row of the smallest that has rows."""
     filled = counts[counts > 0]
     return float(filled.max() / filled.min())
 
 
 def propose_remedy(counts: np.ndarray) -> str:
-    """One of `REMEDIES`, by how unequal the classes are.
-
-    Args:
-        counts: int `[C]`, rows of each class.
-    """
+    """One of `REMEDIES`, by how unequal the classes are."""
     ratio = imbalance(counts)
     if ratio < _MIN_UNEQUAL:
         return "none"
@@ -379,16 +345,11 @@ def propose_remedy(counts: np.ndarray) -> str:
 
 
 def oversample(labels: np.ndarray, seed: int) -> np.ndarray:
-    """Repeats rows until every class is as large as the largest.
+    """Repeats rows, of classes int `[R]`, until every class is as large as the largest.
 
-    Whole copies of a class first, then a draw without repeats. Only for training
-    rows: a copy on both sides of a split would be seen twice.
-
-    Args:
-        labels: int `[R]`, class of each row.
-
-    Returns:
-        int `[S]`, indices of rows, S ≥ R, every row at least once, ascending.
+    Whole copies of a class first, then a draw without repeats. Only for training rows:
+    a copy on both sides of a split would be seen twice. Indices int `[S]`, S ≥ R, of
+    every row at least once, ascending.
     """
     rng = np.random.default_rng(seed)
     classes, counts = np.unique(labels, return_counts=True)
@@ -401,11 +362,7 @@ def oversample(labels: np.ndarray, seed: int) -> np.ndarray:
 
 
 def num_oversampled(counts: np.ndarray) -> int:
-    """Training rows after `oversample`.
-
-    Args:
-        counts: int `[C]`, rows of each class.
-    """
+    """Training rows after `oversample`."""
     return int(counts.max() * np.count_nonzero(counts))
 
 
@@ -417,14 +374,7 @@ def num_rows_seen(data: TrainingData, oversample: bool) -> int:
 
 
 def oversampled(data: TrainingData, seed: int) -> TrainingData:
-    """The same data with training rows repeated; numbers stay as they are.
-
-    Args:
-        data: rows to learn from and to judge by, of which the latter stay.
-
-    Raises:
-        TrainingError: there would be far too many rows.
-    """
+    """Repeats training rows of classes; far too many are a `TrainingError`."""
     if data.is_regression:
         return data
     counts = np.bincount(data.train.targets)

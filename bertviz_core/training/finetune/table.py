@@ -59,23 +59,18 @@ _Rows = Iterator[tuple[int, list[str]]]
 class Limits:
     """What a table may hold."""
 
-    # Of the file; a larger one is refused before it is read.
-    max_bytes: int = 100_000_000
-    # Of data; rows after that are left out, and the table says so.
-    max_rows: int = 200_000
+    max_bytes: int = 100_000_000  # of the file; a larger one is refused unread
+    max_rows: int = 200_000  # of data; the table tells of those left out after them
     # Rows after that are left out, too. A spreadsheet has no more rows, and may save
     # those below its table.
     max_empty_rows: int = 1_048_576
     max_columns: int = 500  # more are refused
-    # Of all rows together; a wide table may have fewer rows.
-    max_cells: int = 10_000_000
-    # A longer line is refused when that much of it is read.
-    max_line_chars: int = 1_000_000
+    max_cells: int = 10_000_000  # of all rows; a wide table may have fewer rows
+    max_line_chars: int = 1_000_000  # a longer line is refused, unread beyond that
     # A longer cell is refused. At most 131,072, where Python's `csv` stops by itself.
     max_cell_chars: int = 100_000
 
     def rows_of(self, width: int) -> int:
-        """How many rows of so many cells are read."""
         return max(1, min(self.max_rows, self.max_cells // width))
 
 
@@ -95,21 +90,15 @@ class Table(FrozenArrays):
     separator: str  # between cells; "" for `other_tables`
     has_header: bool  # whether the first row gave the names
     notes: tuple[Note, ...]  # what was guessed and what was left out
-    # Those of `notes` that mean lost rows or garbled letters.
-    warnings: tuple[Note, ...]
+    warnings: tuple[Note, ...]  # those of `notes` on lost rows or garbled letters
     sha256: str  # of the file's bytes, in hexadecimal
 
     @property
     def num_rows(self) -> int:
-        """Rows of data."""
         return len(self.cells)
 
     def column(self, name: str) -> np.ndarray:
-        """The cells under a name, str objects `[num_rows]`.
-
-        Raises:
-            DatasetError: there is no such column.
-        """
+        """The cells under a name, str objects `[num_rows]`; else a `DatasetError`."""
         if name not in self.columns:
             raise DatasetError(
                 "The table has no such column. Received: {name}. It has: {known}. "
@@ -130,20 +119,13 @@ def read_table(
 ) -> Table:
     """Reads comma-, semicolon-, tab- or bar-separated text, or one of `other_tables`.
 
-    Args:
-        source: the bytes of the file, or where it lies.
-        encoding: of `table_encoding.ENCODINGS`; `None` or "" guesses.
-        separator: of `SEPARATORS`; `None` or "" guesses.
-        has_header: `None` guesses.
-        limits: see there.
-
-    Returns:
-        At least one row of data. Rows with more or fewer cells than the first
-        row are left out and reported.
+    There is at least one row of data. Rows with more or fewer cells than the first are
+    left out and reported. An `encoding` of `table_encoding.ENCODINGS`, a `separator` of
+    `SEPARATORS` and whether there is a header are guessed where nobody says them.
 
     Raises:
-        DatasetError: the file is no such table, is damaged, or is beyond the
-            limits; the sentence says where.
+        DatasetError: the file is no such table, is damaged, or is beyond the limits;
+            the sentence says where.
 
     Source: RFC 4180 for quotes; Excel's "sep=;" in the first line is understood.
     """
@@ -661,8 +643,8 @@ def _below_title(sample: str) -> str:
 def num_comments(sample: str, separator: str) -> int:
     """How many lines before the table begin with "#" and are no rows of it.
 
-    They hold no cells, or another number of them than the line below; or that one
-    names the columns.
+    They hold no cells, or another number of them than the line below; or that one names
+    the columns.
     """
     lines = sample.split("\n")
     told = (n for n, line in enumerate(lines) if line.strip() and line[0] != "#")
@@ -690,11 +672,7 @@ def sample_rows(sample: str, separator: str) -> list[list[str]]:
 
 
 def guess_header(rows: Sequence[Sequence[str]]) -> tuple[bool, Note]:
-    """Says whether the first row names the columns, and why.
-
-    Args:
-        rows: the first rows of the table, all of one length.
-    """
+    """Says whether the first of rows of one length names the columns, and why."""
     first, rest = [cell.strip() for cell in rows[0]], rows[1:]
     named = _name_of_a_column(first, rest)
     if named is not None:

@@ -49,15 +49,7 @@ _MAX_CONTROL_SHARE = 0.01
 
 
 def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...]]:
-    """Says how to decode a file, and what the answer rests on.
-
-    Args:
-        data: the whole file.
-        chosen: one of `ENCODINGS`, taken as it is; `None` guesses.
-
-    Returns:
-        A name for Python's decoder ("utf-8-sig" passes over a mark), and the
-        reasons.
+    """How Python decodes a file ("utf-8-sig" passes over a mark), and the reasons.
 
     Raises:
         DatasetError: the bytes are no text table, hold NUL characters, or are in no
@@ -101,10 +93,7 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
 
 
 def refuse_other_formats(start: bytes) -> None:
-    """Refuses what people upload by mistake, from its first bytes.
-
-    Args:
-        start: of the file, at least 1,000 bytes where it has so many.
+    """Refuses what people upload by mistake, by its first bytes, 1,000 if it has them.
 
     Raises:
         DatasetError: an archive, a picture, a web page, …
@@ -117,11 +106,7 @@ def refuse_other_formats(start: bytes) -> None:
 
 
 def refuse_control_characters(sample: str) -> None:
-    """Refuses what decodes but is no text.
-
-    Raises:
-        DatasetError: control characters where letters should be.
-    """
+    """Refuses what has control characters for letters: a `DatasetError`."""
     count = len(_CONTROL.findall(sample))
     if count > max(3, _MAX_CONTROL_SHARE * len(sample)):
         raise not_text("binary")

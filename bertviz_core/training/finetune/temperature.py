@@ -41,9 +41,7 @@ class Temperature:
 def fit_temperature(probabilities: np.ndarray, targets: np.ndarray) -> float:
     """Finds the temperature with the least mean negative log-likelihood.
 
-    Args:
-        probabilities: float `[R, C]`, rows sum to 1, of rows nothing was learned from.
-        targets: int `[R]`.
+    Probabilities float `[R, C]`, of rows nothing was learned from, sum to 1 a row.
     """
     from scipy.optimize import minimize_scalar
 
@@ -66,10 +64,8 @@ def with_temperature(probabilities: np.ndarray, temperature: float) -> np.ndarra
 def keep_temperature(folder: Path, data: TrainingData, found: Temperature) -> None:
     """Divides the output layer of a finished run, in its folder and its zip file.
 
-    Its predictions, metrics, recipe and cards are written anew with it.
-
-    Raises:
-        TrainingError: it has a temperature already; or the disk takes no more.
+    Its predictions, metrics, recipe and cards are written anew with it. A second
+    temperature, or one that the disk does not take, is a `TrainingError`.
     """
     from bertviz_core.training.finetune import run_files
     from bertviz_core.training.finetune.bundle import pack_model

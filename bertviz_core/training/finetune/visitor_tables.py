@@ -43,14 +43,9 @@ _CHUNK_BYTES = 1 << 20
 
 
 def keep_table(file: BinaryIO | bytes, owner: str = "") -> str:
-    """Stores a visitor's file, unread.
+    """Stores a visitor's file, unread, and returns the handle for `TableSource.table`.
 
-    Args:
-        file: its bytes, or an open file that is read to its end in pieces.
-        owner: whose share of the room it takes.
-
-    Returns:
-        The handle for `TableSource.table`.
+    An open file is read to its end in pieces. Its `owner`'s share of the room is taken.
 
     Raises:
         DatasetError: larger than the limit, no text at all, or no room on the disk.
@@ -79,12 +74,8 @@ def keep_table(file: BinaryIO | bytes, owner: str = "") -> str:
 def table_path(table: str) -> Path:
     """Where a table lies; asking for it renews its lease, see `visited_run`.
 
-    Args:
-        table: `sample:` and a name, what `keep_table` returned, or the table of a
-            run.
-
-    Raises:
-        DatasetError: no such table, or it was not asked for in a long time.
+    A `table` is `sample:` and a name, what `keep_table` returned, or that of a run. One
+    that is none, or was not asked for in a long time, is a `DatasetError`.
     """
     path = Path()
     if match := _SAMPLE.fullmatch(table):
@@ -110,18 +101,10 @@ def forget_table(table: str, owner: str = "") -> None:
 
 
 def lend_table(table: str, run: Path, name: str) -> str:
-    """Gives a run a table of its own, which lives as long as the run.
+    """Gives a run a table of its own, which lives as long as the folder of the run.
 
-    Args:
-        table: a handle.
-        run: folder of the run.
-        name: "table" or "validation".
-
-    Returns:
-        The handle of the copy; a sample stays what it is.
-
-    Raises:
-        DatasetError: no such table.
+    The copy is called "table" or "validation"; its handle is returned, for a sample the
+    one that it has. An absent table is a `DatasetError`.
     """
     path = table_path(table)
     if path.parent == _SAMPLE_FOLDER:
@@ -182,18 +165,12 @@ class RowPage:
 
     rows: tuple[DataRow, ...]  # at most `PAGE_ROWS`, as written, whole
     num_rows: int  # on all pages
-    # What stands in the label column, commonest first, at most `labels.MAX_CLASSES`.
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # commonest first, at most `labels.MAX_CLASSES`
 
 
 @task()
 def rows_to_mend(table: Table, columns: ColumnChoice, wanted: Wanted) -> RowPage:
-    """Finds rows, also those that cannot be trained on.
-
-    Args:
-        table: of which some rows are wanted.
-        wanted: which rows.
-    """
+    """Finds rows, also those that cannot be trained on."""
     labels = np.array([cell.strip() for cell in table.column(columns.label)], object)
     is_wanted = np.ones(table.num_rows, bool)
     if wanted.rows is not None:
@@ -227,13 +204,7 @@ def rows_to_mend(table: Table, columns: ColumnChoice, wanted: Wanted) -> RowPage
 def mend_table(
     table: Table, source: TableSource, column: str, mending: Mending, owner: str
 ) -> TableSource:
-    """Stores a mended table beside the one that it is made of.
-
-    Args:
-        table: what `source` says.
-        source: the table before, to go back to.
-        mending: what is to change.
-        owner: see `keep_table`.
+    """Stores a mended table beside the one that it is made of, to go back to.
 
     Raises:
         DatasetError: no row would be left, or see `keep_table`.
@@ -247,11 +218,7 @@ def mend_table(
 
 
 def tables_before(handle: str) -> list[TableSource]:
-    """What a table was before it was mended, the last step first.
-
-    Args:
-        handle: of any table; one that was never mended has none before it.
-    """
+    """What a table was before it was mended, if it was, the last step first."""
     found: list[TableSource] = []
     try:
         # Samples share a folder, and runs have a copy of the table alone.
@@ -265,7 +232,6 @@ def tables_before(handle: str) -> list[TableSource]:
 
 
 def _written(table: Table, column: str, mending: Mending) -> bytes:
-    """The mended table as CSV."""
     renamed, labels = dict(mending.renamed), dict(mending.labels)
     place, dropped = table.columns.index(column), set(mending.dropped)
     stream = io.StringIO(newline="")

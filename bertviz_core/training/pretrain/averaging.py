@@ -26,15 +26,9 @@ if TYPE_CHECKING:
 
 
 def fractions_of(shares: Sequence[float], num_models: int) -> tuple[float, ...]:
-    """What part of a mean each model is; needs no model to be open.
+    """What part of a mean each model is; needs no model to be open. They sum to 1.
 
-    Args:
-        shares: how much each counts, above 0; only their ratios matter. Empty for
-            all alike.
-        num_models: how many there are.
-
-    Returns:
-        `num_models` numbers with the sum 1.
+    Only the ratios of shares matter; without any, all models count alike.
 
     Raises:
         TrainingError: there are fewer than two models, or their shares are not one
@@ -62,15 +56,9 @@ def fractions_of(shares: Sequence[float], num_models: int) -> tuple[float, ...]:
 def average_models(
     models: Sequence[LoadedModel], fractions: Sequence[float]
 ) -> LoadedModel:
-    """Turns the first of some models into their mean.
+    """Turns the first of some models into their mean, in float32, and returns it.
 
-    Args:
-        models: two or more of the same sizes, heads and words. Whether they began as
-            one cannot be seen; the mean of models that did not knows nothing.
-        fractions: from `fractions_of`.
-
-    Returns:
-        The first model, its weights overwritten in float32.
+    Whether they began as one cannot be seen; other models' mean knows nothing.
 
     Raises:
         TrainingError: they differ in more than their weights and how they were trained.

@@ -46,19 +46,11 @@ def sentence_weights(
     ids: Mapping[str, int],
     max_tokens: int | None = None,
 ) -> np.ndarray:
-    """How often an epoch reads each sentence alone, beside its document.
+    """How often an epoch reads each sentence alone, beside its document; float64.
 
-    Args:
-        corpus: the text; of held-out documents nothing is read.
-        by_word: for sentences with a word; of several words the highest counts.
-        ids: id of each piece of the vocabulary.
-        max_tokens: longer sentences are not read alone; `None` for any length.
-
-    Returns:
-        float64 `[num_sentences]`.
-
-    Raises:
-        TrainingError: a word is not one piece of the vocabulary.
+    A sentence has the weight of its words in `by_word`, of several the highest; one
+    that is longer than `max_tokens`, or held out, has none. A word that is not one
+    piece of the vocabulary is a `TrainingError`.
     """
     for word in by_word:
         if word not in ids:
@@ -90,10 +82,6 @@ _PLANNING, _MASKING, _LAYERS = range(3)  # what a stream of random numbers is fo
 
 class Batches:
     """Serves batches of the training documents. Safe to share between threads.
-
-    Args:
-        corpus: encoded text; held-out documents are left out.
-        settings: phases, masking, sequences, weights, seed.
 
     Raises:
         TrainingError: a phase, be it the last, finds no text of two tokens to read;
@@ -133,25 +121,14 @@ class Batches:
         self._lock = threading.Lock()
 
     def prepare(self, phase_index: int, step: int) -> None:
-        """Plans the pass over the text that a step reads, so that batches come at once.
-
-        Raises:
-            TrainingError: there is no sequence to read.
-        """
+        """Plans the pass over the text of a step, so that batches come at once."""
         num_rows = self.settings.phases[phase_index].num_rows
         self._rows(phase_index, step * num_rows, num_rows)
 
     def batch(self, phase_index: int, step: int, part: int = 0) -> Batch:
-        """Makes the batch of a step, or one part of it under accumulation.
+        """The batch of a step of a phase, from 0, or one part of it under accumulation.
 
-        Args:
-            phase_index: which phase.
-            step: optimiser step within the phase, from 0.
-            part: from 0 to `accumulation` - 1.
-
-        Returns:
-            `(inputs, labels)` of `PretrainingModel`, B rows divided by
-            `accumulation`.
+        `(inputs, labels)` of `PretrainingModel`, B rows divided by `accumulation`.
         """
         settings = self.settings
         phase, parts = settings.phases[phase_index], settings.optimizer.accumulation
@@ -243,19 +220,14 @@ def assemble(
     max_tokens: int,
     kinds: TokenKinds,
 ) -> Arrays:
-    """Fills rows with tokens.
+    """Fills rows with tokens of the corpus.
 
-    Args:
-        tokens: ids of the corpus.
-        sequences: by place in `tokens`.
-        rows: int `[B, S]`, indices of sequences; -1 where none.
-        max_tokens: T.
+    `rows` are int `[B, S]`, indices of sequences; -1 where none.
 
     Returns:
-        int32 arrays: `input_ids`, `token_type_ids`, `position_ids` (from 0 in
-        each sequence) and `sequence_ids` (from 1 in each row; 0 is padding), all
-        `[B, T]`; `cls_positions` and `nsp_labels` `[B, S]`; and float32
-        `nsp_weights` `[B, S]`.
+        int32 arrays: `input_ids`, `token_type_ids`, `position_ids` (from 0 in each
+        sequence) and `sequence_ids` (from 1 in each row; 0 is padding), all `[B, T]`;
+        `cls_positions` and `nsp_labels` `[B, S]`; and float32 `nsp_weights` `[B, S]`.
     """
     is_used = rows >= 0  # [B, S]
     chosen = rows[is_used]  # [C], sequences one after the other
@@ -317,17 +289,10 @@ def _nothing_to_read(phase_index: int) -> TrainingError:
 def layer_scales(
     settings: PretrainSettings, step: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draws which blocks a step goes through.
+    """Draws which blocks a step goes through, float32 `[L]`; 0 drops one.
 
     Deeper blocks are dropped more often. What a kept block adds is divided by how
     surely it is kept, so that its mean over many steps is that of the whole model.
-
-    Args:
-        settings: layers, `layer_keep_rate`, number of steps.
-        step: optimiser step from 0.
-
-    Returns:
-        float32 `[L]`: 0 drops a block, 1 / probability keeps it.
 
     Source: Zhang and He 2020 (arXiv:2010.13369), algorithm 1.
     """

@@ -32,10 +32,7 @@ Owned = Iterable[tuple[str, int, int]]
 
 
 def read_paragraphs(path: Path) -> Iterator[tuple[str, int]]:
-    """Reads a text file, plain or `.xz`, a paragraph at a time.
-
-    Args:
-        path: UTF-8; a blank line between documents, one paragraph a line.
+    """Reads a UTF-8 file, plain or `.xz`, a paragraph a line, blank between documents.
 
     Yields:
         A paragraph, without white space around, and the number of its document, from 0.
@@ -94,25 +91,14 @@ def train_vocabulary(
     lower_case: bool,
     max_characters: int | None = None,
 ) -> tuple[str, ...]:
-    """Learns the word pieces that a text is best cut into.
+    """Learns the word pieces that a text is best cut into, special tokens first.
 
-    Starts from single characters and joins the commonest neighbours within a
-    word until the vocabulary is full; Chinese characters stay single. Chance
+    Starts from single characters and joins the commonest neighbours within a word until
+    the vocabulary is full, or the text used up; Chinese characters stay single. Chance
     decides between equally common neighbours, so that two calls may differ in rare
-    pieces and in the order of ids.
-
-    Args:
-        texts: any number of paragraphs, read once.
-        vocab_size: word pieces at most; a short text yields fewer.
-        lower_case: folds case and accents.
-        max_characters: keeps that many of the commonest characters; text with
-            others is `[UNK]`. `None` keeps all.
-
-    Returns:
-        The pieces by id; the five special tokens come first.
-
-    Raises:
-        TrainingError: `vocab_size` leaves no room for the letters.
+    pieces and in the order of ids. Of characters the `max_characters` commonest are
+    kept; text with others is `[UNK]`. `lower_case` folds case and accents. No room for
+    the letters is a `TrainingError`.
 
     Source: Schuster and Nakajima 2012, "Japanese and Korean voice search", as built
     into Hugging Face `tokenizers`, which joins by frequency.
@@ -143,10 +129,6 @@ def encoded_parts(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Encodes sentences; a part may begin or end within a document.
 
-    Args:
-        tokenizer: of its words.
-        num_sentences: of a part; fewer in the last one.
-
     Yields:
         int32 `[num_tokens]`, end to end; and int64 `[S, 3]`: of each sentence its
         tokens, the number of its document, and the index of its text file.
@@ -163,11 +145,7 @@ def encoded_parts(
 
 
 def joined(parts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """What the sentences of all parts come to.
-
-    Returns:
-        "sentence_starts", "document_starts" and "document_files" of `EncodedCorpus`.
-    """
+    """What all parts come to: `sentence_starts` and `document_*` of `EncodedCorpus`."""
     rows = np.concatenate([np.zeros((0, 3), "int64"), *parts])
     lengths, files = rows[:, 0], rows[:, 2]
     # Documents without a word are in none of the parts.
@@ -198,8 +176,7 @@ class EncodedCorpus:
 
     tokens: np.ndarray  # uint16 or int32 [num_tokens], mostly memory-mapped
     sentence_starts: np.ndarray  # int64 [num_sentences + 1], index into `tokens`
-    # int64 [num_documents + 1], index into `sentence_starts`.
-    document_starts: np.ndarray
+    document_starts: np.ndarray  # int64 [num_documents + 1], into `sentence_starts`
     document_files: np.ndarray  # uint16 [num_documents], index into `file_names`
     is_held_out: np.ndarray  # bool [num_documents], kept for evaluation
     file_names: tuple[str, ...]  # the text files, without folders
@@ -232,13 +209,9 @@ def write_corpus(
     settings: CorpusSettings,
     folder: Path,
 ) -> EncodedCorpus:
-    """Encodes text into a folder, which appears when it is complete.
+    """Encodes text into a folder, which appears, or is replaced, when it is complete.
 
-    Args:
-        file_names: of the text files.
-        tokenizer: saved beside the ids.
-        settings: reads `held_out_rate`; all of them are noted beside the ids.
-        folder: to make; one that exists is replaced.
+    The tokenizer is saved and all settings are noted beside the ids.
 
     Raises:
         TrainingError: fewer than two documents, or no room on the disk.
@@ -278,11 +251,7 @@ def write_corpus(
 
 
 def open_corpus(folder: Path) -> EncodedCorpus:
-    """Maps an encoded corpus into memory.
-
-    Raises:
-        TrainingError: the folder is not one, or files of it are gone.
-    """
+    """Maps an encoded corpus into memory; without all files it is a `TrainingError`."""
     try:
         index = json.loads((folder / INDEX_FILE).read_text(encoding="utf-8"))
         tokens = np.memmap(folder / "tokens.bin", index["dtype"], mode="r")
@@ -300,11 +269,7 @@ def open_corpus(folder: Path) -> EncodedCorpus:
 
 
 def encode_sentences(sentences: Owned, tokenizer: BertTokenizer) -> EncodedCorpus:
-    """Encodes text in memory: for evaluation and small texts.
-
-    Raises:
-        TrainingError: no text in them.
-    """
+    """Encodes text in memory, for evaluation; `TrainingError` where there is none."""
     parts = list(encoded_parts(sentences, tokenizer))
     arrays = joined([rows for _, rows in parts])
     tokens = np.concatenate([np.zeros(0, "int32"), *(ids for ids, _ in parts)])
@@ -370,19 +335,12 @@ def _empty() -> TrainingError:
 
 
 def held_out_documents(document_tokens: np.ndarray, rate: float) -> np.ndarray:
-    """Chooses the documents that are kept for evaluation.
+    """Chooses the documents that are kept for evaluation, bool `[num_documents]`.
 
-    Drawn without a look at their lengths, which is fair where there are many. One
-    with which hardly anything would be left to train on is passed over: of two
-    documents one may be nearly all of the text.
-
-    Args:
-        document_tokens: int `[num_documents]`, two or more.
-        rate: share of the documents; at least one is kept, and one trained on.
-
-    Returns:
-        bool `[num_documents]`. The others hold half of `1 - rate` of all tokens, or
-        more.
+    Drawn without a look at their lengths, which is fair where there are many. One with
+    which hardly anything would be left to train on is passed over: of two documents one
+    may be nearly all of the text. At least one is kept; the others hold half of
+    `1 - rate` of all tokens, or more.
     """
     num_documents = len(document_tokens)
     count = min(max(round(num_documents * rate), 1), num_documents - 1)
@@ -408,25 +366,16 @@ def prepare_corpus(
     should_stop: Callable[[], bool] = lambda: False,
     words: BertTokenizer | None = None,
 ) -> Path:
-    """Encodes text files, or finds what an earlier call encoded.
+    """Encodes text files, or finds what an earlier call encoded; returns the folder.
 
-    Args:
-        paths: text files; or one folder that an earlier call returned.
-        settings: reads `corpus` and `model.vocab_size`.
-        cache: folder for encoded corpora, each under a name made of its content.
-        say: told what is being done.
-        should_stop: asked before each paragraph.
-        words: those of the model to begin with; `None` learns some, or reads the
-            vocabulary file.
-
-    Returns:
-        The folder of the encoded corpus, its `vocab.txt` inside.
+    Its name is made of its content, its `vocab.txt` is inside; given for `paths`, it is
+    returned. `should_stop` is asked before each paragraph.
 
     Raises:
         Stopped: `should_stop` said so; nothing is left behind.
         TrainingError: a file is absent, no text, empty, or the same as another; two
-            have one name; a single document; the vocabulary does not fit the config;
-            a file has a weight but is not there; no room on the disk.
+            have one name; a single document; the vocabulary does not fit the config; a
+            file has a weight but is not there; no room on the disk.
         TokenizerError: a vocabulary file that is none.
     """
     if _is_encoded(paths):
@@ -477,13 +426,10 @@ def prepare_corpus(
 
 
 def require_encoded(paths: Sequence[Path]) -> None:
-    """Refuses text files, for several machines.
+    """Refuses text files, for several machines, with a `TrainingError`.
 
     Each would encode them for itself; and words that are learnt twice may have other
     ids, see `train_vocabulary`.
-
-    Raises:
-        TrainingError: it is not one folder that `prepare_corpus` returned.
     """
     if not _is_encoded(paths):
         raise TrainingError(
@@ -534,14 +480,7 @@ def corpus_key(
 ) -> str:
     """Names a corpus by its content and by all that decides its token ids.
 
-    Args:
-        paths: of the text files; their order counts.
-        settings: of the vocabulary.
-        vocab_size: word pieces at most.
-        words: pieces that are not learned but given; none for learned ones.
-
-    Returns:
-        32 hexadecimal digits.
+    The order of the files counts. The name has 32 hexadecimal digits.
 
     Raises:
         TrainingError: a file cannot be read, or is the same as another in text or name.
@@ -592,7 +531,6 @@ def _tokenizer(
     settings: PretrainSettings,
     say: Callable[[str], object],
 ) -> BertTokenizer:
-    """Reads the vocabulary file, or learns word pieces."""
     asked = settings.corpus
     if asked.vocabulary_file:
         tokenizer = BertTokenizer.from_vocab_file(

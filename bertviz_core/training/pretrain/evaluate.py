@@ -44,14 +44,8 @@ def make_windows(
 ) -> np.ndarray:
     """Cuts documents into windows `[CLS] … [SEP]`, each word in exactly one.
 
-    A window ends where its document ends, so the last one is mostly shorter.
-
-    Args:
-        documents: which documents.
-        max_tokens: T of a window.
-
-    Returns:
-        int32 `[W, T]`, padded.
+    A window ends where its document ends, so the last one is mostly shorter, and
+    padded: int32 `[W, T]`.
     """
     room = max_tokens - 2
     bounds = corpus.sentence_starts[corpus.document_starts]
@@ -72,19 +66,11 @@ def evaluate_mlm(
 ) -> dict[str, Any]:
     """Hides 15 % of each window behind [MASK], always the same, and has them guessed.
 
-    Args:
-        forward: of a model with the head "mlm".
-        windows: int `[W, T]`, padded, see `make_windows`.
-
-    Returns:
-        Of all hidden words, of which special tokens and `[UNK]` are none: "loss", the
-        mean of -ln p(word); "top1" and "top5", the shares that come first or among the
-        first five; "num_words". And "by_position", "top1" and "num_words" of each 128
-        positions with hidden words, from "first" to "last", so that positions that
-        were never trained cannot hide in the mean.
-
-    Raises:
-        TrainingError: there is no word to hide.
+    Of all hidden words, of which special tokens and `[UNK]` are none: "loss", the mean
+    of -ln p(word); "top1" and "top5", the shares that come first or among the first
+    five; "num_words". And "by_position", "top1" and "num_words" of each 128 positions
+    with hidden words, from "first" to "last", so that positions that were never trained
+    cannot hide in the mean. No word to hide is a `TrainingError`.
     """
     rng = np.random.default_rng(_SEED)
     is_word = ~kinds.is_special[windows]  # [W, T]
@@ -136,18 +122,10 @@ def evaluate_nsp(
     kinds: TokenKinds,
     max_pairs: int = 2000,
 ) -> dict[str, Any]:
-    """Asks for every pair of segments whether the second follows the first.
+    """Asks for every pair of segments, or a draw, whether the second follows the first.
 
-    Args:
-        forward: of a model with the head "nsp".
-        documents: int, which documents.
-        max_tokens: of a pair, special tokens counted.
-        max_pairs: a draw of that many, if there are more.
-
-    Returns:
-        "nsp_accuracy", the share of pairs that are told right, and "num_pairs", about
-        half of each kind; `None` and 0 where the text has no two documents with two
-        sentences.
+    "nsp_accuracy" is the share of pairs that are told right, of "num_pairs", about half
+    of each kind; `None` and 0 where no two documents have two sentences.
     """
     times = np.isin(np.arange(corpus.num_documents), documents).astype("int64")
     settings = SequenceSettings(pair_rate=1.0, join_rate=0.0)
@@ -201,12 +179,7 @@ _NUM_WINDOWS, _WINDOW_TOKENS, _NUM_PAIRS = 256, 128, 256
 
 
 class HeldOut:
-    """Some of the held-out text, always the same.
-
-    Args:
-        bert: the model, read at each call.
-        corpus: with held-out documents.
-    """
+    """Some of the held-out text, always the same; the model is read at each call."""
 
     def __init__(self, bert: Bert, corpus: EncodedCorpus, kinds: TokenKinds) -> None:
         self.corpus, self.kinds = corpus, kinds
@@ -234,8 +207,7 @@ class ClozeItem:
     """One sentence."""
 
     text: str  # with one [MASK]
-    # Whole words that make sense there, thought of before any model was asked.
-    answers: tuple[str, ...]
+    answers: tuple[str, ...]  # whole words that fit, thought of before asking a model
     # More of them, found sensible by judges who were shown the guesses of several
     # models among other words, without being told whose they are.
     judged: tuple[str, ...] = ()
@@ -281,14 +253,9 @@ def score_cloze(
 ) -> dict[str, Any]:
     """Lets a model fill the gaps; punctuation and word pieces compete, too.
 
-    Args:
-        forward: of a model with the head "mlm".
-        items: at least one sentence.
-
-    Returns:
-        "cloze_top1" and "cloze_top5", the shares of the sentences with one of their
-        answers first, or among the first five; "num_cloze"; and where words were
-        judged, "cloze_judged_top1" and "cloze_judged_top5", the same with these.
+    "cloze_top1" and "cloze_top5" are the shares of "num_cloze" sentences with one of
+    their answers first, or among the first five; "cloze_judged_top1" and
+    "cloze_judged_top5", where words were judged, the same with these.
     """
     texts = [tokenizer.encode(item.text) for item in items]
     max_tokens = max(text.num_tokens for text in texts)
@@ -334,13 +301,12 @@ def evaluate_model(
     """Measures a model on text, on cloze sentences, or on both.
 
     Args:
-        model_id: see `Explorer.open`.
-        text_path: text that the model never saw; or the folder of an encoded corpus,
-            of which the documents kept apart are read.
+        model_id: see `Explorer.open`, as for `progress`.
+        text_path: text that the model never saw; or the folder of an encoded corpus, of
+            which the documents kept apart are read.
         cloze_path: see `read_cloze`.
-        window: tokens in a window, special tokens counted.
+        window: tokens in a window.
         file_name: of an encoded corpus, the documents of this text file alone.
-        progress: see `Explorer.open`.
 
     Returns:
         "model"; with a text "window" and what `evaluate_mlm` and `evaluate_nsp` give,
@@ -349,8 +315,8 @@ def evaluate_model(
 
     Raises:
         CheckpointError: no such model, or one without a masked-word head.
-        TrainingError: the text cannot be read, or the window is too long; the
-            encoded corpus has another vocabulary, or no such file.
+        TrainingError: the text cannot be read, or the window is too long; the encoded
+            corpus has another vocabulary, or no such file.
         DatasetError: the sentences cannot be read.
     """
     explorer = Explorer.open(model_id, progress)

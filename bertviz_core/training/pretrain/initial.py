@@ -1,7 +1,10 @@
 """Beginning with a model that there is, instead of with random weights.
 
-What a model has learned from other text is kept as far as the new text lets it:
-the usual way to fit a model to a subject or a language, and to train on for a while.
+What a model has learned from other text is kept as far as the new text lets it: the
+usual way to fit a model to a subject or a language, and to train on for a while.
+`loaded` is that model where it is open already, `out` the folder of the run. What opens
+a model raises as `library.open_model` does, what reads settings as
+`PretrainSettings.from_dict` does.
 
 Source: google-research/bert, `run_pretraining.py`, `init_checkpoint`; Gururangan et al.
 2020 (arXiv:2004.10964), "domain-adaptive pretraining".
@@ -32,11 +35,7 @@ SETTINGS_FILE = "settings.json"
 
 
 def settings_of_run(out: Path) -> PretrainSettings | None:
-    """Those of the run that has begun in a folder; `None` where none has.
-
-    Raises:
-        ConfigError, TrainingError: see `PretrainSettings.from_dict`.
-    """
+    """Those of the run that has begun in a folder; `None` where none has."""
     path = out / SETTINGS_FILE
     if not has_checkpoint(out / "checkpoints") or not path.is_file():
         return None
@@ -48,19 +47,9 @@ def settings_from_file(
 ) -> tuple[PretrainSettings, LoadedModel | None]:
     """Reads a settings file, and what it leaves out from the model to begin with.
 
-    Args:
-        path: of the JSON file, or the name of one of `BUNDLED`.
-        model_id: to begin with, in place of the file's `initial_model`; `None` for
-            what the file says.
-        out: folder of the run. One that has begun there with the same model knows
-            what the file leaves out.
-
-    Returns:
-        The settings, and the model where it had to be opened.
-
-    Raises:
-        ConfigError, TrainingError: see `PretrainSettings.from_dict`.
-        CheckpointError, TokenizerError: see `library.open_model`.
+    A run that has begun in `out` with the same model knows what the file leaves out.
+    The `path` may be the name of one of `BUNDLED`; a `model_id` goes before the file's
+    `initial_model`. The model comes along where it had to be opened.
     """
     raw = read_json_object(BUNDLED.get(str(path), path))
     if model_id is not None:
@@ -92,12 +81,6 @@ def beginning_of(
     Its weights are in its checkpoint, so the model may be gone, or lie elsewhere: of
     one under another name, sizes and words are compared.
 
-    Args:
-        out: its folder.
-        corpus: text files, or one folder of an encoded corpus.
-        cache: folder for encoded corpora.
-        loaded: the model that the settings name, where it is open already.
-
     Returns:
         The settings, of which a run that goes on keeps the name of the model that it
         began with, wherever that lies now; the model whose weights to take, `None` for
@@ -106,7 +89,6 @@ def beginning_of(
 
     Raises:
         TrainingError: see `open_initial_model`; or all checkpoints are damaged.
-        CheckpointError, ConfigError, TokenizerError: see `library.open_model`.
     """
     there = settings_of_run(out)
     if settings.initial_model is None or (there and there.initial_model is None):
@@ -140,16 +122,7 @@ def _words_of_run(
 def open_initial_model(
     settings: PretrainSettings, loaded: LoadedModel | None = None
 ) -> LoadedModel:
-    """Opens the model that a run begins with.
-
-    Args:
-        settings: of the run, which name it.
-        loaded: the model, where it is open already.
-
-    Raises:
-        TrainingError: its sizes are not those of the settings.
-        CheckpointError, ConfigError, TokenizerError: see `library.open_model`.
-    """
+    """Opens the model that a run begins with; other sizes are a `TrainingError`."""
     loaded = loaded or _open(str(settings.initial_model))
     there, asked = loaded.model.config, settings.model
     differing = {
@@ -191,23 +164,16 @@ _SHARE_KEPT = 0.9
 
 
 def continued_positions(table: np.ndarray, num_trained: int) -> np.ndarray:
-    """Goes on with a table of learned position embeddings.
+    """Goes on with a table of learned position embeddings, float `[P, H]`.
 
-    What a model learns is nearly a few circles, each run through at its own speed:
-    one step along the text is the same rotation wherever it is made. That rotation
-    is estimated from neighbours among the trained positions, and applied again and
-    again behind them. So heads that look a few words back find what they look for
-    from the first step; else they wait until the new positions have found their
-    places among the old ones, which takes hundreds of steps at a high learning rate
-    and does not happen at a low one.
-
-    Args:
-        table: float `[P, H]`.
-        num_trained: how many of the first positions were trained.
-
-    Returns:
-        float `[P, H]`; the last two trained positions are continued, too. The same
-        table where fewer than 32 were trained.
+    What a model learns is nearly a few circles, each run through at its own speed: one
+    step along the text is the same rotation wherever it is made. That rotation is
+    estimated from neighbours among the trained positions, and applied again and again
+    behind them; the last two of them are continued, too, and none where fewer than 32
+    were trained. So heads that look a few words back find what they look for from the
+    first step; else they wait until the new positions have found their places among the
+    old ones, which takes hundreds of steps at a high learning rate and does not happen
+    at a low one.
 
     Source: Rotation between two sets of points: Schönemann 1966, "A generalized
     solution of the orthogonal Procrustes problem". Learned positions as waves: Wang and

@@ -24,7 +24,6 @@ class TokenKinds:
     is_continuation: np.ndarray  # bool [V], goes on with a word, as `##ing` does
     is_cjk: np.ndarray  # bool [V], one Chinese character
     ordinary_ids: np.ndarray  # int32, ids that are not special
-    # mask_token_id, cls_token_id, sep_token_id, pad_token_id: ids.
     mask_token_id: int
     cls_token_id: int
     sep_token_id: int
@@ -33,7 +32,6 @@ class TokenKinds:
 
     @classmethod
     def of(cls, vocabulary: Sequence[str]) -> TokenKinds:
-        """Looks at each piece."""
         is_special = np.array([piece in SPECIAL_TOKENS for piece in vocabulary])
         ids = {piece: index for index, piece in enumerate(vocabulary)}
         return cls(
@@ -58,14 +56,9 @@ def num_predictions(max_tokens: int, rate: float) -> int:
 
 
 def draw_weights(counts: np.ndarray, frequent_from: float) -> np.ndarray:
-    """How often a piece is drawn, beside one that is not frequent.
+    """How often each piece is drawn, beside one that is not frequent; float64 `[V]`.
 
-    Args:
-        counts: `[V]`, how often each piece stands in the text.
-        frequent_from: t, as in `MaskingSettings`.
-
-    Returns:
-        float64 `[V]`: 1 up to the share t, and sqrt(t / share) beyond it.
+    1 up to the share t, `frequent_from`, of the text, and sqrt(t / share) beyond it.
 
     Source: Mikolov et al. 2013 (arXiv:1310.4546), section 2.3, who leave frequent words
     out of what a model reads. Here they are read, and hidden less often.
@@ -81,20 +74,15 @@ def choose_positions(
     rng: np.random.Generator,
     weights_of_ids: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws the tokens to guess, in each row alike many of its own.
+    """Draws the tokens to guess of int `[B, T]`, in each row alike many of its own.
 
-    Whole units are drawn. One that would go beyond the share is left out, unless
-    it would be the only one.
-
-    Args:
-        input_ids: int `[B, T]`; special tokens are never drawn.
-        settings: `rate` and `unit`.
-        weights_of_ids: `[V]`, from `draw_weights`; a unit weighs what the rarest of
-            its pieces does.
+    Whole units are drawn, no special tokens. One that would go beyond the share is left
+    out, unless it would be the only one. By `draw_weights`, a unit weighs what the
+    rarest of its pieces does.
 
     Returns:
-        `(positions, weights)`: int32 `[B, P]`, and float32 `[B, P]`, 0 where a
-        row has fewer than P tokens to guess.
+        `(positions, weights)`: int32 `[B, P]`, and float32 `[B, P]`, 0 where a row has
+        fewer than P tokens to guess.
     """
     rows, tokens = input_ids.shape
     is_candidate = ~kinds.is_special[input_ids]  # [B, T]
@@ -126,11 +114,7 @@ def hide(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Replaces the drawn tokens: most by [MASK], some by any word, some by nothing.
 
-    Args:
-        input_ids: int `[B, T]`.
-        positions: from `choose_positions`.
-        weights: from there, too; what weighs 0 stays as it is.
-        settings: `mask_rate` and `random_rate`.
+    What weighs 0, see `choose_positions`, stays as it is.
 
     Returns:
         `(hidden, labels)`: int32 `[B, T]`, and int32 `[B, P]`, what stood there.
@@ -151,9 +135,8 @@ def hide(
 def _weighed(chances: np.ndarray, units: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Numbers whose order draws units by their weight, without putting them back.
 
-    Each becomes a waiting time of the rate of its unit; who comes first is drawn.
-
-    Chances are uniform `[B, T + 1]`; weights, those of tokens, `[B, T]`, > 0.
+    Chances, uniform `[B, T + 1]`, become waiting times of the rate of the unit, by
+    weights of tokens, `[B, T]`, > 0; who comes first is drawn.
 
     Source: Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
     """

@@ -1,8 +1,4 @@
-"""The two tasks of pre-training: guess hidden words, tell the next sentence.
-
-Shapes in comments: B rows, T tokens, P places to guess in a row, S room for
-sequences in a row, L layers, H hidden size, V vocabulary; Q and K tokens.
-"""
+"""The two tasks of pre-training: guess hidden words, tell the next sentence."""
 
 from __future__ import annotations
 
@@ -21,26 +17,21 @@ from bertviz_core.training.distribution import has_hosts, num_replicas
 class PretrainingModel(keras.Model):
     """A BERT with the losses of both tasks, for `fit`.
 
-    Differs from `Bert.call`: a row holds several sequences that do not see each
-    other, words are scored at the places to guess alone, and no attention is
-    kept.
+    Differs from `Bert.call`: a row holds several sequences that do not see each other,
+    words are scored at the places to guess alone, and no attention is kept.
 
     Args:
         bert: to train, with the heads "pooler", "mlm" and "nsp".
-        remat: so many blocks in a row keep what enters the first of them alone, and
-            are computed anew for their gradient; 0 keeps all that they compute.
+        remat: so many blocks in a row keep what enters the first of them alone, and are
+            computed anew for their gradient; 0 keeps all that they compute.
 
     Call arguments:
-        inputs: dict of int32 arrays, see `batches.assemble`: `input_ids`,
-            `token_type_ids`, `position_ids`, `sequence_ids` `[B, T]`,
-            `cls_positions` `[B, S]`; `mlm_positions` `[B, P]`; and optional
-            `layer_scales` float `[B, L]`, the same in every row, 0 to leave a
-            block out.
-        training: turns dropout on.
+        inputs: dict of int32 arrays, see `batches.assemble`, and of `mlm_positions`
+            `[B, P]`; and optional `layer_scales` float `[B, L]`, the same in every row,
+            0 to leave a block out.
 
     Returns:
-        A dict: `mlm_logits` float32 `[B, P, V]`, `nsp_logits` float32
-        `[B, S, 2]`.
+        A dict: `mlm_logits` float32 `[B, P, V]`, `nsp_logits` float32 `[B, S, 2]`.
 
     Source: Devlin et al. 2019, section 3.1. Decoder at the hidden places only:
     google-research/bert, `run_pretraining.py`, `gather_indexes`. Several sequences in a
@@ -77,11 +68,7 @@ class PretrainingModel(keras.Model):
         }
 
     def encode(self, inputs: dict[str, Tensor], training: bool | None) -> Tensor:
-        """Runs embeddings and blocks; `inputs` as in the class.
-
-        Returns:
-            float `[B, T, H]`, the last hidden state.
-        """
+        """The last hidden state, float `[B, T, H]`; `inputs` as in the class."""
         bert, positions = self.bert, inputs["position_ids"]
         owners = inputs["sequence_ids"][:, None]  # [B, 1, K]
         same = ops.equal(ops.swapaxes(owners, 1, 2), owners)
@@ -123,13 +110,8 @@ class PretrainingModel(keras.Model):
         after the other, add up to the whole. What is reported is the mean over the
         filled ones.
 
-        Args:
-            x: the inputs.
-            y: `mlm_labels` int, `mlm_weights` float `[B, P]`, `nsp_labels` int,
-                `nsp_weights` float `[B, S]`.
-            y_pred: what `call` returned.
-            sample_weight: not used.
-            training: not used.
+        Labels `y` are `mlm_labels` int, `mlm_weights` float `[B, P]`, `nsp_labels` int,
+        `nsp_weights` float `[B, S]`.
         """
         mlm = self._task("mlm", y, y_pred)
         nsp = self._task("nsp", y, y_pred)

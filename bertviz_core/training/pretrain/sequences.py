@@ -23,17 +23,9 @@ def pack_rows(
 ) -> np.ndarray:
     """Puts every sequence into a row; the longest first, then what still fits.
 
-    Works on how many sequences there are of each length, so that it takes a few
-    hundred steps for any number of them.
-
-    Args:
-        lengths: int `[S]`, each at most `max_tokens`.
-        max_tokens: room in a row.
-        max_sequences: in a row.
-        rng: decides which of equally long sequences meet, and the order of rows.
-
-    Returns:
-        int64 `[R, max_sequences]`, indices into `lengths`; -1 where none.
+    Works on how many sequences there are of each length, so that it takes a few hundred
+    steps for any number of them. Chance decides which of equally long ones meet, and
+    the order of rows. Indices into `lengths` int64 `[R, max_sequences]`; -1 where none.
 
     Source: Krell et al. 2021 (arXiv:2107.02027), "shortest-pack-first histogram
     packing", with the longest sequence that fits instead.
@@ -105,20 +97,16 @@ def draw_sequences(
 ) -> Sequences:
     """Cuts the text of an epoch into sequences, afresh at each call.
 
-    A sequence begins where a sentence begins and is as long as `max_tokens`
-    allows; what is cut off its last sentence is read again in the next one.
+    A sequence begins where a sentence begins and is as long as `max_tokens` allows;
+    what is cut off its last sentence is read again in the next one. They are in the
+    order of the text; sentences read alone come last.
 
     Args:
         times: int `[num_documents]`, how often to read each document.
-        max_tokens: of a sequence, special tokens counted.
         settings: shares of pairs, short sequences and joined documents.
-        rng: decides all that is random.
-        sentence_times: int `[num_sentences]`, how often to read each sentence
-            alone, beside its document; `None` for never.
+        sentence_times: int `[num_sentences]`, how often to read each sentence alone,
+            beside its document; `None` for never.
         pair_rates: by file name, in place of that of `settings`.
-
-    Returns:
-        The sequences, in the order of the text; sentences read alone come last.
     """
     begins, ends = _units(corpus, times, settings.join_rate, rng)
     if sentence_times is not None:
