@@ -48,21 +48,13 @@ _SHOWN_OFFENDERS = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fitting checkpoint will fill.
+    """What a fitting checkpoint will fill."""
 
-    Args:
-        heads: parts that the checkpoint holds completely.
-        num_labels: outputs of the classifier head; 2 where there is none.
-        weights: every weight to assign.
-        unused: names in the checkpoint that no weight takes.
-        notes: sentences for the report.
-    """
-
-    heads: tuple[str, ...]
-    num_labels: int
-    weights: tuple[Weight, ...]
-    unused: tuple[str, ...]
-    notes: tuple[Note, ...]
+    heads: tuple[str, ...]  # parts that the checkpoint holds completely
+    num_labels: int  # outputs of the classifier head; 2 where there is none
+    weights: tuple[Weight, ...]  # every weight to assign
+    unused: tuple[str, ...]  # names in the checkpoint that no weight takes
+    notes: tuple[Note, ...]  # sentences for the report
 
 
 def plan(checkpoint: Checkpoint) -> Plan:

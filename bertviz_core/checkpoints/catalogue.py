@@ -46,20 +46,14 @@ SUGGESTED_HUB_NAMES: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True)
 class CachedModel:
-    """A checkpoint in the cache.
+    """A checkpoint in the cache."""
 
-    Args:
-        folder: of the checkpoint.
-        name: hub name, or the title of an upload; "" for a zip file that was opened
-            where it lies.
-        revision: commit on the hub; "" for an upload.
-        asked_revision: what was asked for, such as a branch; "" for the newest.
-    """
-
-    folder: Path
+    folder: Path  # of the checkpoint
+    # Hub name, or the title of an upload; "" for a zip file that was opened where it
+    # lies.
     name: str
-    revision: str = ""
-    asked_revision: str = ""
+    revision: str = ""  # commit on the hub; "" for an upload
+    asked_revision: str = ""  # what was asked for, such as a branch; "" for the newest
 
 
 def bundled_models() -> tuple[ModelEntry, ...]:

@@ -16,21 +16,15 @@ _MAX_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts that lie beside a checkpoint, "" for one that is absent.
+    """Texts that lie beside a checkpoint, "" for one that is absent."""
 
-    Args:
-        card: in Markdown, with or without metadata.
-        notice: who is to be named, and the licence.
-    """
-
-    card: str = ""
-    notice: str = ""
+    card: str = ""  # in Markdown, with or without metadata
+    notice: str = ""  # who is to be named, and the licence
 
     def metadata(self) -> dict[str, Any]:
         """The head of the card; empty where there is none, or none that is YAML.
 
-        Source:
-            Hugging Face hub, "Model cards", "Model card metadata".
+        Source: Hugging Face hub, "Model cards", "Model card metadata".
         """
         import yaml
         from huggingface_hub.repocard import REGEX_YAML_BLOCK

@@ -1,8 +1,7 @@
 """Saving a model as a Hugging Face folder.
 
-Source:
-    The layout that Hugging Face `transformers` writes and reads:
-    `PreTrainedModel.save_pretrained`, `BertConfig`.
+Source: The layout that Hugging Face `transformers` writes and reads:
+`PreTrainedModel.save_pretrained`, `BertConfig`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 They are read without TensorFlow, see `tensor_bundle`.
 
-Source:
-    google-research/bert, README, "Pre-trained models", and `modeling.py`.
+Source: google-research/bert, README, "Pre-trained models", and `modeling.py`.
 """
 
 from __future__ import annotations

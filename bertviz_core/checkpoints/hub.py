@@ -1,8 +1,7 @@
 """Downloads from the Hugging Face hub: pinned to a commit, never a pickle.
 
-Source:
-    `huggingface_hub` reference, "HfApi" and "Downloading files". The environment
-    variable `HF_ENDPOINT` names another server, as for that library.
+Source: `huggingface_hub` reference, "HfApi" and "Downloading files". The environment
+variable `HF_ENDPOINT` names another server, as for that library.
 """
 
 from __future__ import annotations

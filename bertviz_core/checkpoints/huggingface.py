@@ -1,9 +1,8 @@
 """Hugging Face folders: `config.json`, `model.safetensors`, in one piece or sharded.
 
-Source:
-    The format of the index and the names: Hugging Face `transformers`,
-    `modeling_utils.py` and `modeling_bert.py`; the file format:
-    https://github.com/huggingface/safetensors, "Format".
+Source: The format of the index and the names: Hugging Face `transformers`,
+`modeling_utils.py` and `modeling_bert.py`; the file format:
+https://github.com/huggingface/safetensors, "Format".
 """
 
 from __future__ import annotations

@@ -50,24 +50,16 @@ _MAX_TITLE_LENGTH = 80
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model with all that belongs to it.
+    """A model with all that belongs to it."""
 
-    Args:
-        model_id: as it was asked for; a hub name with the commit.
-        model: filled.
-        tokenizer: of the checkpoint.
-        labels: class names of the classifier head, by class index.
-        report: what became of every weight.
-        trained_inputs: what the classifier head learned from.
-        documents: of the checkpoint that the weights come from.
-    """
-
-    model_id: str
-    model: Bert
-    tokenizer: BertTokenizer
-    labels: tuple[str, ...]
-    report: LoadReport
+    model_id: str  # as it was asked for; a hub name with the commit
+    model: Bert  # filled
+    tokenizer: BertTokenizer  # of the checkpoint
+    labels: tuple[str, ...]  # class names of the classifier head, by class index
+    report: LoadReport  # what became of every weight
+    # What the classifier head learned from.
     trained_inputs: TrainedInputs = field(default_factory=TrainedInputs)
+    # Of the checkpoint that the weights come from.
     documents: Documents = field(default_factory=Documents)
 
 

@@ -27,21 +27,13 @@ OPTIMIZER_NAMES = ("global_step", "beta1_power", "beta2_power", "good_steps")
 
 @dataclass(frozen=True)
 class Row:
-    """One weight, or one in every layer, by its three names.
+    """One weight, or one in every layer, by its three names."""
 
-    Args:
-        part: "encoder", or the head it belongs to.
-        ours: path of the Keras variable; `{i}` stands for the layer.
-        google: name in a TensorFlow 1 checkpoint; "" where there is none.
-        huggingface: name in a `model.safetensors`; "" where there is none.
-        axes: letters of our shape.
-    """
-
-    part: str
-    ours: str
-    google: str
-    huggingface: str
-    axes: str
+    part: str  # "encoder", or the head it belongs to
+    ours: str  # path of the Keras variable; `{i}` stands for the layer
+    google: str  # name in a TensorFlow 1 checkpoint; "" where there is none
+    huggingface: str  # name in a `model.safetensors`; "" where there is none
+    axes: str  # letters of our shape
 
     def stored_name(self, kind: str) -> str:
         """The name in a checkpoint of this kind."""
@@ -130,19 +122,12 @@ COPIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Weight:
-    """One weight of one model, and where a checkpoint keeps it.
+    """One weight of one model, and where a checkpoint keeps it."""
 
-    Args:
-        ours: path of the Keras variable.
-        stored: name in the checkpoint.
-        shape: of the Keras variable.
-        transposed: whether the checkpoint stores the transpose.
-    """
-
-    ours: str
-    stored: str
-    shape: Shape
-    transposed: bool
+    ours: str  # path of the Keras variable
+    stored: str  # name in the checkpoint
+    shape: Shape  # of the Keras variable
+    transposed: bool  # whether the checkpoint stores the transpose
 
     @property
     def stored_shape(self) -> Shape:

@@ -3,8 +3,7 @@
 Every number in such a file may be a lie, so each is held against what is there. No
 key is longer than the name of a weight can be, and whoever reads counts them.
 
-Source:
-    google/leveldb, `doc/table_format.md`, and TensorFlow, `core/lib/io/table.h`.
+Source: google/leveldb, `doc/table_format.md`, and TensorFlow, `core/lib/io/table.h`.
 """
 
 from __future__ import annotations

@@ -33,35 +33,26 @@ MAX_NAME_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What the loader knows before it reads a weight.
+    """What the loader knows before it reads a weight."""
 
-    Args:
-        kind: "google" or "huggingface".
-        name: of its folder, for messages.
-        config: what its config file says.
-        shapes: shape of every weight, as stored, by the names of `names.TABLE`.
-        read: gives one weight, any float dtype, as stored; raises
-            `CheckpointError` when the file is damaged.
-        labels: class names of a classifier; empty where the files name none.
-        takes_classifier: false where the config says that the classifier does
-            not read the pooled output.
-        unused: names that are in the file and are passed over on purpose.
-        renamed: "name in the file -> name in the table" of old spellings.
-        optimizer_slots: how many values of an optimiser were passed over.
-        notes: what the report should tell.
-    """
-
-    kind: str
-    name: str
-    config: BertConfig
+    kind: str  # "google" or "huggingface"
+    name: str  # of its folder, for messages
+    config: BertConfig  # what its config file says
+    # Shape of every weight, as stored, by the names of `names.TABLE`.
     shapes: Mapping[str, Shape]
+    # Gives one weight, any float dtype, as stored; raises `CheckpointError` when the
+    # file is damaged.
     read: Callable[[str], np.ndarray]
+    # Class names of a classifier; empty where the files name none.
     labels: tuple[str, ...] = ()
+    # False where the config says that the classifier does not read the pooled output.
     takes_classifier: bool = True
+    # Names that are in the file and are passed over on purpose.
     unused: tuple[str, ...] = ()
+    # "name in the file -> name in the table" of old spellings.
     renamed: tuple[str, ...] = ()
-    optimizer_slots: int = 0
-    notes: tuple[Note, ...] = field(default=())
+    optimizer_slots: int = 0  # how many values of an optimiser were passed over
+    notes: tuple[Note, ...] = field(default=())  # what the report should tell
 
 
 def note(template: str, **details: str | int | float) -> Note:

@@ -4,10 +4,9 @@ Its own reader ends the whole process over a shape, type or number that cannot b
 (`CHECK failed`), and with it everybody's models. These files come from strangers, so
 they are read here, where the worst is an error.
 
-Source:
-    TensorFlow, `core/util/tensor_bundle/tensor_bundle.h`,
-    `core/protobuf/tensor_bundle.proto` and `core/framework/types.proto`. The encoding
-    of messages: protobuf.dev, "Encoding".
+Source: TensorFlow, `core/util/tensor_bundle/tensor_bundle.h`,
+`core/protobuf/tensor_bundle.proto` and `core/framework/types.proto`. The encoding of
+messages: protobuf.dev, "Encoding".
 """
 
 from __future__ import annotations
@@ -52,15 +51,16 @@ class SlicedError(BundleError):
     """A weight lies in several pieces, which are not joined here."""
 
 
-class _Entry(NamedTuple):
-    """What the index says of one tensor; the place and the size are in bytes."""
+@dataclass(frozen=True)
+class _Entry:
+    """What the index says of one tensor."""
 
     dtype: int  # number of the type
-    shape: Shape
+    shape: Shape  # of the tensor
     shard: int  # number of the data file
-    offset: int
-    size: int
-    checksum: int  # see `sorted_table.is_intact`
+    offset: int  # in that, in bytes
+    size: int  # in bytes
+    checksum: int  # of the bytes, see `sorted_table.is_intact`
 
 
 class TensorBundle:

@@ -51,17 +51,11 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Question(Generic[R]):
-    """What is asked; equal questions have the same answer.
+    """What is asked; equal questions have the same answer."""
 
-    Args:
-        task: where the function is: "bertviz_core.explorer:Explorer.tokenize".
-        args: what travels.
-        kwargs: by name, in their order.
-    """
-
-    task: str
-    args: tuple[Any, ...] = ()
-    kwargs: tuple[tuple[str, Any], ...] = ()
+    task: str  # where the function is: "bertviz_core.explorer:Explorer.tokenize"
+    args: tuple[Any, ...] = ()  # what travels
+    kwargs: tuple[tuple[str, Any], ...] = ()  # by name, in their order
 
     @property
     def name(self) -> str:

@@ -33,9 +33,8 @@ class SelfAttention(Part):
         `(context, probs)`: float `[B, T, H]`, heads joined; float `[B, N, Q, K]`,
         rows over K sum to 1, before dropout.
 
-    Source:
-        Vaswani et al. 2017 (arXiv:1706.03762), section 3.2;
-        google-research/bert, `modeling.py`, `attention_layer`.
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2; google-research/bert,
+    `modeling.py`, `attention_layer`.
     """
 
     def __init__(

@@ -62,9 +62,8 @@ class Bert(keras.Model):
         TextError: more tokens than `max_position_embeddings`, where the length
             is known when the call is made.
 
-    Source:
-        Devlin et al. 2019 (arXiv:1810.04805); google-research/bert,
-        `modeling.py`, `BertModel`.
+    Source: Devlin et al. 2019 (arXiv:1810.04805); google-research/bert, `modeling.py`,
+    `BertModel`.
     """
 
     def __init__(

@@ -24,9 +24,8 @@ class Embeddings(Part):
     Returns:
         float `[B, T, H]`.
 
-    Source:
-        Devlin et al. 2019 (arXiv:1810.04805), section 3, figure 2;
-        google-research/bert, `modeling.py`, `embedding_postprocessor`.
+    Source: Devlin et al. 2019 (arXiv:1810.04805), section 3, figure 2;
+    google-research/bert, `modeling.py`, `embedding_postprocessor`.
     """
 
     def __init__(

@@ -20,9 +20,8 @@ class FeedForward(Part):
     Returns:
         float `[B, T, H]`.
 
-    Source:
-        Vaswani et al. 2017, section 3.3; google-research/bert, `modeling.py`,
-        `transformer_model`, "intermediate" and "output".
+    Source: Vaswani et al. 2017, section 3.3; google-research/bert, `modeling.py`,
+    `transformer_model`, "intermediate" and "output".
     """
 
     def __init__(
@@ -53,9 +52,8 @@ class EncoderBlock(Part):
         `(hidden_states, probs)`: float `[B, T, H]`, and float `[B, N, Q, K]` as
         `SelfAttention` gives them.
 
-    Source:
-        google-research/bert, `modeling.py`, `transformer_model`; for pre-norm
-        Xiong et al. 2020 (arXiv:2002.04745), figure 1b.
+    Source: google-research/bert, `modeling.py`, `transformer_model`; for pre-norm Xiong
+    et al. 2020 (arXiv:2002.04745), figure 1b.
     """
 
     def __init__(

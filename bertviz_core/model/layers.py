@@ -47,9 +47,8 @@ class Dense(keras.layers.Layer):
     Returns:
         float `[..., output_size]`.
 
-    Source:
-        google-research/bert stores kernels as `[in, out]`, as here; Hugging
-        Face stores them as `[out, in]`.
+    Source: google-research/bert stores kernels as `[in, out]`, as here; Hugging Face
+    stores them as `[out, in]`.
     """
 
     def __init__(
@@ -87,8 +86,7 @@ class LayerNorm(keras.layers.Layer):
     Returns:
         float `[..., H]`, of the dtype of `x`.
 
-    Source:
-        Ba et al. 2016 (arXiv:1607.06450); the variance divides by H, not H - 1.
+    Source: Ba et al. 2016 (arXiv:1607.06450); the variance divides by H, not H - 1.
     """
 
     def __init__(self, config: BertConfig, **kwargs: Any) -> None:

@@ -24,10 +24,9 @@ def pattern_edges(config: BertConfig, position_ids: Tensor) -> Tensor | None:
     Returns:
         int `[B or 1, Q, K]`, 1 where a row may look; `None` for full attention.
 
-    Source:
-        Child et al. 2019 (arXiv:1904.10509), "strided"; Beltagy et al. 2020
-        (arXiv:2004.05150), window and global tokens; blocks as in DeepSpeed's
-        `sparsity_config.py`.
+    Source: Child et al. 2019 (arXiv:1904.10509), "strided"; Beltagy et al. 2020
+    (arXiv:2004.05150), window and global tokens; blocks as in DeepSpeed's
+    `sparsity_config.py`.
     """
     if not config.is_sparse:
         return None

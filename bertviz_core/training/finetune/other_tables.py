@@ -64,8 +64,8 @@ class OtherTable:
         """Row number and cells of each row, the names of the columns first.
 
         Rows are numbered as a spreadsheet program or an editor does, from 1; names that
-        are not in a row of their own are row 0. `DatasetError` says
-        where JSON is broken, `ValueError` that the file cannot be read.
+        are not in a row of their own are row 0. `DatasetError` says where JSON is
+        broken, `ValueError` that the file cannot be read.
         """
         lines = self._process.stdout
         try:
