@@ -51,8 +51,7 @@ class SlicedError(BundleError):
     """A weight lies in several pieces, which are not joined here."""
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """What the index says of one tensor."""
 
     dtype: int  # number of the type

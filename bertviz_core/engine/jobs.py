@@ -73,32 +73,14 @@ class JobCancelled(BaseException):
 class JobStatus:
     """Where a job stands."""
 
-<<<<<<< HEAD
-    Args:
-        job_id: what `start` returned.
-        state: "waiting", "running", "done", "failed" or "cancelled".
-        fraction: how much is done, 0 to 1.
-        so_far: what the task showed of its work last; `None` for most tasks.
-        result: what the task returned, when it is done.
-        error: why it failed, or was cancelled where no one did so.
-        num_before: jobs of its kind that one which waits has before it.
-    """
-
-    job_id: str
-    state: str
-    fraction: float = 0.0
-    so_far: Any = None
-    result: Any = None
-=======
     job_id: str  # what `start` returned
     state: str  # "waiting", "running", "done", "failed" or "cancelled"
     fraction: float = 0.0  # how much is done, 0 to 1
     so_far: Any = None  # what the task showed of its work last; `None` for most tasks
     result: Any = None  # what the task returned, when it is done
     # Why it failed, or was cancelled where no one did so.
->>>>>>> 4e078d33 (What a field holds stands beside the field in the engine and in checkpoints, too)
     error: BertVizError | None = None
-    num_before: int = 0
+    num_before: int = 0  # jobs of its kind that one which waits has before it
 
     @property
     def is_finished(self) -> bool:
