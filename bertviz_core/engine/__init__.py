@@ -1,7 +1,12 @@
 """Runs tasks on models somewhere else: this process, worker processes, a cluster.
 
-Importing this package loads next to nothing, as the worker processes do it on their
-way to Keras; `connect` loads what the chosen engine needs.
+Importing this package loads next to nothing, as the worker processes do it on their way
+to Keras; `connect` loads what the chosen engine needs.
+
+What most functions take is said here, once. A `job_id` or `run_id` is what `start`
+returned; the `owner` is whose turn and share of the room it takes, "" for nobody in
+particular. `EngineError` means that no answer came, or none can; `TrainingError` that a
+run is gone, was not asked for in a long time, or has no model, where one is asked.
 """
 
 from __future__ import annotations
@@ -24,17 +29,15 @@ SCHEDULER_VARIABLE = "BERTVIZ_SCHEDULER"
 def connect() -> Engine:
     """Makes the engine that the environment names.
 
-    Returns at once: a cluster starts in the background, and the first call waits
-    for it. Each call makes another engine, so a server keeps one.
+    Returns at once: a cluster starts in the background, and the first call waits for
+    it. Each call makes another engine, so a server keeps one.
 
-    `BERTVIZ_ENGINE` is "cluster" (default: model processes on this machine) or
-    "inline" (this process). `BERTVIZ_SCHEDULER`, such as "tcp://10.0.0.5:8786",
-    names a running Dask cluster to use instead. `BERTVIZ_BACKEND` is "openvino"
-    (default) or "tensorflow", for a machine with a GPU: what models are asked on;
+    `BERTVIZ_ENGINE` is "cluster" (default: model processes on this machine) or "inline"
+    (this process). `BERTVIZ_SCHEDULER`, such as "tcp://10.0.0.5:8786", names a running
+    Dask cluster to use instead. `BERTVIZ_BACKEND` is "openvino" (default) or
+    "tensorflow", for a machine with a GPU: what models are asked on;
     `BERTVIZ_PRECISION` is "float32" (default) or "bfloat16": what OpenVINO computes in.
-
-    Raises:
-        EngineError: one of these, or a limit, has a value that cannot be.
+    A value that cannot be is an `EngineError`.
     """
     _require_limits()
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()

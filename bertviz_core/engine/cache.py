@@ -18,16 +18,15 @@ class BoundedCache(Generic[Key, Value]):
     """Keeps what was used last, up to a limit of weight.
 
     A failed attempt is not kept: the next caller tries again, while those who waited
-    for the same attempt get its error. If it was cancelled, as a job may be, they
-    try again as well.
+    for the same attempt get its error. If it was cancelled, as a job may be, they try
+    again as well.
 
     Args:
-        limit: on the sum of weights; 0 keeps nothing. The newest value stays even
-            if it is heavier than that alone: the next question is mostly about
-            the same.
-        weight_of: of a value, at least 0. `None` gives every value the weight 1
-            and makes room *before* a value is made, so that no more than
-            `limit` values exist while one caller at a time is making one.
+        limit: on the sum of weights; 0 keeps nothing. The newest value stays even if it
+            is heavier than that alone: the next question is mostly about the same.
+        weight_of: of a value, at least 0. `None` gives every value the weight 1 and
+            makes room *before* a value is made, so that no more than `limit` values
+            exist while one caller at a time is making one.
         weight_of_key: added to the weight of its value.
     """
 
@@ -46,12 +45,7 @@ class BoundedCache(Generic[Key, Value]):
         self._pending: dict[Key, Future[Value]] = {}
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value of `key`; `make` is called if it is not kept.
-
-        Raises:
-            Exception: what `make` raised, in this thread or in the one that
-                this thread waited for.
-        """
+        """The value of `key`; `make` is called, and may raise, if it is not kept."""
         while True:
             with self._lock:
                 if key in self._kept:
@@ -73,7 +67,6 @@ class BoundedCache(Generic[Key, Value]):
         return key in self._kept
 
     def drop(self, key: Key) -> None:
-        """Forgets one value, if it is kept."""
         with self._lock:
             self._kept.pop(key, None)
 

@@ -28,19 +28,19 @@ LOGGER = logging.getLogger(__name__)
 class ClusterEngine(Engine):
     """Runs tasks in the workers of a Dask cluster.
 
-    Making one returns at once and starts or reaches the cluster in the
-    background; the first call waits for it. A worker that dies is restarted by
-    its nanny, and what it was doing is tried again, see `connection`. A cluster
-    that dies is replaced at the next call.
+    Making one returns at once and starts or reaches the cluster in the background; the
+    first call waits for it. A worker that dies is restarted by its nanny, and what it
+    was doing is tried again, see `connection`. A cluster that dies is replaced at the
+    next call.
 
     Args:
-        scheduler: address of a running cluster, such as "tls://10.0.0.5:8786",
-            see `worker` for the options of its workers; `None` starts one on
-            this machine. Whoever can connect to a scheduler can run code there, so
-            both ask for certificates, see `connection`.
+        scheduler: address of a running cluster, such as "tls://10.0.0.5:8786", see
+            `worker` for the options of its workers; `None` starts one on this machine.
+            Whoever can connect to a scheduler can run code there, so both ask for
+            certificates, see `connection`.
         train: see `Engine`; workers must be able to import it.
-        begun: processes on this machine that have been started already, to be used
-            and closed; `None` starts them, where there is no scheduler.
+        begun: processes on this machine that have been started already, to be used and
+            closed; `None` starts them, where there is no scheduler.
     """
 
     def __init__(

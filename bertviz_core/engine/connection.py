@@ -35,12 +35,7 @@ LONG_TRIES = 3
 
 
 class Connection:
-    """A Dask client and, where it was started here, the cluster behind it.
-
-    Args:
-        client: connected.
-        cluster: what `client` talks to; `None` where it runs elsewhere.
-    """
+    """A Dask client and, where it was started here, the cluster behind it."""
 
     def __init__(
         self, client: distributed.Client, cluster: LocalCluster | None
@@ -54,16 +49,9 @@ class Connection:
     def to_local_cluster(
         cls, cluster: LocalCluster, listening: Listening
     ) -> Connection:
-        """Reaches processes on this machine whose scheduler listens.
+        """Reaches, and later closes, processes on this machine whose scheduler listens.
 
         The worker needs some seconds more; tasks wait for it there.
-
-        Args:
-            cluster: belongs to the connection, which closes it.
-            listening: where, and what opens it.
-
-        Raises:
-            EngineError: the processes do not answer.
         """
         address, certificate, key = listening
         with contextlib.ExitStack() as on_error:
@@ -85,10 +73,7 @@ class Connection:
 
     @classmethod
     def to_scheduler(cls, address: str) -> Connection:
-        """Reaches a cluster that runs already.
-
-        Args:
-            address: such as "tls://10.0.0.5:8786".
+        """Reaches a cluster that runs already, at "tls://10.0.0.5:8786" or the like.
 
         Raises:
             EngineError: nothing answers there, or no worker belongs to it, or it would
@@ -122,9 +107,6 @@ class Connection:
         Dask suspects every task that was with a process that died. Tasks are tried
         again one at a time: the one that kills dies alone then, and is refused. One
         that hangs is not tried again; its worker ends, see `worker.run_call`.
-
-        Raises:
-            EngineError: no answer came.
         """
         with _sentences():
             resource = question.resource(CALL_RESOURCE)
@@ -151,17 +133,10 @@ class Connection:
     def run_job(self, question: Question[Any], job: Job, topic: str) -> Outcome:
         """Runs a task in a worker that takes jobs, and waits as long as it takes.
 
-        Where the worker died, the task runs again from its beginning, a training
-        after its last epoch, up to `LONG_TRIES` times; nobody can be made to wait
-        for its turn.
-
-        Args:
-            question: what is asked.
-            job: `cancel` on it ends the wait and the task.
-            topic: where the worker reports.
-
-        Raises:
-            EngineError: no answer came.
+        Where the worker died, the task runs again from its beginning, a training after
+        its last epoch, up to `LONG_TRIES` times; nobody can be made to wait for its
+        turn. The worker reports to `topic`; `cancel` on the job ends the wait and the
+        task.
         """
         with _sentences():
             resource = job.kind
@@ -194,7 +169,6 @@ class Connection:
                 return Outcome(is_cancelled=True)
 
     def is_alive(self) -> bool:
-        """Whether the scheduler is there."""
         has_cluster = self.cluster is None or self.cluster.is_alive()
         return has_cluster and self.client.status == "running"
 
@@ -266,11 +240,7 @@ def _client(
 
 
 def _security_of(address: str) -> distributed.Security | None:
-    """The operator's certificates; nothing where only this machine can listen.
-
-    Raises:
-        EngineError: they are missing, or cannot be read.
-    """
+    """The operator's certificates; nothing where only this machine can listen."""
     scheme, location = parse_address(address)
     if scheme == "tcp" and _is_loopback(location):
         return None

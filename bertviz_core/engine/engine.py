@@ -31,12 +31,10 @@ LOGGER = logging.getLogger(__name__)
 class Engine(abc.ABC):
     """Answers questions somewhere. Safe to use from several threads and sessions.
 
-    A call waits for its answer. A job runs on while its caller asks now and then
-    how far it is, and is cancelled when nobody has for `jobs.LEASE_SECONDS`; a
-    worker runs one of each kind at a time, so that they leave room for calls.
-
-    Args:
-        train: where the function is that trains a run, given its id.
+    A call waits for its answer. A job runs on while its caller asks now and then how
+    far it is, and is cancelled when nobody has for `jobs.LEASE_SECONDS`; a worker runs
+    one of each kind at a time, so that they leave room for calls. `train` is where the
+    function is that trains a run, given its id.
 
     Attributes:
         ask: asks a function of the core: `engine.ask(Explorer.info)("bert-mini-en")`.
@@ -51,27 +49,11 @@ class Engine(abc.ABC):
         self._closed = threading.Event()
 
     def call(self, question: Question[R]) -> R:
-        """Waits for an answer.
-
-        Raises:
-            BertVizError: the one that the task raised.
-            EngineError: the task could not be run, or broke.
-        """
+        """Waits for an answer, or the `BertVizError` that the task raised."""
         return self._run(question).unwrap()
 
     def start(self, question: Question[Any], owner: str = "") -> str:
-        """Starts a job.
-
-        Args:
-            question: what is asked.
-            owner: see `JobBoard.add`.
-
-        Returns:
-            Its id, all that a page has to keep.
-
-        Raises:
-            EngineError: too many jobs wait already.
-        """
+        """Starts a job, of which a page keeps the id; too many are an `EngineError`."""
         job = self._jobs.add(owner, question.resource(JOB_RESOURCE))
         self.open()
         in_background(f"job-{question.name}", self._work, question, job)
@@ -91,11 +73,9 @@ class Engine(abc.ABC):
         return dataclasses.replace(status, num_before=self._jobs.num_before(job))
 
     def renew(self, names: Iterable[str]) -> None:
-        """Begins leases anew; what is gone stays so.
+        """Begins leases anew, by ids of jobs or names of `visitor_files.renew_named`.
 
-        Args:
-            names: ids of jobs, or names of what lies on the disk, see
-                `visitor_files.renew_named`.
+        What is gone stays so.
         """
         for name in names:
             job = self._jobs.find(name)
@@ -104,11 +84,7 @@ class Engine(abc.ABC):
             visitor_files.renew_named(name)
 
     def cancel(self, job_id: str) -> None:
-        """Stops a job; one that has ended stays as it is.
-
-        Raises:
-            EngineError: no such job, or it ended long ago.
-        """
+        """Stops a job that `job` knows; one that has ended stays as it is."""
         self._jobs.get(job_id).cancel()
 
     def warm_up(self, model: str) -> None:

@@ -52,14 +52,7 @@ def estimate_training(
 
 @task()
 def training_outcome(run_id: RunId) -> RunOutcome:
-    """How good the trained model is, and what it was made of.
-
-    Args:
-        run_id: of a run that has left a model.
-
-    Raises:
-        TrainingError: no such training, or it has no model.
-    """
+    """How good the trained model is, and what it was made of."""
     key = ("training_outcome", f"{RUN_PREFIX}{run_id}")
     found = ANSWERS.get(key, lambda: run_store.run_outcome(run_id))
     run_store.run_request(run_id)  # renews the lease; an answer of a gone run is none
@@ -68,14 +61,6 @@ def training_outcome(run_id: RunId) -> RunOutcome:
 
 @task()
 def report_rows(run_id: RunId, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
-    """Shows test rows of a training.
-
-    Args:
-        run_id: what `start_training` returned.
-        indices: of rows of the report, from 0; one that is none is passed over.
-
-    Raises:
-        TrainingError: no such training, or it was removed.
-    """
+    """Test rows of a training, by index in its report; others are passed over."""
     data = run_store.run_data(run_id)
     return rows_of(data.test, data.labels, indices)

@@ -26,12 +26,8 @@ from bertviz_core.visitor_files import RUN_PREFIX, own_run_folder, renew
 def weight_change(run: RunId) -> WeightChange:
     """Measures how far a training has moved the weights of each layer.
 
-    Args:
-        run: its id.
-
     Raises:
         CheckpointError: the model that it began with is gone.
-        TrainingError: the run is gone, or has no model.
     """
     return memory.ANSWERS.get(
         ("weight_change", _model(run)),
@@ -83,11 +79,7 @@ def compare_layers(
 
 @task()
 def fit_temperature(run: RunId, progress: JobProgress = untold) -> Temperature:
-    """Fits a temperature on the validation rows of a run.
-
-    Raises:
-        TrainingError: it has no model, or no validation rows.
-    """
+    """Fits a temperature on a run's validation rows; without any, a `TrainingError`."""
     part = run_store.run_data(run).validation
     if not len(part):
         raise TrainingError(
@@ -122,11 +114,7 @@ def predict_table(
     pair_column: str | None = None,
     progress: JobProgress = untold,
 ) -> TablePredictions:
-    """Predicts every row of a table that a visitor brought.
-
-    Raises:
-        ValueError: one of the project's own tables, beside which nothing is written.
-    """
+    """Predicts every row of a table that a visitor brought, not one of the project."""
     if source.table in SAMPLES.values():
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
     table, path = table_store.table(source), visitor_tables.table_path(source.table)

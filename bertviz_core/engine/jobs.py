@@ -23,16 +23,13 @@ class JobProgress(Protocol):
     """Where a job reports its progress, and learns that it must stop."""
 
     def __call__(self, fraction: float, message: str, so_far: Any = None) -> None:
-        """Takes a report.
+        """Takes a report; `JobCancelled` where nobody wants the result any more.
 
         Args:
             fraction: done, 0 to 1.
             message: what is going on, in English.
             so_far: what there is to look at already: numbers, text, lists and
                 dictionaries.
-
-        Raises:
-            JobCancelled: nobody wants the result any more.
         """
 
 
@@ -78,24 +75,18 @@ class JobStatus:
     fraction: float = 0.0  # how much is done, 0 to 1
     so_far: Any = None  # what the task showed of its work last; `None` for most tasks
     result: Any = None  # what the task returned, when it is done
-    # Why it failed, or was cancelled where no one did so.
-    error: BertVizError | None = None
+    error: BertVizError | None = None  # why it failed, or was cancelled by no visitor
     num_before: int = 0  # jobs of its kind that one which waits has before it
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing will change any more."""
         return self.state in ("done", "failed", "cancelled")
 
 
 class Job:
     """One job as its caller sees it. Safe to use from several threads.
 
-    Args:
-        job_id: unlike that of any other job.
-        owner: whose it is.
-        kind: what it takes, see `tasks`.
-        before: the job that has to end before this one begins.
+    It begins when the job `before` has ended.
     """
 
     def __init__(
@@ -117,7 +108,6 @@ class Job:
 
     @property
     def status(self) -> JobStatus:
-        """Where the job stands now."""
         with self._lock:
             return self._status
 
@@ -126,19 +116,13 @@ class Job:
         self._change(state="running", fraction=fraction, so_far=so_far)
 
     def finish(self, result: Any) -> None:
-        """The task has returned."""
         self._change(state="done", fraction=1.0, result=result)
 
     def fail(self, error: BertVizError) -> None:
-        """The task has raised."""
         self._change(state="failed", error=error)
 
     def cancel(self, why: BertVizError | None = None) -> None:
-        """Stops the job, unless it has ended.
-
-        Args:
-            why: `None` where a visitor wanted it.
-        """
+        """Stops the job, unless it has ended; without a `why` a visitor wanted it."""
         for callback in self._change(state="cancelled", error=why):
             callback()
 
@@ -189,15 +173,10 @@ class JobBoard:
     def add(
         self, owner: str = "", kind: str = JOB_RESOURCE, job_id: str | None = None
     ) -> Job:
-        """Makes a job that waits.
+        """Makes a job that waits, or, by its id, one that goes on.
 
-        An owner's jobs of a kind run one after the other, so that those of all owners
-        are served in turn.
-
-        Args:
-            owner: whose it is; "" for nobody in particular, who has no limit.
-            kind: what it takes, see `tasks`.
-            job_id: of one that goes on; `None` for a new one.
+        An owner's jobs of a kind, see `tasks`, run one after the other, so that those
+        of all owners are served in turn. Nobody in particular has no limit.
 
         Raises:
             EngineError: too many have not ended yet, or the engine is closed.
@@ -228,7 +207,6 @@ class JobBoard:
             return job
 
     def find(self, job_id: str) -> Job | None:
-        """The job of this id, if it is known."""
         with self._lock:
             self._forget_old()
             return self._jobs.get(job_id)
@@ -251,11 +229,7 @@ class JobBoard:
         return unfinished.index(job) if job in unfinished else 0
 
     def get(self, job_id: str) -> Job:
-        """The job of this id.
-
-        Raises:
-            EngineError: there is none, or it ended long ago.
-        """
+        """The job of this id; an `EngineError` where it ended long ago."""
         job = self.find(job_id)
         if job is None:
             raise EngineError(
@@ -288,7 +262,6 @@ class JobBoard:
                 )
 
     def renew_all(self) -> None:
-        """Begins every lease anew."""
         for job in self._all():
             job.renew()
 

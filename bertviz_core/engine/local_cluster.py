@@ -97,19 +97,13 @@ class LocalCluster:
 
     @property
     def pid(self) -> int:
-        """Of the child process."""
         return self._process.pid
 
     def is_alive(self) -> bool:
-        """Whether the scheduler's process runs."""
         return self._process.poll() is None
 
     def listening(self) -> Listening:
-        """Waits for the scheduler. Ask once.
-
-        Raises:
-            EngineError: the process ended instead.
-        """
+        """Waits for the scheduler; ask once. If its process ended, an `EngineError`."""
         line = self._process.stdout.readline()  # type: ignore[union-attr]
         if not line:
             self.close()

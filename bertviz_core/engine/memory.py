@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 def explorer(model: str) -> Explorer:
-    """An open model; opens it if need be.
-
-    Raises:
-        CheckpointError: it cannot be opened.
-    """
+    """An open model; opens it if need be, or raises what `library.open_model` does."""
     version = version_of(model)
     # What its folder held before is stale.
     EXPLORERS.forget(lambda opened: opened[0] == model and opened[1] != version)
@@ -60,11 +56,7 @@ def sentence_states(
 
 
 def words_of(model: str) -> WordVectors:
-    """The vocabulary of a model with its vectors, ready to be asked.
-
-    Raises:
-        CheckpointError: the model cannot be opened.
-    """
+    """The vocabulary of a model with its vectors, ready to be asked."""
     from bertviz_core.experiments.word_vectors import word_vectors
 
     key = (model, version_of(model))

@@ -41,12 +41,7 @@ def vocabulary(explorer: Explorer) -> tuple[str, ...]:
 
 @task(UPLOAD_RESOURCE)
 def add_upload(path: str, name: str, owner: str = "") -> ModelEntry:
-    """Takes a zip file with a checkpoint into the cache.
-
-    Args:
-        path: of the file, where the worker can read it.
-        name: what to call the model.
-        owner: whose share of the room it takes.
+    """Takes a zip file with a checkpoint, where the worker can read it, into the cache.
 
     Raises:
         CheckpointError: damaged, hostile, or no checkpoint.

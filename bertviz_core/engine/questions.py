@@ -59,12 +59,10 @@ class Question(Generic[R]):
 
     @property
     def name(self) -> str:
-        """Of the function alone."""
         return self.task.rpartition(":")[2]
 
     @property
     def function(self) -> Callable[..., R]:
-        """What answers it."""
         return find(self.task)
 
     def resource(self, usual: str) -> str:
@@ -81,7 +79,7 @@ class Question(Generic[R]):
 
 
 class Asking(Generic[P, R]):
-    """Asks one function; `answer` brings the answer to a question."""
+    """Asks one function that is marked as a task; `answer` brings the answer."""
 
     def __init__(
         self, function: Callable[..., R], answer: Callable[[Question[R]], R]
@@ -91,7 +89,6 @@ class Asking(Generic[P, R]):
         self._answer = answer
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Waits for the answer."""
         return self._answer(self.about(*args, **kwargs))
 
     def about(self, *args: P.args, **kwargs: P.kwargs) -> Question[R]:
@@ -163,11 +160,7 @@ class Asker:
 
 
 def find(task: str) -> Callable[..., Any]:
-    """The function of a question.
-
-    Raises:
-        ValueError: it is not marked as a task.
-    """
+    """The function of a question, which must be marked as a task."""
     module, _, name = task.partition(":")
     function: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -189,11 +182,7 @@ class Outcome:
     is_cancelled: bool = False
 
     def unwrap(self) -> Any:
-        """The value.
-
-        Raises:
-            BertVizError: the very error that the task raised.
-        """
+        """The value, or raises the very `BertVizError` that the task raised."""
         if self.error is not None:
             raise self.error
         return self.value
@@ -202,8 +191,8 @@ class Outcome:
 def run(question: Question[Any], progress: JobProgress | None = None) -> Outcome:
     """Answers a question in a process that may load models, and catches what it raises.
 
-    An exception that is not a `BertVizError` is a defect: its traceback goes to
-    the log of this process, and the caller gets a sentence. `progress` makes it a job.
+    An exception that is not a `BertVizError` is a defect: its traceback goes to the log
+    of this process, and the caller gets a sentence. `progress` makes it a job.
     """
     try:
         return Outcome(_answer(question, progress))

@@ -17,29 +17,17 @@ from bertviz_core.training.finetune.request import TrainingRequest
 
 
 def run_request(run_id: str) -> TrainingRequest:
-    """What a run was asked for.
-
-    Raises:
-        TrainingError: no such run, or nobody asked for it in a long time.
-    """
+    """What a run was asked for."""
     return run_files.read_request(visitor_files.visited_run(run_id), run_id)
 
 
 def run_data(run_id: str) -> TrainingData:
-    """The rows of a run, as it learned from them and was tested on them.
-
-    Raises:
-        TrainingError: no such run, or nobody asked for it in a long time.
-    """
+    """The rows of a run, as it learned from them and was tested on them."""
     return table_store.prepared(run_request(run_id).data).data
 
 
 def run_outcome(run_id: str) -> RunOutcome:
-    """How good a run's model is.
-
-    Raises:
-        TrainingError: no such run, or it has no model.
-    """
+    """How good a run's model is."""
     model_id = f"{visitor_files.RUN_PREFIX}{run_id}"
     model = visitor_files.model_of_run(model_id)
     data = run_data(run_id)

@@ -24,11 +24,7 @@ Found = TypeVar("Found")
 
 
 def table(source: TableSource) -> Table:
-    """A table, from the store if it is there.
-
-    Raises:
-        DatasetError: it is gone, or no table.
-    """
+    """A table, from the store if it is there; `DatasetError` if it is gone, or none."""
     path = table_path(source.table)  # renews the lease, also of a kept one
 
     def read() -> Table:
@@ -43,12 +39,7 @@ def table(source: TableSource) -> Table:
 
 
 def prepared(data: DataChoice) -> PreparedData:
-    """The rows of a choice, from the store if they are there.
-
-    Raises:
-        DatasetError: see `prepare`; of the table to test on it is a
-            `ValidationFileError`.
-    """
+    """The rows of a choice, from the store if they are there; errors see `prepare`."""
     # Renews the leases, also of kept ones.
     table_path(data.source.table)
     if data.validation is not None:

@@ -17,11 +17,7 @@ RUNNING: set[str] = set()
 
 @task(TRAIN_RESOURCE, is_kept=False)
 def train(run_id: str) -> None:
-    """Runs a training to its end; everything that it leaves is in its folder.
-
-    Raises:
-        BertVizError: the one that the run's folder tells.
-    """
+    """Runs a training to its end; its folder has all that it leaves, an error too."""
     from bertviz_core.checkpoints.library import open_model
     from bertviz_core.training.finetune.run import TrainingRun
 

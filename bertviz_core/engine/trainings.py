@@ -65,16 +65,9 @@ class Trainings:
     def start(self, request: TrainingRequest, owner: str = "") -> str:
         """Takes a training into the queue; it runs on while nobody looks.
 
-        It is stopped with its best so far when nobody has asked for it for the time
-        of a lease, and removed when nobody has for another.
-
-        Args:
-            request: what to train, on what and how. The run keeps its own copies
-                of the tables.
-            owner: see `JobBoard.add`.
-
-        Returns:
-            The run's id: 32 hexadecimal digits that nobody can guess.
+        It is stopped with its best so far when nobody has asked for it for the time of
+        a lease, and removed when nobody has for another. It keeps its own copies of the
+        tables. Its id is 32 hexadecimal digits that nobody can guess.
 
         Raises:
             DatasetError: a table is gone.
@@ -95,7 +88,7 @@ class Trainings:
         """Lets a run go on that was stopped, failed or was interrupted.
 
         Raises:
-            TrainingError: no such run, it has not broken off, or its time is up.
+            TrainingError: it has not broken off, or its time is up.
             EngineError: too many trainings wait already.
         """
         folder = own_run_folder(run_id)
@@ -123,9 +116,6 @@ class Trainings:
         """Where a training stands, and all that it has told; asks no worker.
 
         Its owner's asking renews its lease, and lets one go on that a server has left.
-
-        Raises:
-            TrainingError: no such training, or nobody asked for it in a long time.
         """
         folder = visited_run(run_id)
         place = self._jobs.place_of(folder.name)
@@ -139,11 +129,8 @@ class Trainings:
     def stop(self, run_id: str, why: str = run_files.ASKED) -> None:
         """Ends a training soon, with the best so far; returns at once.
 
-        One that waits, or has not made a step, ends without a model; one that has
-        ended stays as it is.
-
-        Raises:
-            TrainingError: no such training, or nobody asked for it in a long time.
+        One that waits, or has not made a step, ends without a model; one that has ended
+        stays as it is.
         """
         folder = own_run_folder(run_id)
         run_files.ask_to_stop(folder, why)
@@ -164,22 +151,14 @@ class Trainings:
             visitor_files.remove(own_run_folder(run_id))
 
     def bundle(self, run_id: str) -> str:
-        """Path of the zip file to take away; `add_upload` takes it back.
-
-        Raises:
-            TrainingError: no such training, or it has no model.
-        """
+        """Path of the zip file to take away; `add_upload` takes it back."""
         return _file(run_id, run_files.BUNDLE)
 
     def log(self, run_id: str) -> str:
-        """Path of a zip file with the log for TensorBoard.
-
-        Args:
-            run_id: of a run that was asked for one and has ended, however it did.
+        """Path of a zip file with the log for TensorBoard, of a run that has ended.
 
         Raises:
-            TrainingError: no such training, it has no such log, or no room on the
-                disk.
+            TrainingError: it has no such log, or there is no room on the disk.
         """
         try:
             run_files.pack_log_of(run_folder(run_id))

@@ -68,13 +68,10 @@ def dask_setup(worker: Any) -> None:
 
 
 def run_call(question: Question[Any], policy: str, seconds: float) -> Outcome:
-    """Runs a task and returns what became of it.
+    """Runs a task, by the `environment.models_policy` of the server that asks.
 
-    Args:
-        question: what is asked.
-        policy: of the server that asks, see `environment.models_policy`.
-        seconds: when it takes longer, this process ends: a thread cannot be ended, and
-            would keep its place. Dask starts another.
+    When it takes longer than so many seconds, this process ends: a thread cannot be
+    ended, and would keep its place. Dask starts another.
     """
     ASKED_POLICY.set(policy)
     timer = _timer(seconds, _end, question.name)
@@ -85,13 +82,10 @@ def run_call(question: Question[Any], policy: str, seconds: float) -> Outcome:
 
 
 def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Outcome:
-    """Runs a task that reports to a topic of the scheduler and can be stopped.
+    """Runs a task that reports to a topic of the scheduler, until `stop_job` stops it.
 
-    Args:
-        question: what is asked.
-        policy: see `run_call`.
-        job_id: for `stop_job`.
-        topic: gets events `{"job_id", "fraction", "so_far"}`.
+    The topic gets events `{"job_id", "fraction", "so_far"}`; for `policy` see
+    `run_call`.
     """
     ASKED_POLICY.set(policy)
     stop = _STOP_OF_JOB[job_id] = threading.Event()
@@ -108,9 +102,7 @@ def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Ou
 def stop_job(job_id: str, seconds: float) -> None:
     """Makes a running job raise `JobCancelled` at its next report.
 
-    Args:
-        job_id: see `run_job`.
-        seconds: when it takes longer to stop, this process ends, as in `run_call`.
+    When that takes longer than so many seconds, this process ends, as in `run_call`.
     """
     stop = _STOP_OF_JOB.get(job_id)
     if stop is not None:

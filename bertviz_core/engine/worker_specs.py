@@ -1,6 +1,7 @@
 """Which workers a local cluster has, as options of Dask's `Nanny`, and what they keep.
 
-The process that serves pages looks at these limits before it starts any other.
+The process that serves pages looks at these limits before it starts any other. An
+environment variable with a value that cannot be is an `EngineError`.
 """
 
 from __future__ import annotations
@@ -65,9 +66,6 @@ def training_spec() -> dict[str, Any]:
     It is started by the first training or gradient, because a process with TensorFlow
     takes some hundred megabytes. It may use every core: the system lets others go
     first.
-
-    Raises:
-        EngineError: see `training_slots`.
     """
     slots = training_slots()
     resources = {TRAIN_RESOURCE: slots, ESTIMATE_RESOURCE: 1, GRADIENT_RESOURCE: 1}
@@ -84,20 +82,12 @@ def _spec(name: str, share: float, resources: dict[str, int]) -> dict[str, Any]:
 
 
 def training_slots() -> int:
-    """How many trainings run at the same time; more are slower each.
-
-    Raises:
-        EngineError: `BERTVIZ_TRAINING_SLOTS` is no number from 1.
-    """
+    """How many trainings run at the same time; more are slower each."""
     return whole_number(SLOTS_VARIABLE, default=1, least=1)
 
 
 def max_models() -> int:
-    """Models in memory: two, so that they can be compared. BERT-base takes 440 MB.
-
-    Raises:
-        EngineError: `BERTVIZ_MAX_MODELS` is no whole number.
-    """
+    """Models in memory: two, so that they can be compared. BERT-base takes 440 MB."""
     return max(1, whole_number(MAX_MODELS, DEFAULT_MAX_MODELS))
 
 
@@ -106,27 +96,19 @@ def max_answer_bytes() -> int:
 
     That of BERT-base on 512 tokens takes 171 MB and is kept alone, that of the bundled
     model on its longest text 4 MB.
-
-    Raises:
-        EngineError: `BERTVIZ_MAX_TRACE_MB` is no whole number.
     """
     return whole_number(MAX_TRACE_MEGABYTES, DEFAULT_MAX_TRACE_MEGABYTES) * 2**20
 
 
 def reading_backend() -> str:
-    """What Keras runs on in the worker that reads.
-
-    Raises:
-        EngineError: `BERTVIZ_BACKEND` names another than these two.
-    """
+    """What Keras runs on in the worker that reads, by `BERTVIZ_BACKEND`."""
     return one_of("BERTVIZ_BACKEND", ("openvino", "tensorflow"))
 
 
 def environment(num_cores: int) -> dict[str, str]:
     """Variables that must be set before a worker starts; those that are set stay.
 
-    Args:
-        num_cores: of this machine, or of the share that the process may use.
+    The cores are those of this machine, or of the share that the process may use.
     """
     defaults = {
         # 2: errors only. TensorFlow greets every start with several warnings.
