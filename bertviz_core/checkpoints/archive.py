@@ -59,21 +59,17 @@ def unpack(
     """Unpacks the one checkpoint in a zip file.
 
     Takes only what a checkpoint is read from, out of the folder in the archive that
-    holds the config, and leaves nothing behind on failure.
+    holds the config, and leaves nothing behind on failure. That folder is returned; it
+    keeps its name, which tells whether a model is cased.
 
     Args:
-        archive: a zip file.
-        folder: to make; its parent must exist. Where it exists already, it is
-            taken as it is.
+        folder: to make; its parent must exist. Where it exists already, it is taken as
+            it is.
         make_room: told the bytes of what is about to be unpacked.
 
-    Returns:
-        The folder with the files, inside `folder`. It keeps the name that it had
-        in the archive: the name tells whether a model is cased.
-
     Raises:
-        CheckpointError: no zip file, a damaged or hostile one, no checkpoint in
-            it, or no room for it.
+        CheckpointError: no zip file, a damaged or hostile one, no checkpoint in it, or
+            no room for it.
     """
     if not folder.is_dir():
         with _zip_errors(archive.name):
@@ -88,7 +84,7 @@ def unpack(
 
 
 def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file, or a `CheckpointError` that it cannot be read."""
+    """Hexadecimal SHA-256 of a file; `CheckpointError` where it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -250,7 +246,6 @@ def _folder_of_checkpoint(
 def _write(
     opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, left: int, name: str
 ) -> int:
-    """Writes one file and returns its size in bytes."""
     size = 0
     with opened.open(entry) as source, path.open("xb") as target:
         while chunk := source.read(_CHUNK_BYTES):

@@ -58,15 +58,13 @@ class Plan:
 
 
 def plan(checkpoint: Checkpoint) -> Plan:
-    """Compares a config with the names and shapes in a checkpoint.
+    """Compares a config with the names and shapes in a checkpoint; says what to assign.
 
-    Returns:
-        What to assign, when every weight of the encoder is there and every head
-        is there completely or not at all.
+    Every weight of the encoder is there, and every head completely or not at all.
 
     Raises:
-        CheckpointError: names the first few weights that are missing or have
-            another shape; or the config and the weights disagree, or are too large.
+        CheckpointError: names the first few weights that are missing or have another
+            shape; or the config and the weights disagree, or are too large.
     """
     _require_same_layers(checkpoint)
     config = checkpoint.config
@@ -86,18 +84,7 @@ def load(
     notes: tuple[Note, ...] = (),
     progress: Progress | None = None,
 ) -> tuple[Bert, LoadReport]:
-    """Builds the model that a checkpoint holds and fills it.
-
-    Args:
-        checkpoint: opened, not read.
-        notes: more sentences for the report.
-        progress: told the fraction of the weights that are read; may raise to
-            cancel.
-
-    Raises:
-        CheckpointError: the checkpoint does not fit (see `plan`), is damaged,
-            or holds a weight that is not a number.
-    """
+    """Builds the model that a checkpoint, opened and not read, holds and fills it."""
     from bertviz_core.model.bert import Bert  # loads Keras: seconds
 
     agreed = plan(checkpoint)
@@ -317,11 +304,7 @@ def _require_size(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
 
 
 def read_weight(checkpoint: Checkpoint, weight: Weight) -> np.ndarray:
-    """One weight in float32 and in our shape.
-
-    Raises:
-        CheckpointError: its file is damaged, or it holds what is not a finite number.
-    """
+    """One weight in float32 and in our shape."""
     stored = checkpoint.read(weight.stored)
     if stored.shape != weight.stored_shape:
         raise damaged(weight.stored, ValueError(f"shape {stored.shape}"))

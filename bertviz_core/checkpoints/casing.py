@@ -35,12 +35,7 @@ _CONFIG_FILES = ("tokenizer_config.json", "bert_config.json", "config.json")
 def count_pieces(folder: Path) -> int:
     """Counts the word pieces of a checkpoint's vocabulary without keeping them.
 
-    Returns:
-        As many as `open_tokenizer` finds; 0 where there is no vocabulary.
-
-    Raises:
-        TokenizerError: the file cannot be read as UTF-8.
-        ConfigError: it is far too large, or no JSON object.
+    As many as `open_tokenizer` finds; 0 where there is no vocabulary.
     """
     for name in VOCABULARY_FILES:
         require_text_file(folder / name)
@@ -58,15 +53,8 @@ def count_pieces(folder: Path) -> int:
 def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
     """Reads a checkpoint's tokenizer, guessing its casing if need be.
 
-    Args:
-        folder: of the checkpoint; its name counts as a hint.
-
-    Returns:
-        The tokenizer, and notes on what was guessed.
-
-    Raises:
-        TokenizerError: no vocabulary, or not one of BERT's.
-        ConfigError: a tokenizer file that is not a JSON object.
+    The folder's name counts as a hint; the notes tell what was guessed. A tokenizer
+    file that is not a JSON object is a `ConfigError`.
     """
     for name in VOCABULARY_FILES:
         require_text_file(folder / name)

@@ -77,7 +77,10 @@ def cached_uploads() -> tuple[CachedModel, ...]:
 
 
 def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") -> None:
-    """Marks a folder of the cache as complete; for the others see `CachedModel`."""
+    """Marks a folder of the cache as complete and says where it came from.
+
+    It holds the checkpoint's folder; for the rest see `CachedModel`.
+    """
     entry = {"name": name, "revision": revision, "asked_revision": asked}
     write_whole(folder / ENTRY_FILE, json.dumps(entry, indent=1) + "\n")
 
@@ -129,11 +132,7 @@ def _entries(folder: Path) -> Iterator[CachedModel]:
 
 
 def language_of(model_id: str) -> str:
-    """The language of a model, "" where its name does not tell.
-
-    Args:
-        model_id: of a bundled model, or a name on the hub.
-    """
+    """The language of a model, "" where its name does not tell."""
     name = model_id.split("@")[0]
     match = re.search(r"-(en|zh)$", name)
     return dict(SUGGESTED_HUB_NAMES).get(name, match[1] if match else "")

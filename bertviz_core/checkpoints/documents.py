@@ -46,8 +46,8 @@ def read_documents(folder: Path) -> Documents:
 def read_trained_inputs(folder: Path) -> TrainedInputs:
     """Takes what the recipe of a bundle of `fine-tune` says of its texts.
 
-    Any model may lie beside a file of that name, so what is not understood is
-    left out and never an error: the model opens without it.
+    Any model may lie beside a file of that name, so what is not understood is left out
+    and never an error: the model opens without it.
     """
     raw = {}
     with contextlib.suppress(ValueError, RecursionError):

@@ -29,13 +29,9 @@ _MAX_HALF = 65504.0
 
 
 def save_huggingface(loaded: LoadedModel, folder: Path) -> None:
-    """Writes a folder that `transformers` loads with equal outputs.
+    """Writes a folder, new or empty, that `transformers` loads with equal outputs.
 
     The files appear all at once: they are written beside the folder and moved.
-
-    Args:
-        loaded: model and tokenizer.
-        folder: to make; it may exist if it is empty.
 
     Raises:
         CheckpointError: the folder has something in it or cannot be written; or the
@@ -57,12 +53,8 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
     """Writes a folder that `open_model` loads; plain Hugging Face for a plain BERT.
 
     A pre-norm model gets our own names `bert.final_norm.weight` and `.bias`; it and a
-    sparse one have our own fields instead of a model type in their config.
-
-    Args:
-        loaded: model and tokenizer.
-        folder: see `save_huggingface`.
-        half: stores float16, half the size, with 11 bits of precision.
+    sparse one have our own fields instead of a model type in their config. `half`
+    stores float16, half the size, with 11 bits of precision.
 
     Raises:
         CheckpointError: the folder has something in it or cannot be written; or a

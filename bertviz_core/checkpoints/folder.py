@@ -32,12 +32,7 @@ PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
 
 
 def open_folder(folder: Path) -> Checkpoint:
-    """Opens the checkpoint in a folder, not nested, without reading its weights.
-
-    Raises:
-        CheckpointError: no config, no weights, only pickles, or damaged weights.
-        ConfigError: a config that is broken or not BERT's.
-    """
+    """Opens the checkpoint in a folder, not nested, without reading its weights."""
     names = [path.name for path in _listed(folder)]
     require_checkpoint(folder.name, names)
     if SINGLE_FILE in names or INDEX_FILE in names:
@@ -54,20 +49,15 @@ def open_folder(folder: Path) -> Checkpoint:
 
 
 def read_config(folder: Path) -> BertConfig:
-    """Reads the config of a checkpoint and nothing else.
-
-    Raises:
-        ConfigError: absent, broken or not BERT's.
-    """
+    """Reads the config of a checkpoint and nothing else."""
     paths = [folder / name for name in CONFIG_FILES if (folder / name).is_file()]
     return BertConfig.from_json_file(require_text_file((paths or [folder])[0]))
 
 
 def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:
-    """Refuses a list of file names that holds no checkpoint that we open.
+    """Refuses file names, without folders, that are no checkpoint that we open.
 
-    Raises:
-        CheckpointError: says what is missing.
+    The `CheckpointError` says what is missing.
     """
     names = list(names)
     if not any(name in CONFIG_FILES for name in names):

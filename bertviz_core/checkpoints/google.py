@@ -37,12 +37,7 @@ _OBJECT_BASED = "/.ATTRIBUTES/"
 
 
 def open_google(folder: Path) -> Checkpoint:
-    """Opens a Google folder without reading its weights.
-
-    Raises:
-        ConfigError: the config is absent, broken or not BERT's.
-        CheckpointError: the weights are absent, damaged or of another format.
-    """
+    """Opens a Google folder, its files of any prefix, without reading its weights."""
     config, notes = _config(folder)
     prefix, more_notes = _prefix(folder)
     with _damage(f"{prefix.name}.index"):

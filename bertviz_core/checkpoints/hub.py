@@ -49,11 +49,7 @@ _CONVERTER_TITLE = "Adding `safetensors` variant of this model"
 
 
 def split_revision(model_id: str) -> tuple[str, str]:
-    """Takes `name@revision` apart; no revision is "".
-
-    Raises:
-        CheckpointError: not a name on the hub, or not a revision.
-    """
+    """Takes `name@revision` apart; what cannot be on the hub is a `CheckpointError`."""
     name, _, revision = model_id.partition("@")
     is_name = _NAME.fullmatch(name) and "--" not in name
     is_revision = not revision or _REVISION.fullmatch(revision)
@@ -70,10 +66,8 @@ def split_revision(model_id: str) -> tuple[str, str]:
 def find_cached(name: str, revision: str = "") -> CachedModel | None:
     """The latest download of a model, without asking any server.
 
-    Args:
-        name: on the hub.
-        revision: a commit or the beginning of one (7 digits or more), or what
-            was asked for at the download; "" for any.
+    A revision may be the beginning of a commit (7 digits or more), or what was asked
+    for at the download; "" for any.
     """
     for model in cached_hub_models():
         is_commit = len(revision) >= 7 and model.revision.startswith(revision)
@@ -89,16 +83,12 @@ def fetch(
 ) -> CachedModel:
     """Downloads a model, or finds the same commit in the cache.
 
-    A download that was broken off keeps the files that it had finished.
-
-    Args:
-        name: on the hub.
-        revision: commit, branch or tag; "" for the newest.
-        progress: told the fraction of the bytes; may raise to cancel.
+    A download that was broken off keeps the files that it had finished. `progress` is
+    told the fraction of the bytes.
 
     Raises:
-        CheckpointError: no such model, no permission, nothing but pickles in
-            it, no connection, or no room on the disk.
+        CheckpointError: no such model, no permission, nothing but pickles in it, no
+            connection, or no room on the disk.
     """
     cached = find_cached(name, revision) if _COMMIT.fullmatch(revision) else None
     if cached is not None:

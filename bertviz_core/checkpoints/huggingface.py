@@ -37,12 +37,7 @@ _MLM_BIAS = "cls.predictions.bias"
 
 
 class SafetensorsFiles:
-    """Weights in one or several safetensors files, mapped into memory.
-
-    Raises:
-        CheckpointError: a file is absent, damaged, or holds something else than
-            floating-point weights.
-    """
+    """Weights in one or several safetensors files, mapped into memory."""
 
     def __init__(self, folder: Path) -> None:
         self._file_of: dict[str, Any] = {}
@@ -52,7 +47,6 @@ class SafetensorsFiles:
             self._open(path)
 
     def read(self, name: str) -> np.ndarray:
-        """One weight by its name in the files."""
         path, file = self._file_of[name]
         try:
             return file.get_tensor(name)
@@ -97,12 +91,7 @@ _BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 
 
 def open_huggingface(folder: Path) -> Checkpoint:
-    """Opens a Hugging Face folder without reading its weights.
-
-    Raises:
-        ConfigError: the config is absent, broken or not BERT's.
-        CheckpointError: the weights are absent, damaged or too many, or names clash.
-    """
+    """Opens a Hugging Face folder without reading its weights."""
     path = require_text_file(folder / "config.json")
     raw = read_json_object(path)
     config = BertConfig.from_dict(raw, path.name)
@@ -125,14 +114,11 @@ def open_huggingface(folder: Path) -> Checkpoint:
 
 
 def table_names(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Names in the file by the names of our table.
+    """Names in the file by the names of our table, and what was respelt.
 
-    Whether the prefix `bert.` is left out is decided once, from all names. Old
-    files call the gain and shift of a layer norm gamma and beta.
-
-    Returns:
-        `{name in the table: name in the file}`, and what was respelt, as
-        "name in the file -> name in the table".
+    Whether the prefix `bert.` is left out is decided once, from all names. Old files
+    call the gain and shift of a layer norm gamma and beta; these are told as "name in
+    the file -> name in the table".
 
     Raises:
         CheckpointError: two names in the file mean the same weight.
@@ -238,10 +224,7 @@ def _labels(raw: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _reads_pooled_output(raw: Mapping[str, Any]) -> bool:
-    """Whether `classifier.weight` is a head on the pooled output.
-
-    In a token classifier or multiple-choice model it is something else.
-    """
+    """Whether the classifier is a head on it, not one of tokens or multiple choice."""
     names = raw.get("architectures")
     if not isinstance(names, list) or not names:
         return True

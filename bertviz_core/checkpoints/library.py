@@ -66,8 +66,8 @@ class LoadedModel:
 def list_models() -> tuple[ModelEntry, ...]:
     """Bundled models, then downloaded ones; asks no server.
 
-    Uploads are left out: on a shared server they are their owners' business. An
-    upload is opened by the id that `add_upload` gave.
+    Uploads are left out: on a shared server they are their owners' business. An upload
+    is opened by the id that `add_upload` gave.
     """
     downloaded = map(catalogue.hub_entry, catalogue.cached_hub_models())
     return catalogue.bundled_models() + tuple(downloaded)
@@ -90,16 +90,9 @@ def suggested_models() -> tuple[ModelEntry, ...]:
 def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
     """Loads a model, downloading it first if need be.
 
-    Args:
-        model_id: see the head of this module. A hub name without a revision
-            means the latest download of it, if there is one.
-        progress: told the step and the fraction of it that is done.
-
-    Raises:
-        CheckpointError: no such model; or it is damaged, hostile, or does not
-            fit its config.
-        ConfigError: its config is broken or not BERT's.
-        TokenizerError: its vocabulary is absent or broken.
+    For the id see the head of this module. A hub name without a revision means the
+    latest download of it, if there is one. No such model, or a hostile one, is a
+    `CheckpointError`; for other errors see the package.
     """
     resolved_id, folder = _find(model_id, progress)
     checkpoint = open_folder(folder)
@@ -119,21 +112,11 @@ def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
 
 
 def add_upload(zip_path: str | Path, name: str = "", owner: str = "") -> ModelEntry:
-    """Takes a zip file with a checkpoint into the cache.
+    """Takes a zip file with a checkpoint into the cache; tells the id that opens it.
 
-    It is checked whole, its weights included: one that is refused leaves nothing.
-
-    Args:
-        zip_path: of the file; it may be removed afterwards.
-        name: what to call the model; "" for the file's name.
-        owner: whose share of the room it takes.
-
-    Returns:
-        The entry with the id that opens the model.
-
-    Raises:
-        CheckpointError, ConfigError, TokenizerError: see `open_model`.
-        StorageError: see `visitor_files.require_room`.
+    It is checked whole, its weights included: one that is refused leaves nothing. The
+    file may be removed afterwards; without a name the model has the file's. For
+    `StorageError` see `visitor_files.require_room`, for others `open_model`.
     """
     path = Path(zip_path)
     folder = _unpacked(path, owner)
@@ -145,9 +128,7 @@ def add_upload(zip_path: str | Path, name: str = "", owner: str = "") -> ModelEn
 def remove_upload(model_id: str, owner: str = "") -> None:
     """Removes an uploaded model from the disk, unless others have brought it, too.
 
-    Args:
-        model_id: that `add_upload` gave; it may be gone already.
-        owner: who wants it no more.
+    It may be gone already.
     """
     if match := _UPLOAD_ID.fullmatch(model_id):
         with contextlib.suppress(CheckpointError):
@@ -159,17 +140,10 @@ def remove_upload(model_id: str, owner: str = "") -> None:
 
 
 def download(name: str, progress: Progress | None = None) -> ModelEntry:
-    """Takes a model from the hub into the cache.
+    """Takes a model from the hub, with an optional `@revision`, into the cache.
 
-    Args:
-        name: on the Hugging Face hub, with an optional `@revision`; the newest if none.
-        progress: told the fraction of the bytes.
-
-    Returns:
-        The entry; its id holds the commit, so it means these weights for ever.
-
-    Raises:
-        CheckpointError: see `hub.fetch`.
+    The entry's id holds the commit, so it means these weights for ever. Errors as of
+    `hub.fetch`.
     """
     return catalogue.hub_entry(hub.fetch(*hub.split_revision(name), progress))
 

@@ -1,4 +1,7 @@
-"""Sizes that no BERT has, refused before they cost minutes or all memory."""
+"""Sizes that no BERT has, refused before they cost minutes or all memory.
+
+They are a `CheckpointError`.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,7 @@ def max_megabytes() -> int:
 
 
 def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:
-    """Refuses a config far beyond any real one.
-
-    Raises:
-        CheckpointError: one of them is too large.
-    """
+    """Refuses a config, of L and V, far beyond any real one."""
     if num_layers > MAX_LAYERS:
         raise CheckpointError(
             "The model {name} has too many layers. Received: "
@@ -49,11 +48,7 @@ def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:
 
 
 def require_few_classes(name: str, num_classes: int) -> None:
-    """Refuses more classes than a page can show.
-
-    Raises:
-        CheckpointError: there are more.
-    """
+    """Refuses more classes, by weights or names in the config, than a page can show."""
     if num_classes > MAX_CLASSES:
         raise CheckpointError(
             "The model {name} has too many classes. Received: {count}; the limit is "

@@ -1,11 +1,11 @@
 """ONE table of names: ours, Google's TensorFlow 1 and Hugging Face's.
 
-It serves loading and saving. Shapes are ours, in letters: V vocabulary, P
-positions, S segment types, H hidden size, I intermediate size, C classes, and 2.
+It serves loading and saving. Shapes are ours, in letters: V vocabulary, P positions, S
+segment types, H hidden size, I intermediate size, C classes, and 2. A `kind` is
+"google" or "huggingface".
 
-Sources:
-    google-research/bert, `modeling.py`, `run_pretraining.py` and
-    `run_classifier.py`; Hugging Face `transformers`, `modeling_bert.py`.
+Sources: google-research/bert, `modeling.py`, `run_pretraining.py` and
+`run_classifier.py`; Hugging Face `transformers`, `modeling_bert.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Row:
     axes: str  # letters of our shape
 
     def stored_name(self, kind: str) -> str:
-        """The name in a checkpoint of this kind."""
         return self.google if kind == GOOGLE else self.huggingface
 
 
@@ -131,7 +130,6 @@ class Weight:
 
     @property
     def stored_shape(self) -> Shape:
-        """Shape in the checkpoint."""
         return self.shape[::-1] if self.transposed else self.shape
 
 
@@ -140,14 +138,9 @@ def weights_of(
 ) -> Iterator[Weight]:
     """Every weight of a model, from its configuration alone.
 
-    Nothing is built, so a config can be held against a file's header first.
-
-    Args:
-        config: sizes.
-        parts: heads to include; the encoder always is, and the final norm
-            where the config is pre-norm.
-        kind: "google" or "huggingface".
-        num_labels: C.
+    Nothing is built, so a config can be held against a file's header first. The encoder
+    is always in, whatever the heads in `parts`, and the final norm where the config is
+    pre-norm.
     """
     sizes = {
         "V": config.vocab_size,

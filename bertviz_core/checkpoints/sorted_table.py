@@ -28,10 +28,7 @@ class TableError(ValueError):
 
 
 def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of a table, in the order of the keys.
-
-    Args:
-        data: the whole file.
+    """Keys and values of a whole file's table, in the order of the keys.
 
     Raises:
         TableError: damaged, packed, out of order, or a key that is too long.
@@ -53,13 +50,10 @@ def read_table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """An unsigned number of seven bits a byte, the lowest first.
-
-    Returns:
-        The number, below 2⁶⁴, and the position behind it.
+    """An unsigned number of seven bits a byte, the lowest first, and where it ends.
 
     Raises:
-        TableError: it is cut off, or too long.
+        TableError: it is cut off, 2⁶⁴ or more.
     """
     value = 0
     for index, byte in enumerate(data[position : position + _MAX_VARINT_BYTES]):
@@ -72,10 +66,8 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 def is_intact(data: bytes, masked: int) -> bool:
     """Whether bytes have the checksum that is stored for them.
 
-    Args:
-        data: the bytes.
-        masked: CRC-32C, turned by 15 bits, and a constant added: what TensorFlow
-            and LevelDB store (`crc32c.h`, `Mask`).
+    `masked` is CRC-32C, turned by 15 bits, and a constant added: what TensorFlow and
+    LevelDB store (`crc32c.h`, `Mask`).
     """
     crc = google_crc32c.value(data)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF == masked

@@ -38,19 +38,14 @@ class Checkpoint:
     kind: str  # "google" or "huggingface"
     name: str  # of its folder, for messages
     config: BertConfig  # what its config file says
-    # Shape of every weight, as stored, by the names of `names.TABLE`.
-    shapes: Mapping[str, Shape]
-    # Gives one weight, any float dtype, as stored; raises `CheckpointError` when the
-    # file is damaged.
+    shapes: Mapping[str, Shape]  # of every weight, as stored, by names of `names.TABLE`
+    # One weight, any float dtype, as stored; `CheckpointError` where it is damaged.
     read: Callable[[str], np.ndarray]
-    # Class names of a classifier; empty where the files name none.
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # class names; empty where the files name none
     # False where the config says that the classifier does not read the pooled output.
     takes_classifier: bool = True
-    # Names that are in the file and are passed over on purpose.
-    unused: tuple[str, ...] = ()
-    # "name in the file -> name in the table" of old spellings.
-    renamed: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()  # in the file, and passed over on purpose
+    renamed: tuple[str, ...] = ()  # old spellings, "in the file -> in the table"
     optimizer_slots: int = 0  # how many values of an optimiser were passed over
     notes: tuple[Note, ...] = field(default=())  # what the report should tell
 
@@ -61,11 +56,7 @@ def note(template: str, **details: str | int | float) -> Note:
 
 
 def require_text_file(path: Path) -> Path:
-    """Refuses a config or vocabulary too large to be one.
-
-    Raises:
-        ConfigError: more bytes than any real one has.
-    """
+    """Refuses a file too large for a config or vocabulary, with a `ConfigError`."""
     is_config = path.name in ("config.json", "bert_config.json")
     most = MAX_CONFIG_BYTES if is_config else MAX_TEXT_FILE_BYTES
     if path.is_file() and path.stat().st_size > most:
@@ -79,11 +70,7 @@ def require_text_file(path: Path) -> Path:
 
 
 def require_few_names(file_name: str, count: int) -> None:
-    """Refuses a list of weights so long that it could use up the memory.
-
-    Raises:
-        CheckpointError: more names than any real checkpoint has.
-    """
+    """Refuses a list of weights too long for memory, with a `CheckpointError`."""
     if count > MAX_NAMES:
         raise CheckpointError(
             "The file {name} lists too many weights. Received: {count}; the limit is "

@@ -65,8 +65,7 @@ class _Entry(NamedTuple):
 class TensorBundle:
     """A checkpoint, its index read and its tensors not yet.
 
-    Args:
-        prefix: of `prefix.index` and `prefix.data-00000-of-00001`.
+    It is `prefix.index` and `prefix.data-00000-of-00001`.
 
     Raises:
         TableError: damaged, or nothing that TensorFlow wrote.
@@ -93,7 +92,6 @@ class TensorBundle:
 
     @property
     def shapes(self) -> dict[str, Shape]:
-        """Shapes of all tensors, by name."""
         return {name: entry.shape for name, entry in self._entries.items()}
 
     def read(self, name: str) -> np.ndarray:

@@ -21,12 +21,8 @@ _FILES = re.compile(
 def version_of(model_id: str) -> str:
     """Tells a model from another one in the same place, without reading it.
 
-    Args:
-        model_id: any.
-
-    Returns:
-        Names, times and sizes of the files of a folder, or of a zip file; "" for an
-        id that means the same model for ever, and where there is nothing.
+    Names, times and sizes of the files of a folder, or of a zip file; "" for an id that
+    means the same model for ever, and where there is nothing.
     """
     is_run = model_id.startswith(RUN_PREFIX)
     if not model_id or (models_policy() == "listed" and not is_run):
