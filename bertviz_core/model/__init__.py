@@ -1,4 +1,18 @@
-"""The network, in `keras.ops` only. Importing it loads Keras."""
+"""The network, in `keras.ops` only. Importing it loads Keras.
+
+Shapes: B batch, T tokens, Q query tokens, K key tokens (Q = K = T in BERT), N heads, D
+head size, H hidden size (H = N * D), I intermediate size, L layers, V vocabulary, C
+classes, P asked positions.
+
+What most layers and functions take is said here, once. `config` has sizes, rates and
+`initializer_range`; `kernel_initializer` begins kernels and tables, see
+`layers.start_values`; `input_ids` and `token_type_ids` (0 first segment, 1 second) are
+int `[B, T]`, `hidden_states` float `[B, T, H]`; `attention_mask` is int, 1 where a row
+may look, 0 for padding: `[B, T]`, `[B, Q, K]` or `[B or 1, N or 1, Q or 1, K]`, or
+`None` for everywhere, without a pass over the scores. For `tap` see `taps`; `training`
+turns dropout on. `keep` names what is to be returned: "output", and activations of
+`taps`.
+"""
 
 from bertviz_core.quiet import import_keras
 

@@ -21,17 +21,9 @@ class SelfAttention(Part):
 
     The output projection, the residual and the norm belong to `EncoderBlock`.
 
-    Call arguments:
-        hidden_states: float `[B, T, H]`.
-        attention_mask: int, 1 where a row may look: `[B, T]`, `[B, Q, K]` or
-            `[B or 1, N or 1, Q or 1, K]`. `None`: everywhere, and no pass over the
-            scores.
-        tap: see `taps`.
-        training: turns dropout on.
-
     Returns:
-        `(context, probs)`: float `[B, T, H]`, heads joined; float `[B, N, Q, K]`,
-        rows over K sum to 1, before dropout.
+        `(context, probs)`: float `[B, T, H]`, heads joined; float `[B, N, Q, K]`, rows
+        over K sum to 1, before dropout.
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2; google-research/bert,
     `modeling.py`, `attention_layer`.

@@ -34,33 +34,24 @@ class Bert(keras.Model):
     """BERT with its hidden states and attention in the open.
 
     Args:
-        config: sizes and rates.
         heads: which of `HEADS` exist; "nsp" and "classifier" need "pooler".
         num_labels: outputs of the classifier head.
-        kernel_initializer: of all kernels and tables, see `start_values`; "zeros"
-            for who fills them all.
+        kernel_initializer: "zeros" for who fills all kernels and tables.
 
     Call arguments:
-        input_ids: int `[B, T]`.
-        attention_mask: int `[B, T]`, 1 = token, 0 = padding, or as in
-            `SelfAttention`; default all 1.
-        token_type_ids: int `[B, T]`; default all 0.
+        attention_mask, token_type_ids: default all 1, and all 0.
         mlm_positions: int `[P]`, places in the flattened `[B * T]` batch to
             predict words at, `b * T + t`; default none.
-        tap: see `taps`.
-        training: turns dropout on.
 
     Returns:
-        A dict:
-        `hidden_states`, L + 1 floats `[B, T, H]`, embedding output first;
-        `attention_probs`, L floats `[B, N, Q, K]`;
-        `sequence_output` float `[B, T, H]`, the last hidden state, after the
-        final norm in a pre-norm model;
-        and what `read` gives.
+        |    A dict: `hidden_states`, L + 1 floats `[B, T, H]`, embedding output first;
+        |    `attention_probs`, L floats `[B, N, Q, K]`; |    `sequence_output`
+        float `[B, T, H]`, the last hidden state, after the |    final norm in a
+        pre-norm model; and what `read` gives.
 
     Raises:
-        TextError: more tokens than `max_position_embeddings`, where the length
-            is known when the call is made.
+        TextError: more tokens than `max_position_embeddings`, where the length is known
+            when the call is made.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805); google-research/bert, `modeling.py`,
     `BertModel`.
@@ -155,16 +146,9 @@ class Bert(keras.Model):
         tap: Tap = untouched,
         training: bool | None = None,
     ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """Runs blocks, one after the other.
+        """Runs blocks from `start` to `end`, one after the other.
 
-        Args:
-            hidden_states: float `[B, T, H]`, what enters the first of them.
-            attention_mask: as in `SelfAttention`, the pattern of a sparse model
-                included.
-            start: the first of them, from 0.
-            end: the one after the last; `None` for all that follow.
-            tap: see `taps`.
-            training: turns dropout on.
+        The mask has the pattern of a sparse model in it.
 
         Returns:
             `(hidden_states, attention_probs)`: floats `[B, T, H]`, what enters the
@@ -199,17 +183,15 @@ class Bert(keras.Model):
         """What the heads that exist make of vectors of `sequence_output`.
 
         Args:
-            first: float `[B, H]`, those of [CLS]; `None` leaves out the pooler and
-                the heads on it.
+            first: float `[B, H]`, those of [CLS]; `None` leaves out the pooler and the
+                heads on it.
             asked: float `[P, H]`, those to predict words at; `None` for no words.
             heads: which to read.
-            tap: see `taps`.
-            training: turns dropout on.
 
         Returns:
             Of `pooled_output` float `[B, H]`, `nsp_logits` float `[B, 2]` (0 = is
-            next), `class_logits` float `[B, num_labels]`, `mlm_logits` float
-            `[P, V]`, what was asked for and exists.
+            next), `class_logits` float `[B, num_labels]`, `mlm_logits` float `[P, V]`,
+            what was asked for and exists.
         """
         output = {}
         if self.pooler is not None and first is not None:
@@ -229,15 +211,9 @@ class Bert(keras.Model):
 def with_pattern(
     config: BertConfig, position_ids: Tensor, attention_mask: Tensor | None
 ) -> Tensor | None:
-    """Cuts the edges that a sparse model has not.
+    """Cuts the edges that a sparse model has not, by positions int `[B or 1, T]`.
 
-    Args:
-        config: its `sparse_` fields.
-        position_ids: int `[B or 1, T]`.
-        attention_mask: as in `SelfAttention`, with at most three axes.
-
-    Returns:
-        As `attention_mask`; int `[B or 1, Q, K]` of a sparse model.
+    The mask has at most three axes; that of a sparse model becomes `[B or 1, Q, K]`.
     """
     edges = pattern_edges(config, position_ids)
     if edges is None or attention_mask is None:
@@ -259,13 +235,9 @@ def _checked_heads(heads: Iterable[str]) -> tuple[str, ...]:
 
 
 def twin_of(model: Bert, **changed: Any) -> Bert:
-    """A copy of a model with another configuration.
+    """A copy of a model with another configuration, by what is `changed` of it.
 
     Weights that the model lacks begin as training would begin them.
-
-    Args:
-        model: stays as it is.
-        changed: of `BertConfig`.
     """
     other = type(model)(
         dataclasses.replace(model.config, **changed),

@@ -43,17 +43,15 @@ def compile_function(
     slope_of: str | None = None,
     are_own: bool = True,
 ) -> Compiled:
-    """Compiles a computation with Keras layers.
+    """Compiles a computation with Keras layers, from tensors to tensors.
 
     Args:
         signature: of the inputs; all sizes are open.
-        body: from tensors to tensors.
         weights: the variables that `body` reads.
-        slope_of: an input by name. The result is then the gradient, with
-            respect to this input, of each output's sum, by output name.
-        are_own: whether each call passes these very variables. A graph of
-            TensorFlow then reads them where they are; others take their
-            numbers at each call.
+        slope_of: an input by name. The result is then the gradient, with respect to
+            this input, of each output's sum, by output name.
+        are_own: whether each call passes these very variables. A graph of TensorFlow
+            then reads them where they are; others take their numbers at each call.
 
     Returns:
         From arrays, weights, as many and of the same shapes as `weights`, and where to

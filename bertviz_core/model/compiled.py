@@ -47,10 +47,9 @@ _FUNCTIONS_A_PART = 3
 class CompiledForward:
     """Runs a model without dropout. Safe to call from several threads.
 
-    Args:
-        model: OpenVINO keeps its weights as they are at the first call, on other
-            backends they are read at each call.
-        on_call: told of each call.
+    OpenVINO keeps its weights as they are at the first call, on other backends they are
+    read at each call. `on_call` is told of each call. What is returned is float32, also
+    when the model computes in half precision.
     """
 
     def __init__(
@@ -69,20 +68,15 @@ class CompiledForward:
         Args:
             inputs: arrays by the names of `INPUTS`: `input_ids`, `token_type_ids` and
                 `attention_mask` `[B, T]`; `mlm_positions` `[P]`, see `Bert`; and
-                `head_mask` `[B or 1, L, N]`, `edge_mask` `[B or 1, L or 1, N or 1,
-                Q, K]` and `neuron_mask` `[B or 1, L, I]`, see `Interventions`.
+                `head_mask` `[B or 1, L, N]`, `edge_mask`
+                `[B or 1, L or 1, N or 1, Q, K]` and `neuron_mask` `[B or 1, L, I]`, see
+                `Interventions`.
             outputs: of "hidden_states" `[B, L + 1, T, H]`, "attention_probs"
                 `[B, L, N, Q, K]`, "sequence_output" `[B, T, H]` and the names of
                 `Bert.read`. `None` for all that there are.
 
-        Returns:
-            NumPy float32 arrays by output name, float32 also when the model computes
-            in half precision.
-
         Raises:
             TextError: more tokens than positions.
-            ValueError: an unknown input, one with another number of axes, or
-                an output that the model does not have.
         """
         arrays = {name: _array(name, value) for name, value in inputs.items()}
         input_ids = arrays["input_ids"]
@@ -100,13 +94,7 @@ class CompiledForward:
         token_type_ids: np.ndarray,
         keep: Sequence[str] = ("output",),
     ) -> Arrays:
-        """What enters the first block, and activations on the way.
-
-        Args:
-            input_ids: int `[B, T]`.
-            token_type_ids: int `[B, T]`.
-            keep: "output" and names of `taps`, without "embeddings.".
-        """
+        """What enters the first block, and what `keep` names, without "embeddings."."""
         self._on_call()
         return self._embed(input_ids, token_type_ids, keep)
 
@@ -119,20 +107,14 @@ class CompiledForward:
         scale: Mapping[str, np.ndarray] | None = None,
         replace: Mapping[str, np.ndarray] | None = None,
     ) -> Arrays:
-        """One block on hidden states.
+        """One block on hidden states; names in `keep` are without "layer.0.".
 
         Args:
             layer: from 0.
-            hidden_states: float `[B, T, H]`, what enters it.
-            attention_mask: as in `SelfAttention`, the pattern of a sparse model
-                included; `None` for texts without padding.
-            keep: "output" and names of `taps`, without "layer.0.".
+            attention_mask: with the pattern of a sparse model in it.
             scale: what to multiply activations by, by name.
             replace: what to put in the place of activations, by name; what leads to
                 them alone is not computed.
-
-        Returns:
-            What `keep` names, float32.
         """
         self._on_call()
         if attention_mask is None:
@@ -143,17 +125,13 @@ class CompiledForward:
     def read(
         self, head: str, vectors: np.ndarray, keep: Sequence[str] = ("output",)
     ) -> Arrays:
-        """What a head makes of vectors of the last hidden state.
+        """What a head makes of vectors of the last hidden state: "output" `[R, C]`.
 
         Args:
             head: "mlm", "pooler", or "nsp" or "classifier", which go through the
-                pooler. A pre-norm model's final norm comes first; "final_norm" is
-                that alone.
+                pooler. A pre-norm model's final norm comes first; "final_norm" is that
+                alone.
             vectors: float `[R, H]`, at the places to predict words at, or at [CLS].
-            keep: "output" and names of `taps`, in full.
-
-        Returns:
-            What `keep` names, float32: "output" is the head's `[R, C]`.
         """
         self._on_call()
         return self._read(head, vectors, keep)
@@ -311,14 +289,8 @@ class CompiledForward:
     ) -> Arrays:
         """Runs the function of a part that was compiled before, or compiles it.
 
-        Args:
-            place: names the part.
-            shown: the part that `body` goes through.
-            part: whose weights count.
-            body: see `compile_function`.
-            arrays: the inputs.
-            into: see `compile_function`.
-            keep: outputs of the function; by default those of `into`.
+        `place` names the part `shown`, through which `body` goes; the weights of `part`
+        count. Outputs are by default those of `into`, see `compile_function`.
         """
         keep = tuple(keep or into)
         axes = sorted((name, array.ndim) for name, array in arrays.items())

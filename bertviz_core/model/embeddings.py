@@ -12,17 +12,10 @@ from bertviz_core.model.taps import Tap, Tensor, untouched
 
 
 class Embeddings(Part):
-    """Word + position + segment, then layer norm, then dropout.
+    """Word + position + segment, then layer norm, then dropout: float `[B, T, H]`.
 
-    Call arguments:
-        input_ids: int `[B, T]`, T at most `max_position_embeddings`.
-        token_type_ids: int `[B, T]`; 0 first segment, 1 second.
-        position_ids: int `[B, T]` or `None`; by default 0 to T - 1.
-        tap: see `taps`.
-        training: turns dropout on.
-
-    Returns:
-        float `[B, T, H]`.
+    T is at most `max_position_embeddings`; `position_ids` are int `[B, T]`, by default
+    0 to T - 1.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), section 3, figure 2;
     google-research/bert, `modeling.py`, `embedding_postprocessor`.

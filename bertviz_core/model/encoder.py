@@ -13,12 +13,7 @@ from bertviz_core.model.taps import Tap, Tensor, untouched, within
 class FeedForward(Part):
     """Two projections with an activation between them, the same at every token.
 
-    Call arguments:
-        hidden_states: float `[B, T, H]`.
-        tap: see `taps`.
-
-    Returns:
-        float `[B, T, H]`.
+    From float `[B, T, H]` to float `[B, T, H]`.
 
     Source: Vaswani et al. 2017, section 3.3; google-research/bert, `modeling.py`,
     `transformer_model`, "intermediate" and "output".
@@ -42,11 +37,8 @@ class FeedForward(Part):
 class EncoderBlock(Part):
     """Attention and feed-forward with residuals and norms, in either order.
 
-    Post-norm, as BERT was trained: x = norm(x + f(x)).
-    Pre-norm: x = x + f(norm(x)); the model adds one norm after the last block.
-
-    Call arguments:
-        hidden_states, attention_mask, tap, training: see `SelfAttention`.
+    Post-norm, as BERT was trained: x = norm(x + f(x)). Pre-norm: x = x + f(norm(x));
+    the model adds one norm after the last block.
 
     Returns:
         `(hidden_states, probs)`: float `[B, T, H]`, and float `[B, N, Q, K]` as

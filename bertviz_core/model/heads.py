@@ -14,12 +14,7 @@ from bertviz_core.model.taps import Tap, Tensor, untouched
 class Pooler(Part):
     """tanh of a projection of one vector, that of the first token, [CLS].
 
-    Call arguments:
-        first: float `[..., H]`, the encoder's output at [CLS].
-        tap: see `taps`.
-
-    Returns:
-        float `[..., H]`, each in (-1, 1).
+    From float `[..., H]` to float `[..., H]`, each in (-1, 1).
 
     Source: google-research/bert, `modeling.py`, `BertModel`, "pooler".
     """
@@ -36,17 +31,10 @@ class Pooler(Part):
 
 
 class MaskedLanguageModelHead(Part):
-    """A score for every word of the vocabulary, before softmax.
+    """A score for every word of the vocabulary, before softmax: float `[P, V]`.
 
-    The decoder is the word embedding matrix itself; only its bias is its own.
-
-    Call arguments:
-        vectors: float `[P, H]`, encoder output at the asked positions.
-        word_embeddings: float `[V, H]`.
-        tap: see `taps`.
-
-    Returns:
-        float `[P, V]`.
+    Of encoder output at the asked positions, float `[P, H]`. The decoder is the word
+    embedding matrix itself, float `[V, H]`; only its bias is its own.
 
     Source: google-research/bert, `run_pretraining.py`, `get_masked_lm_output`.
     """
@@ -78,28 +66,15 @@ class MaskedLanguageModelHead(Part):
 
 
 class ClassifierHead(Part):
-    """Dropout and one projection of the pooled output.
+    """Dropout and one projection of the pooled output, to float `[..., num_labels]`.
 
-    Serves next-sentence prediction (2 classes: 0 = is next, 1 = random) and
-    fine-tuned classes or, with one output, a regression.
+    Serves next-sentence prediction (2 classes: 0 = is next, 1 = random; without
+    `dropout`) and fine-tuned classes, both before softmax, or, with one output, a
+    regression.
 
-    Args:
-        config: sizes and rates.
-        num_labels: outputs.
-        dropout: false for the next-sentence head, which has none.
-        kernel_initializer: see `start_values`.
-
-    Call arguments:
-        pooled_output: float `[..., H]`.
-        tap: see `taps`.
-        training: turns dropout on.
-
-    Returns:
-        float `[..., num_labels]`, before softmax.
-
-    Source: google-research/bert, `run_pretraining.py`,
-        `get_next_sentence_output`, and `run_classifier.py`, `create_model`. Both
-        store the weight as `[num_labels, H]`; here it is `[H, num_labels]`.
+    Source: google-research/bert, `run_pretraining.py`, `get_next_sentence_output`, and
+    `run_classifier.py`, `create_model`. Both store the weight as `[num_labels, H]`;
+    here it is `[H, num_labels]`.
     """
 
     def __init__(

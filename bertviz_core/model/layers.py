@@ -1,9 +1,4 @@
-"""The parts every block is made of: projection, layer norm, activation.
-
-Shapes in comments, here and in the files beside it: B batch, T tokens, Q query
-tokens, K key tokens (Q = K = T in BERT), N heads, D head size, H hidden size
-(H = N * D), I intermediate size, L layers, V vocabulary, P asked positions.
-"""
+"""The parts every block is made of: projection, layer norm, activation."""
 
 from __future__ import annotations
 
@@ -19,11 +14,7 @@ from bertviz_core.model.taps import Tensor
 
 
 def start_values(config: BertConfig, given: Any = None) -> Any:
-    """What draws the start of one kernel or table.
-
-    Args:
-        config: reads `initializer_range`.
-        given: a Keras initializer, or the name of one, to take instead.
+    """What draws the start of one kernel or table, unless an initializer is `given`.
 
     Source: google-research/bert, `modeling.py`, `create_initializer`.
     """
@@ -34,18 +25,7 @@ def start_values(config: BertConfig, given: Any = None) -> Any:
 
 
 class Dense(keras.layers.Layer):
-    """An affine map of the last axis, `x @ kernel + bias`.
-
-    Args:
-        input_size: size of the last axis of `x`.
-        output_size: size of the last axis of the result.
-        kernel_initializer: see `start_values`.
-
-    Call arguments:
-        x: float `[..., input_size]`.
-
-    Returns:
-        float `[..., output_size]`.
+    """An affine map, `x @ kernel + bias`: `[..., input_size]` to `[..., output_size]`.
 
     Source: google-research/bert stores kernels as `[in, out]`, as here; Hugging Face
     stores them as `[out, in]`.
@@ -71,20 +51,11 @@ class Dense(keras.layers.Layer):
 
 
 class LayerNorm(keras.layers.Layer):
-    """Moves each vector to mean 0 and variance 1, then scales and shifts it.
+    """Moves each vector `[..., H]` to mean 0 and variance 1, then scales and shifts it.
 
-    Computed in float32 also when the model runs in half precision: the
-    variance of 768 small numbers does not survive bfloat16. A model in float64
-    keeps its precision.
-
-    Args:
-        config: reads `hidden_size` and `layer_norm_eps`.
-
-    Call arguments:
-        x: float `[..., H]`.
-
-    Returns:
-        float `[..., H]`, of the dtype of `x`.
+    Computed in float32 also when the model runs in half precision: the variance of 768
+    small numbers does not survive bfloat16. A model in float64 keeps its precision. The
+    result has the dtype of `x`.
 
     Source: Ba et al. 2016 (arXiv:1607.06450); the variance divides by H, not H - 1.
     """

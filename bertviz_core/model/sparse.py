@@ -10,19 +10,13 @@ from bertviz_core.model.taps import Tensor
 
 
 def pattern_edges(config: BertConfig, position_ids: Tensor) -> Tensor | None:
-    """Says which token may look at which, by their positions.
+    """Which token may look at which, int `[B or 1, Q, K]`; `None` for full attention.
 
-    An edge is there if the two tokens' blocks are at most `sparse_window` apart,
-    or a multiple of `sparse_stride` apart, or one of the two blocks is among the
-    first `sparse_global`. Scores are computed for all edges and then masked: the
-    pattern shows what sparse attention sees, not how it saves time.
-
-    Args:
-        config: its four `sparse_` fields.
-        position_ids: int `[B or 1, T]`, a tensor or an array of NumPy.
-
-    Returns:
-        int `[B or 1, Q, K]`, 1 where a row may look; `None` for full attention.
+    An edge is there if the two tokens' blocks are at most `sparse_window` apart, or a
+    multiple of `sparse_stride` apart, or one of the two blocks is among the first
+    `sparse_global`. Scores are computed for all edges and then masked: the pattern
+    shows what sparse attention sees, not how it saves time. `position_ids` are
+    int `[B or 1, T]`, a tensor or an array of NumPy.
 
     Source: Child et al. 2019 (arXiv:1904.10509), "strided"; Beltagy et al. 2020
     (arXiv:2004.05150), window and global tokens; blocks as in DeepSpeed's

@@ -48,13 +48,13 @@ def within(tap: Tap, place: str) -> Tap:
 
 
 class Taps:
-    """Keeps some activations and changes others.
+    """Keeps some activations and changes others, by name.
 
     Args:
         keep: names of activations to keep.
-        scale: what to multiply an activation by, by its name.
-        replace: what to put in the place of an activation. What only that was
-            computed from is then never computed in a compiled function.
+        scale: what to multiply an activation by.
+        replace: what to put in the place of an activation. What only that was computed
+            from is then never computed in a compiled function.
 
     Attributes:
         kept: the activations by name, after they were changed.
