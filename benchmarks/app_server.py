@@ -71,14 +71,7 @@ class AppServer:
         self._folder.cleanup()
 
     def wait_until_it_listens(self) -> float:
-        """Waits for the port to open.
-
-        Returns:
-            Seconds since the process was started.
-
-        Raises:
-            RuntimeError: it ended, or did not listen in time.
-        """
+        """Waits for the port to open; returns seconds since the process was started."""
         while self.seconds() < START_SECONDS and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 socket.create_connection((LOOPBACK, self.port), timeout=1).close()
@@ -87,18 +80,13 @@ class AppServer:
         raise RuntimeError(f"The server does not listen. It said: {self.output()}")
 
     def wait_until_it_answers(self) -> None:
-        """Waits until it says that it is healthy.
-
-        Raises:
-            RuntimeError: see `wait_until_it_listens`.
-        """
+        """Waits until it says that it is healthy."""
         self.wait_until_it_listens()
         health = f"{self.url}/_stcore/health"
         with urllib.request.urlopen(health, timeout=START_SECONDS) as answer:
             answer.read()
 
     def seconds(self) -> float:
-        """Seconds since the process was started."""
         return time.perf_counter() - self.started
 
     def processes(self) -> list[psutil.Process]:
@@ -115,11 +103,7 @@ class AppServer:
 
 
 def clean_environment(cache: Path) -> dict[str, str]:
-    """This process's without what whoever measures may have set.
-
-    Args:
-        cache: an empty folder for models and visitors' files.
-    """
+    """This process's, without what may have been set, and with an empty `cache`."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -79,11 +79,7 @@ def measure() -> Table:
 
 
 def random_attention(num_tokens: int) -> np.ndarray:
-    """Attention of random scores.
-
-    Returns:
-        float32 `[L, N, T, T]`, rows sum to 1.
-    """
+    """Attention of random scores, float32 `[L, N, T, T]`, rows sum to 1."""
     shape = (NUM_LAYERS, NUM_HEADS, num_tokens, num_tokens)
     scores = np.random.default_rng(0).standard_normal(shape, np.float32)
     exponents = np.exp(scores)

@@ -55,21 +55,15 @@ LABELS = ("a", "b")
 
 @dataclass(frozen=True)
 class Case:
-    """One model.
+    """One model."""
 
-    Args:
-        name: in the table; `None` for the one that the command line names.
-        steps: of a turn with rows of one length.
-        table_steps: of a turn with rows of a table; with fewer than a whole window
-            of `batches.epoch_order` ours would find fewer rows of nearly one length
-            than in a table of common size.
-        target: times the speed of the `Trainer` in float32.
-    """
-
-    name: str | None
-    steps: int
+    name: str | None  # in the table; `None` for the one that the command line names
+    steps: int  # of a turn with rows of one length
+    # Of a turn with rows of a table; with fewer than a whole window of
+    # `batches.epoch_order` ours would find fewer rows of nearly one length than in a
+    # table of common size.
     table_steps: int
-    target: float
+    target: float  # times the speed of the `Trainer` in float32
 
 
 CASES = (Case(None, 32, 64, 1.5), Case("BERT-base, random weights", 8, 32, 1.8))

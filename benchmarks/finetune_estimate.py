@@ -109,7 +109,6 @@ def _measure(options: argparse.Namespace) -> Table:
 def _apart(
     options: argparse.Namespace, work: Callable[..., Any], *arguments: Any
 ) -> Any:
-    """Calls a function in a process of its own."""
     context = multiprocessing.get_context("spawn")
     begin = _count_processors if options.processor_time else None
     with ProcessPoolExecutor(1, context, initializer=begin) as pool:

@@ -57,9 +57,6 @@ def measure() -> Table:
 def train_apart(num_rows: int) -> tuple[float, int, int]:
     """Trains in a process of its own, which the limit of cores does not outlive.
 
-    Args:
-        num_rows: those that judge included.
-
     Returns:
         Seconds, epochs, and the cores that the process had.
     """
@@ -69,11 +66,7 @@ def train_apart(num_rows: int) -> tuple[float, int, int]:
 
 
 def sample_rows(num_rows: int) -> TrainingData:
-    """Rows of the sample table, over and over, each with a number of its own.
-
-    Args:
-        num_rows: those that judge included.
-    """
+    """Rows of the sample table, over and over, each with a number of its own."""
     with SAMPLE.open(encoding="utf-8", newline="") as file:
         known = [(row["message"], row["topic"]) for row in csv.DictReader(file)]
     labels = tuple(sorted({topic for _, topic in known}))

@@ -32,27 +32,16 @@ TARGET_RATIOS = {16: 0.6, 128: 0.85, 512: 1.0}  # ours / theirs
 
 @dataclass(frozen=True)
 class Comparison:
-    """One length and one amount of masked-word predictions.
+    """One length and one amount of masked-word predictions."""
 
-    Args:
-        num_tokens: T.
-        words_at: one of `WORDS_AT`.
-        ours_seconds: median pass.
-        their_seconds: median pass.
-        ratio: median over rounds of our median / their median.
-        difference: largest between any two outputs.
-        num_rounds: how many count; the quiet ones, or all if none was.
-        other_cores: busy with other work, most in any of those rounds.
-    """
-
-    num_tokens: int
-    words_at: str
-    ours_seconds: float
-    their_seconds: float
-    ratio: float
-    difference: float
-    num_rounds: int
-    other_cores: float
+    num_tokens: int  # T
+    words_at: str  # one of `WORDS_AT`
+    ours_seconds: float  # median pass
+    their_seconds: float  # median pass
+    ratio: float  # median over rounds of our median / their median
+    difference: float  # largest between any two outputs
+    num_rounds: int  # how many count; the quiet ones, or all if none was
+    other_cores: float  # busy with other work, most in any of those rounds
 
 
 @dataclass(frozen=True)
@@ -95,14 +84,7 @@ def measure() -> Table:
 
 
 def compare(ours: Peer, theirs: Peer, num_tokens: int, words_at: str) -> Comparison:
-    """Lets both peers alternate on one text.
-
-    Args:
-        ours: a running peer.
-        theirs: another, with the same weights.
-        num_tokens: of the text.
-        words_at: one of `WORDS_AT`.
-    """
+    """Lets two running peers with the same weights alternate on one text."""
     rng = np.random.default_rng(num_tokens)
     input_ids = rng.integers(5, 30_000, (1, num_tokens), dtype=np.int32)
     positions = _positions(words_at, num_tokens)

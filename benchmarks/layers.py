@@ -136,11 +136,7 @@ def _long(words: Sequence[str]) -> str:
 
 
 def _walk_of(name: str, model: str, text: str) -> _Walk:
-    """Asks the model itself, which does not outlive this.
-
-    Raises:
-        RuntimeError: the text has another length than its name says.
-    """
+    """Asks the model itself, which does not outlive this."""
     from bertviz_core.experiments.token_numbers import steps_for_one_token
     from bertviz_core.explorer import Explorer
 

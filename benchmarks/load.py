@@ -66,26 +66,16 @@ NEEDS_NETWORK = ("new text",)
 
 @dataclass(frozen=True)
 class Load:
-    """What a number of visitors met.
+    """What a number of visitors met."""
 
-    Args:
-        num_visitors: at the same time.
-        change: one of `CHANGES`.
-        seconds: of each rerun, sorted.
-        server_cpu_seconds: of the Streamlit process, for each rerun.
-        driver_cores: busy with these visitors, on the same machine.
-        other_cores: busy with other work.
-    """
-
-    num_visitors: int
-    change: str
-    seconds: tuple[float, ...]
-    server_cpu_seconds: float
-    driver_cores: float
-    other_cores: float
+    num_visitors: int  # at the same time
+    change: str  # one of `CHANGES`
+    seconds: tuple[float, ...]  # of each rerun, sorted
+    server_cpu_seconds: float  # of the Streamlit process, for each rerun
+    driver_cores: float  # busy with these visitors, on the same machine
+    other_cores: float  # busy with other work
 
     def percentile(self, percent: int) -> float:
-        """Seconds that `percent` of the reruns stayed within."""
         return statistics.quantiles(self.seconds, n=100, method="inclusive")[
             percent - 1
         ]

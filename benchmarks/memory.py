@@ -145,8 +145,7 @@ async def _visit_others(url: str) -> None:
 async def _train(url: str) -> str:
     """Fine-tunes on the bundled English table with the settings that are proposed.
 
-    Returns:
-        The address of the page where the model is taken away, after its question mark.
+    Returns the query of the page where the model is taken away.
     """
     session = await _opened(url, "fine_tune")
     for button in ("ft_sample_library_en", "ft_go_data", "ft_go_check", "ft_start"):

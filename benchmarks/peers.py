@@ -33,9 +33,7 @@ OUTPUTS = ("hidden_states", "attention_probs", "pooled_output")
 class Peer:
     """One implementation in its own process. Use it in a `with` statement.
 
-    Args:
-        name: one of `NAMES`.
-        folder: a Hugging Face folder with all pre-training weights.
+    The folder is a Hugging Face one with all pre-training weights.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -59,16 +57,11 @@ class Peer:
     ) -> list[float]:
         """Times forward passes; one more before them is not counted.
 
-        Args:
-            input_ids: int `[B, T]`.
-            positions: int `[P]`, tokens to predict words at; `None` for no
-                masked-word head at all.
-            repeats: how many passes.
+        `positions` are int `[P]`, tokens to predict words at; `None` for no such head.
         """
         return self._ask("seconds", input_ids, positions, repeats)
 
     def outputs(self, input_ids: np.ndarray, positions: np.ndarray | None) -> Arrays:
-        """Gives the arrays of one pass, to compare them."""
         return self._ask("outputs", input_ids, positions, 1)
 
     def _ask(self, *request: Any) -> Any:
@@ -81,11 +74,7 @@ def write_checkpoint(
 ) -> None:
     """Writes a BERT-base with a random number in every weight, for both to load.
 
-    Args:
-        folder: is made.
-        seed: of the numbers.
-        words: its vocabulary begins with these, the special tokens among them; the
-            rest are pieces that no text holds.
+    Its vocabulary begins with the words; the rest are pieces that no text holds.
     """
     import torch
     from transformers import BertConfig, BertForPreTraining

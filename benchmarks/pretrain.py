@@ -102,13 +102,7 @@ def _compare(length: int) -> list[tuple[str, ...]]:
 
 
 def train(turns: Turns, name: str, length: int) -> None:
-    """Pre-trains; a task for `TrainingPeer`.
-
-    Args:
-        turns: when to.
-        name: one of `NAMES`.
-        length: tokens of a row.
-    """
+    """Pre-trains; a task for `TrainingPeer`."""
     loops: dict[str, Callable[[Turns, PretrainSettings], None]] = {
         OURS: _ours, OURS_ADAMW: _ours, PEER: _transformers, PEER_BF16: _transformers,
     }  # fmt: skip

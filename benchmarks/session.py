@@ -42,23 +42,19 @@ _DONE = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What one run of the page sent.
+    """What one run of the page sent."""
 
-    Args:
-        seconds: from the message that asked to the last one of the answer.
-        num_bytes: of the answer.
-        kinds: of its elements, such as "plotly_chart".
-        complaints: texts of error boxes; a good run has none.
-    """
-
-    seconds: float
-    num_bytes: int
-    kinds: tuple[str, ...]
-    complaints: tuple[str, ...]
+    seconds: float  # from the message that asked to the last one of the answer
+    num_bytes: int  # of the answer
+    kinds: tuple[str, ...]  # of its elements, such as "plotly_chart"
+    complaints: tuple[str, ...]  # texts of error boxes; a good run has none
 
 
 class Session:
-    """One visitor. Make it with `await Session.open(...)`; `await close()` it."""
+    """One visitor. Make it with `await Session.open(...)`; `await close()` it.
+
+    A `key` is that of a widget in the page's script; without it, a `KeyError`.
+    """
 
     def __init__(
         self, socket: ClientConnection, url: str, page: str, cookies: dict[str, str]
@@ -119,15 +115,7 @@ class Session:
         await self._socket.close()
 
     async def change(self, key: str, value: Any) -> Answer:
-        """Changes a widget and waits until the page has been drawn again.
-
-        Args:
-            key: of the widget, as the page's script names it.
-            value: of the kind that the widget's state has.
-
-        Raises:
-            KeyError: the page does not show such a widget.
-        """
+        """Changes a widget and waits until the page has been drawn again."""
         # An id ends in the widget's key: "$$ID-<hash>-<key>".
         ids = [name for name in self._states if name.endswith(f"-{key}")]
         if not ids:
@@ -137,14 +125,7 @@ class Session:
         return await self._run(self._fragments[ids[0]])
 
     async def press(self, key: str) -> Answer:
-        """Presses a button and waits until the page has been drawn again.
-
-        Args:
-            key: of the button, as the page's script names it.
-
-        Raises:
-            KeyError: the page does not show such a button.
-        """
+        """Presses a button and waits until the page has been drawn again."""
         ids = [name for name in self._buttons if name.endswith(f"-{key}")]
         if not ids:
             raise KeyError(f"No button {key}. Shown: {sorted(self._buttons)}.")
@@ -157,14 +138,8 @@ class Session:
     async def upload(self, key: str, name: str, data: bytes) -> Answer:
         """Puts a file into a box and waits until the page has been drawn again.
 
-        Args:
-            key: of the box, or its beginning where a count follows.
-            name: of the file.
-            data: its bytes.
-
-        Raises:
-            KeyError: the page does not show such a box.
-            urllib.error.HTTPError: the server does not take the file.
+        The key may be the beginning of one where a count follows. A file that the
+        server does not take is a `urllib.error.HTTPError`.
         """
         ids = [one for one in self._states if f"-{key}" in one]
         if not ids:
@@ -211,13 +186,7 @@ class Session:
     async def trigger(self, key: str, event: str, value: Any) -> Answer:
         """Has a component tell of an event, and waits as `press` does.
 
-        Args:
-            key: of the component, as the page's script names it.
-            event: its name, the component's `setTriggerValue` takes it.
-            value: what the component tells, for JSON.
-
-        Raises:
-            KeyError: the page does not show such a component.
+        The component's `setTriggerValue` takes the event; the value is for JSON.
         """
         ids = [name for name in self._components if name.endswith(f"-{key}")]
         if not ids:
@@ -231,15 +200,10 @@ class Session:
         return answer
 
     async def rerun(self) -> Answer:
-        """Has the whole page drawn again."""
         return await self._run("")
 
     def offers(self, key: str) -> bool:
-        """Whether a button was on the page at any time.
-
-        Args:
-            key: of the button, as the page's script names it.
-        """
+        """Whether a button was on the page at any time."""
         return any(name.endswith(f"-{key}") for name in self._buttons)
 
     async def _run(self, fragment_id: str) -> Answer:
@@ -314,11 +278,7 @@ class Session:
 def browser_cookies(url: str) -> dict[str, str]:
     """What a browser holds once it has loaded a page, by the names of the cookies.
 
-    Args:
-        url: of the server.
-
-    Raises:
-        urllib.error.HTTPError: the server lets nobody in now.
+    Where the server lets nobody in now, it is a `urllib.error.HTTPError`.
     """
     jar = http.cookiejar.CookieJar()
     # A browser on loopback sends cookies for TLS alone as well.

@@ -34,19 +34,12 @@ PAGES = {
 
 @dataclass(frozen=True)
 class Start:
-    """One fresh server, in seconds.
+    """One fresh server, in seconds."""
 
-    Args:
-        listens: from the server's start until its port is open.
-        title: from opening the address until title and heading are there.
-        prediction: from the server's start until the first prediction shows.
-        other_cores: busy with other work meanwhile.
-    """
-
-    listens: float
-    title: float
-    prediction: float
-    other_cores: float
+    listens: float  # from the server's start until its port is open
+    title: float  # from opening the address until title and heading are there
+    prediction: float  # from the server's start until the first prediction shows
+    other_cores: float  # busy with other work meanwhile
 
 
 def measure() -> Table:

@@ -66,7 +66,6 @@ class Met:
             self.said[f"{outcome}, {asked}: {said}"] += 1
 
     def judge(self, asked: str, answer: Answer, seconds: float, again: bool) -> None:
-        """Counts an answer of a page."""
         self.seconds[asked].append(seconds)
         said = " ".join(answer.complaints)
         outcome = "told" if said else "asked again" if again else "answered"
@@ -76,10 +75,8 @@ class Met:
 class Visitor:
     """One browser; it connects again where the connection is lost.
 
-    Args:
-        number: from 0; it decides what the visitor does.
-        urls: that the site answers at.
-        met: gets what happens.
+    Its number, from 0, decides what it does at the `urls` of the site; `met` gets what
+    happens.
     """
 
     def __init__(self, number: int, urls: list[str], met: Met) -> None:

@@ -86,8 +86,7 @@ class Site:
     def environment(self, role: str = "web") -> dict[str, str]:
         """Variables of a process, with the limits that whoever measures has set.
 
-        Args:
-            role: whose certificate it shows, see `deploy/prepare.sh`.
+        Its role says whose certificate it shows, see `deploy/prepare.sh`.
         """
         tls = self._folder / "certificates" / role
         limits = {k: v for k, v in os.environ.items() if k.startswith("BERTVIZ_MAX_")}
@@ -118,7 +117,6 @@ class Site:
                 os.posix_fallocate(file.fileno(), begin, _PIECE_BYTES)
 
     def free_disk(self) -> None:
-        """Takes away what has filled the disk."""
         self._filler.unlink(missing_ok=True)
 
     def weigh(self) -> dict[str, float]:

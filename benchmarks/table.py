@@ -8,22 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a title, with sentences that say what they mean.
+    """Rows under a title, with sentences that say what they mean."""
 
-    Args:
-        title: of the table.
-        header: of the columns.
-        rows: a text for each column.
-        notes: what a reader has to know to trust the numbers.
-    """
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    title: str  # of the table
+    header: Sequence[str]  # of the columns
+    rows: Sequence[Sequence[str]]  # a text for each column
+    # What a reader has to know to trust the numbers.
     notes: Sequence[str] = field(default=())
 
     def markdown(self) -> str:
-        """Title, table and notes."""
         lines = [self.header, ["---"] * len(self.header), *self.rows]
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         notes = "\n".join(f"- {note}" for note in self.notes)

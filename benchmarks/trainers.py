@@ -33,29 +33,20 @@ _MANY_EPOCHS = 100
 
 @dataclass(frozen=True)
 class Task:
-    """What a `fine_tune` learns.
+    """What a `fine_tune` learns."""
 
-    Args:
-        folder: a Hugging Face folder, the model to begin with.
-        rows: to learn from, whole batches of them.
-        labels: of the classes that `rows.targets` count.
-        batch_size: rows of a step.
-        max_tokens: of a row, special tokens counted; what is beyond is cut.
-    """
-
-    folder: Path
-    rows: Examples
-    labels: tuple[str, ...]
-    batch_size: int
-    max_tokens: int
+    folder: Path  # a Hugging Face folder, the model to begin with
+    rows: Examples  # to learn from, whole batches of them
+    labels: tuple[str, ...]  # of the classes that `rows.targets` count
+    batch_size: int  # rows of a step
+    max_tokens: int  # of a row, special tokens counted; what is beyond is cut
 
 
 class TrainingPeer:
     """A training in its own process. Use it in a `with` statement.
 
-    Args:
-        train: function of a module; gets `Turns` and `args`, trains until it is killed.
-        args: of `train`, to be pickled.
+    `train`, a function of a module, gets `Turns` and `args`, to be pickled, and trains
+    until it is killed.
     """
 
     def __init__(self, train: Callable[..., None], *args: Any) -> None:
@@ -73,7 +64,6 @@ class TrainingPeer:
         self._process.join()
 
     def seconds(self, steps: int) -> float:
-        """Trains so many steps further and gives the seconds."""
         self._pipe.send(steps)
         return self._pipe.recv()  # EOFError when the peer died; its traceback is above
 
@@ -138,7 +128,6 @@ class Turns:
         self._began = 0.0
 
     def begin(self) -> None:
-        """Waits for the first turn."""
         self._left = self._pipe.recv()
         self._began = time.perf_counter()
 
@@ -153,10 +142,7 @@ class Turns:
 def texts_of(vocabulary: Sequence[str], num_rows: int, num_tokens: int) -> list[str]:
     """Texts of exactly so many tokens, [CLS] and [SEP] among them.
 
-    Args:
-        vocabulary: word pieces; whole words of plain letters are drawn.
-        num_rows: how many texts.
-        num_tokens: of each.
+    Of the word pieces, whole words of plain letters are drawn.
     """
     words = [piece for piece in vocabulary if piece.isascii() and piece.isalnum()]
     rng = np.random.default_rng(0)
@@ -166,14 +152,7 @@ def texts_of(vocabulary: Sequence[str], num_rows: int, num_tokens: int) -> list[
 def encoded_rows(
     tokenizer: Any, texts: Sequence[str], labels: np.ndarray, num_tokens: int
 ) -> list[dict[str, Any]]:
-    """Rows as the `Trainer` of `transformers` takes them.
-
-    Args:
-        tokenizer: of `transformers`.
-        texts: R texts.
-        labels: int `[R]`.
-        num_tokens: at most, special tokens counted.
-    """
+    """R rows, with labels int `[R]`, as the `Trainer` of `transformers` takes them."""
     encoded = tokenizer(list(texts), truncation=True, max_length=num_tokens)
     return [
         {name: values[index] for name, values in encoded.items()} | {"labels": label}
@@ -182,13 +161,7 @@ def encoded_rows(
 
 
 def fine_tune(turns: Turns, name: str, task: Task) -> None:
-    """Fine-tunes; a task for `TrainingPeer`.
-
-    Args:
-        turns: when to.
-        name: one of `NAMES`.
-        task: what.
-    """
+    """Fine-tunes; a task for `TrainingPeer`."""
     if name == OURS:
         _ours(turns, task)
     else:

@@ -1,11 +1,11 @@
 """How long a visitor waits for the map of a vocabulary of BERT-base's size.
 
-A folder with random weights of 30,522 words and 768 numbers each, one layer below
-them, opened by its address as a visitor's own checkpoint is. Time runs in Chromium
-from opening the address until the component has drawn its points: for the first
-visitor, whose model has to be read, and for others, who come to a model that is there.
-What the page receives meanwhile is counted, all WebSocket frames: the map in full, with
-its words, and what else a page consists of.
+A folder with random weights of 30,522 words and 768 numbers each, one layer below them,
+opened by its address as a visitor's own checkpoint is. Time runs in Chromium from
+opening the address until the component has drawn its points: for the first visitor,
+whose model has to be read, and for others, who come to a model that is there. What the
+page receives meanwhile is counted, all WebSocket frames: the map in full, with its
+words, and what else a page consists of.
 """
 
 from __future__ import annotations
