@@ -18,10 +18,8 @@ def on_devices(num_devices: int) -> Iterator[None]:
     """Copies what is built inside onto several devices; each takes part of a batch.
 
     One device leaves everything as it is. TensorFlow: `tf.distribute`, and over several
-    machines when `TF_CONFIG` says so. JAX: Keras' `DataParallel`.
-
-    Raises:
-        TrainingError: this machine has fewer devices, or the backend cannot do it.
+    machines when `TF_CONFIG` says so. JAX: Keras' `DataParallel`. Fewer devices on this
+    machine, or another backend, are a `TrainingError`.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow" and (has_hosts() or num_devices > 1):

@@ -172,11 +172,7 @@ def _is_coded(cells: Collection[str]) -> bool:
 
 
 def guess_columns(table: Table, profiles: Sequence[ColumnProfile] = ()) -> ColumnChoice:
-    """Guesses text, second text and label from names and values.
-
-    Raises:
-        DatasetError: the table has one column, or no column with texts.
-    """
+    """Guesses text, second text and label; `DatasetError` without a text or a label."""
     if len(table.columns) < 2:
         raise DatasetError(
             "The table has one column, and training needs a text and a label. "

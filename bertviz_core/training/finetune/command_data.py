@@ -29,16 +29,11 @@ def training_rows(
 ) -> PreparedData:
     """Reads the rows that the options choose, to test on from another table if given.
 
-    The notes also say what numbers were taken for, and what was left out of both
-    tables.
-
-    Args:
-        path: of the table.
-        validation: path of a table to test on; `None` sets rows aside.
-        options: `text_column`, `pair_column`, `label_column`, `is_regression`,
-            `encoding`, `separator`, `has_header`, and the same three of the table to
-            test on, with `validation_` before them, of which `None` guesses;
-            `validation_rate`, `test_rate` and `split_seed`.
+    Of the options, `text_column`, `pair_column`, `label_column`, `is_regression`,
+    `encoding`, `separator`, `has_header`, and the last three with `validation_` before
+    them for a table to test on, are guessed where they are `None`; the others are
+    `validation_rate`, `test_rate` and `split_seed`. The notes also say what numbers
+    were taken for, and what was left out of both tables.
 
     Raises:
         DatasetError: these cannot be trained on.
@@ -69,10 +64,8 @@ def read_named_table(
 ) -> Table:
     """Reads a table whose columns a user may have named; `None` for those that are not.
 
-    The rest is as in `read_table`; a separator may also be "tab".
-
-    Raises:
-        DatasetError: no such table, encoding or separator.
+    The rest is as in `read_table`, but that a separator may also be "tab". No such
+    table, encoding or separator is a `DatasetError`.
     """
     separator = _SEPARATOR_NAMES.get(separator or "", separator)
     _require_known("encoding", encoding or None, ENCODINGS)

@@ -60,12 +60,10 @@ def r_squared(targets: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def wilson_interval(right: Any, total: Any) -> np.ndarray:
-    """Where a share lies, by what was counted.
+    """Where a share lies, by what was counted, a number or `[C]`, out of how many.
 
-    Args:
-        right: counted, a number or `[C]`; of rows that are not independent, as many as
-            their share makes of those that are, which scipy's own would not take.
-        total: out of how many; 0 says nothing: 0 to 1.
+    Of rows that are not independent, as many are right as their share makes of those
+    that are, which scipy's own would not take. A total of 0 says nothing: 0 to 1.
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical
     inference"; it keeps its promise for a few rows, and near 0 and 1.

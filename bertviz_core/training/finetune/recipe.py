@@ -104,11 +104,7 @@ class Recipe:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Reads a `recipe.json`, or the zip file or folder that holds one.
-
-    Raises:
-        TrainingError: no such file, or no recipe.
-    """
+    """Reads the recipe in a JSON or zip file or a folder; none is a `TrainingError`."""
     from bertviz_core.checkpoints.archive import BROKEN
 
     try:

@@ -206,8 +206,7 @@ def mend_table(
 ) -> TableSource:
     """Stores a mended table beside the one that it is made of, to go back to.
 
-    Raises:
-        DatasetError: no row would be left, or see `keep_table`.
+    No rows left are a `DatasetError`; for others see `keep_table`.
     """
     handle = keep_table(_written(table, column, mending), owner)
     before = json.dumps(dataclasses.asdict(source))

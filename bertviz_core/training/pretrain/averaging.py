@@ -28,11 +28,8 @@ if TYPE_CHECKING:
 def fractions_of(shares: Sequence[float], num_models: int) -> tuple[float, ...]:
     """What part of a mean each model is; needs no model to be open. They sum to 1.
 
-    Only the ratios of shares matter; without any, all models count alike.
-
-    Raises:
-        TrainingError: there are fewer than two models, or their shares are not one
-            positive number each.
+    Only the ratios of shares matter; without any, all models count alike. Fewer than
+    two models, or not one positive number each, are a `TrainingError`.
     """
     if num_models < 2:
         raise TrainingError(
@@ -58,10 +55,8 @@ def average_models(
 ) -> LoadedModel:
     """Turns the first of some models into their mean, in float32, and returns it.
 
-    Whether they began as one cannot be seen; other models' mean knows nothing.
-
-    Raises:
-        TrainingError: they differ in more than their weights and how they were trained.
+    Whether they began as one cannot be seen; other models' mean knows nothing. Models
+    that differ in more than weights and training are a `TrainingError`.
     """
     first, *others = models
     for other in others:

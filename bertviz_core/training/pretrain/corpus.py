@@ -34,11 +34,8 @@ Owned = Iterable[tuple[str, int, int]]
 def read_paragraphs(path: Path) -> Iterator[tuple[str, int]]:
     """Reads a UTF-8 file, plain or `.xz`, a paragraph a line, blank between documents.
 
-    Yields:
-        A paragraph, without white space around, and the number of its document, from 0.
-
-    Raises:
-        TrainingError: the file is absent, damaged, or not text.
+    Yields a paragraph, without white space around, and the number of its document, from
+    0. A file that is absent, damaged, or not text is a `TrainingError`.
     """
     number, is_begun = 0, False
     is_packed, encoding = path.suffix == ".xz", "utf-8-sig"
@@ -211,10 +208,8 @@ def write_corpus(
 ) -> EncodedCorpus:
     """Encodes text into a folder, which appears, or is replaced, when it is complete.
 
-    The tokenizer is saved and all settings are noted beside the ids.
-
-    Raises:
-        TrainingError: fewer than two documents, or no room on the disk.
+    The tokenizer is saved and all settings are noted beside the ids. Fewer than two
+    documents, or no room on the disk, are a `TrainingError`.
     """
     dtype = "uint16" if tokenizer.vocab_size <= 2**16 else "int32"
     index = {
@@ -480,10 +475,8 @@ def corpus_key(
 ) -> str:
     """Names a corpus by its content and by all that decides its token ids.
 
-    The order of the files counts. The name has 32 hexadecimal digits.
-
-    Raises:
-        TrainingError: a file cannot be read, or is the same as another in text or name.
+    The order of the files counts. The name has 32 hexadecimal digits. A file that
+    cannot be read, or is the same as another in text or name, is a `TrainingError`.
     """
     encoding = json.dumps(settings.encoding(), sort_keys=True)
     digest = hashlib.sha256(f"{LAYOUT} {vocab_size} {encoding}".encode())

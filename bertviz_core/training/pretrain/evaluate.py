@@ -216,10 +216,8 @@ class ClozeItem:
 def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
     """Reads sentences from JSON: a list of {"text": …, "answers": […]}.
 
-    An object may have a list "judged" as well, see `ClozeItem`.
-
-    Raises:
-        DatasetError: not such a file, or a sentence without exactly one `[MASK]`.
+    An object may have a list "judged" as well, see `ClozeItem`. No such file, or a
+    sentence without exactly one `[MASK]`, is a `DatasetError`.
     """
     try:
         items = tuple(map(_item, json.loads(path.read_text(encoding="utf-8"))))
