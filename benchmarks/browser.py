@@ -17,11 +17,7 @@ _NAMES = (
 
 
 def launch(playwright: Playwright) -> Browser:
-    """Starts the system's Chromium or Chrome, else Playwright's own.
-
-    Raises:
-        playwright.sync_api.Error: there is none.
-    """
+    """Starts the system's Chromium or Chrome, else Playwright's own."""
     return playwright.chromium.launch(executable_path=system_browser())
 
 

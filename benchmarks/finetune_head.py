@@ -66,7 +66,7 @@ def train_apart(num_rows: int) -> tuple[float, int, int]:
 
 
 def sample_rows(num_rows: int) -> TrainingData:
-    """Rows of the sample table, over and over, each with a number of its own."""
+    """Rows of the sample table, over and over, those that judge included."""
     with SAMPLE.open(encoding="utf-8", newline="") as file:
         known = [(row["message"], row["topic"]) for row in csv.DictReader(file)]
     labels = tuple(sorted({topic for _, topic in known}))
