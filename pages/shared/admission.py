@@ -36,11 +36,7 @@ main {{ max-width: 36rem; margin: 20vh auto 0; padding: 0 1.5rem; }}
 
 
 def max_sessions() -> int:
-    """Tabs that may be open at a time; 0 for any number.
-
-    Raises:
-        EngineError: `BERTVIZ_MAX_SESSIONS` is no whole number.
-    """
+    """Tabs that may be open at a time; 0 for any. No number is an `EngineError`."""
     return whole_number(MAX_SESSIONS, 0)
 
 
@@ -59,7 +55,6 @@ class Admission:
         self._left: dict[str, float] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, or shows the waiting page."""
         if not self._most:  # nobody is counted
             await self.app(scope, receive, send)
             return

@@ -29,9 +29,9 @@ def is_soon(model: str, num_tokens: int) -> bool:
 def show_completeness(
     numbers: Mapping[str, str], found: Attribution, **places: object
 ) -> None:
-    """Draws numbers, and how far integrated gradients miss what they explain.
+    """Draws numbers, see `show_numbers`, and how far integrated gradients miss.
 
-    If they miss it by much, a warning follows. See `show_numbers`.
+    If they miss what they explain by much, a warning follows.
     """
     missed = found.completeness_error
     share = t("masked.share", value=missed)

@@ -53,10 +53,9 @@ def fits_address(
     beside: Mapping[str, str | Sequence[str]] | None = None,
     most: int = LONGEST_IN_ADDRESS,
 ) -> bool:
-    """Whether a text can be part of a link.
+    """Whether a text can be part of a link, with what is `beside` it already, by name.
 
-    `beside` stands in the address already, by its name; `most` is for all of it, in
-    bytes: a Chinese character takes nine.
+    `most` is for all of it, in bytes: a Chinese character takes nine.
     """
     if len(text) > most:
         return False
@@ -73,8 +72,7 @@ def as_linked(
 ) -> str | None:
     """A text as a link holds it, compressed where it would be too long.
 
-    Source:
-        zlib is RFC 1950, base64url RFC 4648, section 5.
+    Source: zlib is RFC 1950, base64url RFC 4648, section 5.
     """
     is_plain = fits_address(text, most=most_plain) and not text.startswith(_PACKED)
     if is_plain and fits_address(text, beside, most):
@@ -242,12 +240,11 @@ def choose_linked(
     key: str = "",
     **arguments: Any,
 ) -> str:
-    """Draws a choice that is part of the address.
+    """Draws a choice that is part of the address; for the label see `labelled`.
 
-    `label` is the key of its text or a text, see `labelled`; "" for `key` is what
-    `_key_of` makes of it, here and below. What was chosen among other options gives
-    way to `default`, which the address leaves out; `None` for the first. A mapping
-    gives options other names for the reader.
+    "" for `key` is what `_key_of` makes of the label's, here and below. What was chosen
+    among other options gives way to `default`, which the address leaves out; `None` for
+    the first. A mapping gives options other names for the reader.
     """
     key = key or _key_of(label)
     if isinstance(options, Mapping):
@@ -329,8 +326,8 @@ def choose_several(
 ) -> tuple[str, ...]:
     """Draws a choice of any number of options that is part of the address.
 
-    Returns them in the order of `options`, however clicked. No option has a comma,
-    which is between them in the address.
+    They are in the order of `options`, however clicked. No option has a comma, which is
+    between them in the address.
     """
     key = key or _key_of(label)
     held = follow_default(key, list(default), lambda written: written.split(","))
@@ -348,10 +345,7 @@ def choose_several(
 def switch_linked(
     label: str, *, key: str = "", default: bool = False, is_of_visit: bool = False
 ) -> bool:
-    """Draws a switch that is part of the address.
-
-    `label` is the key of its text; `is_of_visit`: see `follow_default`.
-    """
+    """Draws a switch that is part of the address; for more see `follow_default`."""
     key = key or _key_of(label)
     follow_default(key, default, lambda w: w.lower() == "true", is_of_visit=is_of_visit)
     _draw(st.toggle, label, key=key)
@@ -370,10 +364,9 @@ def type_linked(
     max_chars: int | None = None,
     **arguments: Any,
 ) -> str:
-    """Draws a text box whose text is part of the address.
+    """Draws a text box whose text, without white space around it, is in the address.
 
-    Returns it without white space around it. A link with more than `max_chars` is cut;
-    `is_main`: see `write_linked`.
+    A link with more than `max_chars` is cut; `is_main`: see `write_linked`.
     """
     key = key or _key_of(label)
     linked = follow_default(key, default, unpack)
@@ -435,14 +428,12 @@ def choose_piece(
     unknown: str,
     **arguments: Any,
 ) -> int:
-    """Draws the choice: the likeliest pieces, or any that is typed.
+    """Draws the choice: the likeliest pieces, or any that is typed; returns its id.
 
-    While it is left alone, it follows what is likeliest; what was chosen stays, and
-    is part of the address.
-
-    Returns its id. `likely` are ids, best first, of which the one with number `first`
-    is chosen to begin with; `unknown` is the key of the sentence about a `word` that
-    the vocabulary lacks, and what is taken `instead`.
+    While it is left alone, it follows what is likeliest; what was chosen stays, and is
+    part of the address. `likely` are ids, best first, of which the one with number
+    `first` is chosen to begin with; `unknown` is the key of the sentence about a `word`
+    that the vocabulary lacks, and what is taken `instead`.
     """
     start_id = likely[min(first, len(likely) - 1)]
     start = words[start_id]

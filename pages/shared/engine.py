@@ -25,11 +25,7 @@ _CLOSING = threading.Event()
 
 
 def client() -> Engine:
-    """The engine; the first call starts it.
-
-    Raises:
-        EngineError: the engine cannot be started or reached.
-    """
+    """The engine; the first call starts it, or raises what `connect` does."""
     # Without the lock, two first visitors would start two engines.
     with _LOCK:
         return _connected()

@@ -37,10 +37,8 @@ def shown_to_user(
     """Turns an error into a sentence in the visitor's language.
 
     A `BertVizError` says what to do. Anything else is a bug: the log gets the
-    traceback, the page one general sentence.
-
-    `stop` ends the run after the sentence: not where the rest does without what failed.
-    `offer` draws a way out below it.
+    traceback, the page one general sentence. `stop` ends the run after it: not where
+    the rest does without what failed. `offer` draws a way out below it.
     """
     try:
         yield

@@ -195,11 +195,10 @@ def show_map(
 ) -> None:
     """Draws a map of numbers, float or bool `[R, C]`, with a table of its cells.
 
-    Bools are drawn in two colours, without a scale.
-
-    `titles` are what a number, a row and a column is called, texts or keys. At most
-    `most` rows and columns are drawn, the table has all; `table` is another one. What
-    is `drawn` goes to `value_map_figure`, the rest to `show_figure`.
+    Bools are drawn in two colours, without a scale. `titles` are what a number, a row
+    and a column is called, texts or keys. At most `most` rows and columns are drawn,
+    the table has all; `table` is another one. What is `drawn` goes to
+    `value_map_figure`, the rest to `show_figure`.
     """
     title, row_title, column_title = map(title_of, titles)
     show_figure(

@@ -38,9 +38,8 @@ _offered: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
 def file_link(label: str, path: Path, name: str, key: str, icon: str) -> None:
     """Draws a link that looks like a button and saves a file; for `label` see `button`.
 
-    Its address cannot be guessed, and is valid while the page is open.
-
-    The file is read at the click; the browser saves it by `name`.
+    Its address cannot be guessed, and is valid while the page is open. The file is read
+    at the click; the browser saves it by `name`.
     """
     offers: dict[str, _Offer] = st.session_state.setdefault(_OFFERS, {})
     offer = offers.get(key)

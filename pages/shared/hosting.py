@@ -64,10 +64,8 @@ def require_decision() -> None:
     """Ends a server that others can reach, unless its owner said what they may open.
 
     `server.py` has said so; `app.py` is for its owner alone, who may open any folder.
-    What is said must make sense, or it would be found out by visitors.
-
-    Raises:
-        SystemExit: with the sentence.
+    What is said must make sense, or it would be found out by visitors: `SystemExit` has
+    the sentence.
     """
     try:
         models_policy()

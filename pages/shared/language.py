@@ -146,11 +146,7 @@ def in_a_row(sentences: Iterable[str]) -> str:
 
 
 def text(key: str, language: str, **places: Any) -> str:
-    """The text of a key in a given language, places filled as they are.
-
-    Raises:
-        KeyError: no such key; a test looks for those.
-    """
+    """The text of a key in a given language, places filled as they are."""
     page, name = key.split(".", 1)
     template = _texts(language, page)[name]
     return template.format(**places) if places else template

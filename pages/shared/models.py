@@ -137,10 +137,7 @@ def model_picker() -> str:
 
 
 def known_models() -> dict[str, ModelEntry]:
-    """Models that can be chosen without typing, the default first, by id.
-
-    No two have the same title.
-    """
+    """Models to choose from, the default first, by id; no two have the same title."""
     uploaded = st.session_state.get(_UPLOADS, ())
     if may_bring_any_model():
         uploaded = (*uploaded, *uploaded_models())

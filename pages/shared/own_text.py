@@ -187,13 +187,10 @@ class Reading:
 def sentence_of_visit(model: str) -> Texts:
     """The text and the second text as the boxes have them, and the address after them.
 
-    An untouched text is an example in a language of the model. One of the visitor's
-    own stays as it is, unless another model is chosen that reads another language:
-    then it waits for one that reads it.
-
+    An untouched text is an example in a language of the model. One of the visitor's own
+    stays as it is, unless another model is chosen that reads another language: then it
+    waits for one that reads it. Masks are written as `[MASK]`; the text may be empty.
     Call it before the boxes are drawn, in each run.
-
-    Masks are written as `[MASK]`; the text may be empty.
     """
     ask_anew_if_changed(model)  # the text may be drawn anew without `model_picker`
     language = language_of(model)
@@ -449,8 +446,7 @@ def _add_step(step: tuple[MaskedText, str]) -> None:
 def _write_texts(masked: MaskedText, example: str) -> str:
     """Keeps the texts and the hidden words in the address.
 
-    Returns what there is no room for: "not", a text, "hidden_not", its hidden words, or
-    "".
+    Returns what has no room: "not", a text, "hidden_not", its hidden words, or "".
     """
     text, pair = (st.session_state.get(key) or "" for key in (TEXT, PAIR))
     hidden = masked.originals if any(masked.originals) else ()

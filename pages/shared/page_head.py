@@ -45,10 +45,9 @@ _WITH_INTRO = ("activations", "fine_tune", "pretraining")
 def page_head(page: str) -> None:
     """Draws one line: the title of a page, and what opens how to read it.
 
-    That is three sentences and the new words; the picture comes first.
-
-    Before the page's own script: that imports what its figures need, and the visitor
-    reads meanwhile.
+    That is three sentences and the new words; the picture comes first. Call it before
+    the page's own script: that imports what its figures need, and the visitor reads
+    meanwhile.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="page_head"):
         st.title(t(f"{page}.title"), anchor=False, width="content")
@@ -74,8 +73,7 @@ def page_head(page: str) -> None:
 def model_at_work(at_start_only: bool = False) -> Iterator[None]:
     """Says that the model starts, or thinks, while the block runs.
 
-    `at_start_only`: the block is quick once the engine runs, and a spinner costs a
-    thread.
+    `at_start_only`: the block is quick once the engine runs; a spinner costs a thread.
     """
     if at_start_only and HAS_ANSWERED.is_set():
         yield

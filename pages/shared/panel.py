@@ -37,8 +37,7 @@ def panel(draw: Callable[P, None], every: float | None = None) -> Callable[P, No
     A widget inside draws the panel anew and leaves the rest of the page alone. All that
     a page says of its sentence is one, too: another text need not draw the links and
     the choice of a model anew. What follows on the page stands after an error, too.
-
-    `every`: seconds after which it draws itself anew, again and again.
+    Where that is said, it draws itself anew `every` so many seconds.
     """
 
     @functools.wraps(draw)

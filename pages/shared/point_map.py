@@ -50,10 +50,7 @@ def groups_colour(title: str, names: Sequence[str]) -> Colour:
 
 
 def point_map(points: PointMap, key: str) -> FirstChoice:
-    """Draws a map; gives what a visitor has chosen on it.
-
-    What the address says is chosen goes before `first` of the points.
-    """
+    """Draws a map; the address' choice goes before `first` of the points."""
     chosen = (st.session_state.get(key) or {}).get("choice")
     memory_key = f"{key}_memory"
     before: _Memory | None = st.session_state.get(memory_key)

@@ -30,10 +30,7 @@ _HEADERS = {
 
 
 def security_headers(host: str, over_tls: bool) -> dict[str, str]:
-    """The headers of a response.
-
-    Only the socket of the `host` that the browser asked may be opened from the page.
-    """
+    """The headers of a response; of sockets, that of the `host` alone may be opened."""
     frames = filter(_ORIGIN.fullmatch, os.environ.get(FRAMES, "").split())
     ancestors = ("frame-ancestors 'self'", *frames)
     # Browsers differ in whether 'self' holds for sockets.
@@ -73,7 +70,6 @@ class SecurityHeaders:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, and the response back with its headers."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -93,11 +89,9 @@ class KnownHosts:
 
     A site may give its name this machine's address, and its pages then ask this server
     as their own (DNS rebinding): the host that they name is theirs. A socket is opened
-    from any site, and says from which. Streamlit looks at the host of sockets only,
-    and trusts every server of this machine.
-
-    `server.allowedHosts` and `server.corsAllowedOrigins` of Streamlit say who may
-    besides.
+    from any site, and says from which. Streamlit looks at the host of sockets only, and
+    trusts every server of this machine. Its `server.allowedHosts` and
+    `server.corsAllowedOrigins` say who may besides.
     """
 
     def __init__(self, app: ASGIApp) -> None:

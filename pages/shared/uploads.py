@@ -105,7 +105,6 @@ class _Stored:
 
     @property
     def weight(self) -> int:
-        """The bytes that it counts for."""
         return max(self.num_bytes, _LEAST_BYTES)
 
 
@@ -140,8 +139,7 @@ class _Body(MultiPartParser):
     async def file(self) -> UploadFile:
         """The file, with its name and its type, once it is whole.
 
-        Raises:
-            MultiPartException: the body is no form, or holds no whole file or several.
+        `MultiPartException`: the body is no form, or holds no whole file or several.
         """
         if "Content-Type" not in self.headers:
             raise MultiPartException("The body has no type.")
@@ -165,9 +163,8 @@ class _Body(MultiPartParser):
 async def _put(request: Request) -> Response:
     """Takes a file. Where it is refused, the box says so, see `upload_box`.
 
-    Raises:
-        HTTPException: 403, 400 as Streamlit's own; 413 where this is too much for
-            one visitor, 503 where there is no room for it now.
+    `HTTPException`: 403, 400 as Streamlit's own; 413 where this is too much for one
+    visitor, 503 where there is no room for it now.
     """
     session, file_id = request.path_params["session"], request.path_params["file"]
     token = request.headers.get("X-Xsrftoken")

@@ -32,7 +32,6 @@ class VisitorCookie:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, and a page back with a cookie."""
         asked = Headers(scope=scope) if scope["type"] == "http" else Headers()
         if scope["type"] != "http" or f"{COOKIE}=" in asked.get("cookie", ""):
             await self.app(scope, receive, send)

@@ -36,10 +36,7 @@ _IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
 
 @dataclass(frozen=True)
 class Watched:
-    """A target with its name.
-
-    `is_number`: the model says a number there and no probability.
-    """
+    """A target with its name, where the model may say a number and no probability."""
 
     target: Target
     name: str
