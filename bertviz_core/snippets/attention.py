@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from bertviz_core.snippets.beginnings import with_gradients, with_model, with_trace
 
-HEAD = with_trace("""
+
+def _rows_of(program: str) -> str:
+    """A program that writes each row of what it has `shown`."""
+    rows = (
+        "for token, row in zip(trace.tokenized.tokens, shown):\n    print(token, row)\n"
+    )
+    return with_trace(program + rows)
+
+
+HEAD = _rows_of("""
 
 shown = trace.attention_probs[{layer}, {head}]
-for token, row in zip(trace.tokenized.tokens, shown):
-    print(token, row)
 """)
 
 LAYER = HEAD.replace("[{layer}, {head}]", "[{layer}].mean(axis=0)")
 
-MEAN = with_trace("""
+MEAN = _rows_of("""
 from bertviz_core.analysis.aggregation import mean_of_heads
 
 shown = mean_of_heads(trace.attention_probs)
-for token, row in zip(trace.tokenized.tokens, shown):
-    print(token, row)
 """)
 
 MAX = MEAN.replace("mean_of_heads", "max_of_heads")
 
-CHOSEN = with_trace("""
+CHOSEN = _rows_of("""
 
 heads = {heads}
 shown = sum(trace.attention_probs[place] for place in heads) / len(heads)
-for token, row in zip(trace.tokenized.tokens, shown):
-    print(token, row)
 """)
 
-ROLLOUT = with_trace("""
+ROLLOUT = _rows_of("""
 from bertviz_core.analysis.aggregation import rollout
 
 shown = rollout(trace.attention_probs)[{layer}]
-for token, row in zip(trace.tokenized.tokens, shown):
-    print(token, row)
 """)
 
 FLOW = ROLLOUT.replace("import rollout", "import attention_flow").replace(
@@ -44,20 +45,16 @@ FLOW = ROLLOUT.replace("import rollout", "import attention_flow").replace(
     "attention_flow(trace.attention_probs[: {layer} + 1])",
 )
 
-NORMS = with_trace("""
+NORMS = _rows_of("""
 from bertviz_core.experiments.attention_parts import norm_weighted_attention
 
 shown = norm_weighted_attention(explorer, trace, {layer}).combined
-for token, row in zip(trace.tokenized.tokens, shown):
-    print(token, row)
 """)
 
-VALUE_ZEROING = with_trace("""
+VALUE_ZEROING = _rows_of("""
 from bertviz_core.experiments.attention_parts import value_zeroing
 
 shown = value_zeroing(explorer, trace, {layer})
-for token, row in zip(trace.tokenized.tokens, shown):
-    print(token, row)
 """)
 
 ARITHMETIC = with_trace("""

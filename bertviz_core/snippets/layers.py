@@ -47,18 +47,10 @@ print(words.suppressed_tokens, words.suppressed_changes)
 """)
 
 # The words by the weights alone, whatever the text.
-NEURONS_BY_WEIGHTS = with_trace("""
-from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron
-
-found = strongest_neurons(
-    explorer, trace, {layer}, {token}, {num_neurons}, {order}
+NEURONS_BY_WEIGHTS = NEURONS.replace("words_of_neuron_here", "words_of_neuron").replace(
+    "(\n    explorer, trace, {layer}, {neuron}, {token}, {num_words}\n)",
+    "(explorer, {layer}, {neuron}, {num_words})",
 )
-for neuron, activation in zip(found.neurons, found.activations):
-    print(neuron, activation)
-words = words_of_neuron(explorer, {layer}, {neuron}, {num_words})
-print(words.promoted_tokens, words.promoted_changes)
-print(words.suppressed_tokens, words.suppressed_changes)
-""")
 
 SWITCH_OFF = with_model("""
 from bertviz_core.experiments.cause_results import Switches, Target
