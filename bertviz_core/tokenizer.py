@@ -205,11 +205,7 @@ class BertTokenizer:
         return self._tokenizer.encode(clean, add_special_tokens=False)
 
     def _assemble(
-        self,
-        text: str,
-        pair: str | None,
-        parts: list[tuple[Encoding, int]],
-        uncut: int,
+        self, text: str, pair: str | None, parts: list[tuple[Encoding, int]], uncut: int
     ) -> TokenizedText:
         ids, types = [self.cls_token_id], [0]
         offsets, words = [(0, 0)], [-1]

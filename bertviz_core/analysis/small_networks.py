@@ -152,12 +152,7 @@ def output_signs(name: str) -> OutputSigns:
     )
 
 
-def learn_two_weights(
-    name: str,
-    *,
-    num_steps: int = 60,
-    seed: int = 0,
-) -> LearningPath:
+def learn_two_weights(name: str, *, num_steps: int = 60, seed: int = 0) -> LearningPath:
     """Lets a neuron learn to subtract: its goal is one weight up, the other down.
 
     It sees f(z₁) and f(z₂) for standard normal z, the same for every function, and
@@ -202,9 +197,7 @@ def collapse(layers: tuple[LinearLayer, ...]) -> LinearLayer:
 
 
 def run_layers(
-    layers: tuple[LinearLayer, ...],
-    inputs: np.ndarray,
-    name: str | None = None,
+    layers: tuple[LinearLayer, ...], inputs: np.ndarray, name: str | None = None
 ) -> tuple[np.ndarray, ...]:
     """Sends inputs `[P, 2]` through the layers; gives the output of each, `[P, out]`.
 

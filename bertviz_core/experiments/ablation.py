@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import softmax_rows
-from bertviz_core.experiments.cause_results import (
-    ABLATED_PARTS,
-    AblationMap,
-    Target,
-)
+from bertviz_core.experiments.cause_results import ABLATED_PARTS, AblationMap, Target
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task, untold
@@ -95,10 +91,7 @@ def switch_in_layers(
 
 
 def _ablate(
-    question: Question,
-    heads: np.ndarray,
-    feed_forward: np.ndarray,
-    progress: Progress,
+    question: Question, heads: np.ndarray, feed_forward: np.ndarray, progress: Progress
 ) -> AblationMap:
     """The same C variants in every layer: strengths `[C, N]` and `[C]`."""
     before, found = question.run(also=("hidden_states",))

@@ -64,10 +64,7 @@ def norm_weighted_attention(
 
 
 def value_zeroing(
-    explorer: Explorer,
-    trace: Trace,
-    layer: int,
-    progress: Progress = untold,
+    explorer: Explorer, trace: Trace, layer: int, progress: Progress = untold
 ) -> np.ndarray:
     """Takes away each token's value vector in turn and compares the block's outputs.
 

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.analysis.layer_norm import layer_norm
-from bertviz_core.analysis.position_geometry import (
-    PositionGeometry,
-    position_geometry,
-)
+from bertviz_core.analysis.position_geometry import PositionGeometry, position_geometry
 from bertviz_core.experiments.embedding_results import InputSum
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task

@@ -85,10 +85,7 @@ def start_from_masks(
 
 
 def run_chain(
-    explorer: Explorer,
-    state: GibbsState,
-    num_steps: int,
-    progress: Progress = untold,
+    explorer: Explorer, state: GibbsState, num_steps: int, progress: Progress = untold
 ) -> GibbsRun:
     """Goes on from a state of this model, which `start_chain` or another run gave.
 

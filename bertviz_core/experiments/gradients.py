@@ -58,10 +58,7 @@ _LOCK = threading.Lock()
 
 @task(GRADIENT_RESOURCE)
 def estimate_heads(
-    explorer: Explorer,
-    text: str,
-    target: Target,
-    pair: str | None = None,
+    explorer: Explorer, text: str, target: Target, pair: str | None = None
 ) -> np.ndarray:
     """How the target would change with each head off, if the line went on straight.
 

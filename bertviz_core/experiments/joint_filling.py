@@ -14,11 +14,7 @@ from bertviz_core.experiments.masked_rows import (
     logits_at,
     row_with,
 )
-from bertviz_core.experiments.word_results import (
-    FillStep,
-    JointFilling,
-    PairFilling,
-)
+from bertviz_core.experiments.word_results import FillStep, JointFilling, PairFilling
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText

@@ -14,10 +14,7 @@ from bertviz_core.analysis.logit_rows import top_words
 from bertviz_core.errors import require_index
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.masked_rows import piece_names
-from bertviz_core.experiments.step_results import (
-    NeuronWords,
-    StrongNeurons,
-)
+from bertviz_core.experiments.step_results import NeuronWords, StrongNeurons
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task
 from bertviz_core.trace import Arrays, Trace

@@ -14,9 +14,7 @@ from bertviz_core.trace import Trace
 
 @task()
 def residual_stream(
-    explorer: Explorer,
-    trace: Trace,
-    progress: Progress = untold,
+    explorer: Explorer, trace: Trace, progress: Progress = untold
 ) -> ResidualStream:
     """Measures the residual and both updates at every layer and token."""
     rows = []

@@ -17,11 +17,7 @@ from bertviz_core.experiments.masked_rows import (
     mask_position,
     row_with,
 )
-from bertviz_core.experiments.word_results import (
-    MinimalPair,
-    SentenceScore,
-    WordScore,
-)
+from bertviz_core.experiments.word_results import MinimalPair, SentenceScore, WordScore
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText

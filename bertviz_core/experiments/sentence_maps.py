@@ -16,11 +16,7 @@ from bertviz_core.analysis.anisotropy import (
 )
 from bertviz_core.analysis.geometry import are_alike, procrustes, row_norms, unit_rows
 from bertviz_core.analysis.layer_maps import layer_maps
-from bertviz_core.analysis.map_quality import (
-    MOST_NEIGHBOURS,
-    MapQuality,
-    map_quality,
-)
+from bertviz_core.analysis.map_quality import MOST_NEIGHBOURS, MapQuality, map_quality
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates
 from bertviz_core.experiments.map_results import DrawnMap, LayerFacts, SentenceMap
@@ -35,10 +31,7 @@ MIN_TOKENS = 3
 
 @task()
 def map_by_pca(
-    states: SentenceStates,
-    num_axes: int = 2,
-    alignment: str = "shared",
-    seed: int = 0,
+    states: SentenceStates, num_axes: int = 2, alignment: str = "shared", seed: int = 0
 ) -> SentenceMap:
     """Draws every layer by PCA, at once, see `layer_maps`.
 

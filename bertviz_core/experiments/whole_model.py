@@ -131,10 +131,7 @@ class RemovedTokens(FrozenArrays):
 
 @task()
 def remove_tokens(
-    explorer: Explorer,
-    trace: Trace,
-    focus: int,
-    progress: Progress = untold,
+    explorer: Explorer, trace: Trace, focus: int, progress: Progress = untold
 ) -> RemovedTokens:
     """Hides each shown token from all others, in every layer and head.
 

@@ -6,12 +6,7 @@ from typing import Any
 
 import click
 
-from bertviz_core.command_parts import (
-    Answer,
-    answer_text,
-    model_option,
-    open_explorer,
-)
+from bertviz_core.command_parts import Answer, answer_text, model_option, open_explorer
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ORDERS = ("random", "in_order")

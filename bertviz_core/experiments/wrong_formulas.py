@@ -92,11 +92,7 @@ def wrong_in(config: BertConfig, heads: tuple[str, ...]) -> tuple[str, ...]:
 
 @task()
 def effect_of_formula(
-    explorer: Explorer,
-    text: str,
-    name: str,
-    token: int,
-    pair: str | None = None,
+    explorer: Explorer, text: str, name: str, token: int, pair: str | None = None
 ) -> FormulaEffect:
     """Reads one text, cut, with a formula of `wrong_in` in the model, and without.
 

@@ -28,9 +28,7 @@ WordIds = tuple[int, ...] | None
 
 @task()
 def all_heads(
-    trace: Trace,
-    options: AttentionOptions | None = None,
-    word_ids: WordIds = None,
+    trace: Trace, options: AttentionOptions | None = None, word_ids: WordIds = None
 ) -> tuple[np.ndarray, HeldHeads]:
     """Every head in small, filtered once for both pictures of them.
 
@@ -117,9 +115,7 @@ def _every_difference(
 
 
 def _every_layer(
-    trace: Trace,
-    options: AttentionOptions | None,
-    word_ids: WordIds,
+    trace: Trace, options: AttentionOptions | None, word_ids: WordIds
 ) -> Iterator[np.ndarray]:
     """One after the other, as not all may be needed at a time."""
     for layer in range(len(trace.attention)):
@@ -127,10 +123,7 @@ def _every_layer(
 
 
 def _filtered(
-    trace: Trace,
-    layer: int,
-    options: AttentionOptions | None,
-    word_ids: WordIds,
+    trace: Trace, layer: int, options: AttentionOptions | None, word_ids: WordIds
 ) -> np.ndarray:
     """The heads of a layer as they are shown, float `[N, S, S]`."""
     attention = trace.attention[layer]

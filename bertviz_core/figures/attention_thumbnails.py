@@ -25,9 +25,7 @@ class StrongestLinks(FrozenArrays):
 
 
 def grid_thumbnails(
-    attention_probs: np.ndarray,
-    size: int = THUMBNAIL_SIZE,
-    is_difference: bool = False,
+    attention_probs: np.ndarray, size: int = THUMBNAIL_SIZE, is_difference: bool = False
 ) -> np.ndarray:
     """Makes a small picture of every head.
 

@@ -26,10 +26,7 @@ MAX_WRITTEN = 12
 
 
 def confusion_figure(
-    confusion: np.ndarray,
-    labels: Sequence[str],
-    words: Words,
-    as_shares: bool = False,
+    confusion: np.ndarray, labels: Sequence[str], words: Words, as_shares: bool = False
 ) -> go.Figure:
     """Draws how often each class was taken for each, or its share of the true class.
 

@@ -53,10 +53,7 @@ def intervals_figure(rows: Sequence[str], dots: Sequence[Dots]) -> go.Figure:
 
 
 def calibration_figure(
-    counts: np.ndarray,
-    confidence: np.ndarray,
-    accuracy: np.ndarray,
-    words: Words,
+    counts: np.ndarray, confidence: np.ndarray, accuracy: np.ndarray, words: Words
 ) -> go.Figure:
     """Draws how often rows were right against how sure the model was.
 

@@ -28,9 +28,7 @@ _PATTERNS: tuple[dict[str, Any], ...] = ({"shape": ""}, _HATCHED, _DOTTED)
 
 
 def balance_figure(
-    names: Sequence[str],
-    parts: Sequence[np.ndarray],
-    words: Words,
+    names: Sequence[str], parts: Sequence[np.ndarray], words: Words
 ) -> go.Figure:
     """Draws how many rows each of C classes has in each part of the split.
 
@@ -125,10 +123,7 @@ def lengths_figure(
 
 
 def numbers_figure(
-    edges: np.ndarray,
-    parts: Sequence[np.ndarray],
-    name: str,
-    words: Words,
+    edges: np.ndarray, parts: Sequence[np.ndarray], name: str, words: Words
 ) -> go.Figure:
     """Draws how often numbers to predict occur in each part of the split.
 

@@ -20,10 +20,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.bars import BAR_COLOR, named_bars_figure
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.labels import plain_label
-from bertviz_core.figures.layer_strip import (
-    color_range,
-    strip_figure,
-)
+from bertviz_core.figures.layer_strip import color_range, strip_figure
 from bertviz_core.figures.payload import pack
 
 

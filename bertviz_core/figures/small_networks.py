@@ -26,9 +26,7 @@ from bertviz_core.figures.labels import Words
 
 
 def gradients_figure(
-    gradients: Mapping[str, np.ndarray],
-    labels: Mapping[str, str],
-    words: Words,
+    gradients: Mapping[str, np.ndarray], labels: Mapping[str, str], words: Words
 ) -> go.Figure:
     """Draws the gradient's size over the layers that it has come back through.
 
@@ -46,9 +44,7 @@ def gradients_figure(
 
 
 def means_figure(
-    signs: Mapping[str, OutputSigns],
-    labels: Mapping[str, str],
-    words: Words,
+    signs: Mapping[str, OutputSigns], labels: Mapping[str, str], words: Words
 ) -> go.Figure:
     """Draws where each function's outputs lie: their mean, and their spread."""
     measured = list(signs.values())
@@ -68,9 +64,7 @@ def means_figure(
 
 
 def path_figure(
-    paths: Mapping[str, LearningPath],
-    labels: Mapping[str, str],
-    words: Words,
+    paths: Mapping[str, LearningPath], labels: Mapping[str, str], words: Words
 ) -> go.Figure:
     """Draws the ways of two weights to their one goal, in the plane of both."""
     traces = _in_places({name: one.weights.T for name, one in paths.items()}, labels)
