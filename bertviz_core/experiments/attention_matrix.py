@@ -33,18 +33,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import Progress, task, untold
 from bertviz_core.trace import TokenizedText, Trace
 
-# Ways to make one matrix of a text's attention; see `attention_matrix`.
-METHODS = (
-    "head",
-    "layer",
-    "chosen",
-    "mean",
-    "max",
-    "rollout",
-    "flow",
-    "norms",
-    "value_zeroing",
-)
 # Pieces: the work of attention flow grows with their fourth power.
 MOST_FLOWING = 128
 
@@ -63,10 +51,10 @@ def attention_matrix(
     """One matrix of a text's attention, float32 `[T, T]`; rows look.
 
     Args:
-        method: one of `METHODS`: "head", one head; "layer", the mean of a layer's
-            heads; "chosen", the mean of `heads`; "mean" or "max" of all heads;
-            "rollout" or "flow" up to a layer; "norms", the length of what a layer
-            brings from each token; "value_zeroing" in a layer.
+        method: "head", one head; "layer", the mean of a layer's heads; "chosen", the
+            mean of `heads`; "mean" or "max" of all heads; "rollout" or "flow" up to a
+            layer; "norms", the length of what a layer brings from each token;
+            "value_zeroing" in a layer.
         layer: from 0; not read by "mean" and "max".
         head: from 0; read by "head" alone.
         heads: (layer, head) pairs from 0, for "chosen".
@@ -76,30 +64,35 @@ def attention_matrix(
     Raises:
         TextError: more than `MOST_FLOWING` tokens for "flow".
     """
-    if method not in METHODS:
-        raise ValueError(f"`method` must be among {METHODS}. Received: {method!r}.")
-    if method == "head":
-        return trace.attention[layer, head]
-    if method == "chosen":
-        return _mean_of_chosen(trace.attention, heads).astype("float32")
-    groups = None
+    attention, groups = trace.attention, None
     if word_ids is not None:
         groups = group_words(np.array(word_ids), trace.tokenized.token_type_ids)
-    if method == "flow":
-        if (count := trace.tokenized.num_tokens) > MOST_FLOWING:
-            raise TextError(
-                "This text is too long for attention flow. Received: {count} pieces. "
-                "Keep at most {most}, or choose rollout.",
-                count=count,
-                most=MOST_FLOWING,
-            )
-        below = trace.attention[: layer + 1]
-        return attention_flow(below, groups=groups, tell=progress).astype("float32")
-    if method == "value_zeroing":
-        return value_zeroing(explorer, trace, layer, progress).astype("float32")
-    if method == "max" and groups is not None:
-        return _max_of_words(trace.attention, groups).astype("float32")
-    return _combined(explorer, trace, method, layer).astype("float32")
+    match method:
+        case "head":
+            found = attention[layer, head]
+        case "layer":
+            found = attention[layer].mean(axis=0)
+        case "chosen":
+            chosen = np.zeros(attention.shape[:2], bool)
+            for place in heads:
+                chosen[place] = True
+            found = mean_of_heads(attention, chosen)
+        case "mean":
+            found = mean_of_heads(attention)
+        case "max":
+            found = _max_of_words(attention, groups)
+        case "rollout":
+            found = rollout(attention)[layer]
+        case "flow":
+            _require_room(trace.tokenized.num_tokens)
+            found = attention_flow(attention[: layer + 1], groups, progress)
+        case "norms":
+            found = norm_weighted_attention(explorer, trace, layer).combined
+        case "value_zeroing":
+            found = value_zeroing(explorer, trace, layer, progress)
+        case _:
+            raise ValueError(f"No such `method`. Received: {method!r}.")
+    return np.asarray(found, "float32")
 
 
 @task()
@@ -157,29 +150,19 @@ def profile_of(
     )
 
 
-def _combined(explorer: Explorer, trace: Trace, method: str, layer: int) -> np.ndarray:
-    attention = trace.attention
-    if method == "layer":
-        return attention[layer].mean(axis=0)
-    if method == "mean":
-        return mean_of_heads(attention)
-    if method == "max":
-        return max_of_heads(attention)
-    if method == "rollout":
-        return rollout(attention)[layer]
-    return norm_weighted_attention(explorer, trace, layer).combined
+def _require_room(count: int) -> None:
+    if count > MOST_FLOWING:
+        raise TextError(
+            "This text is too long for attention flow. Received: {count} pieces. "
+            "Keep at most {most}, or choose rollout.",
+            count=count,
+            most=MOST_FLOWING,
+        )
 
 
-def _mean_of_chosen(
-    attention: np.ndarray, heads: tuple[tuple[int, int], ...]
-) -> np.ndarray:
-    chosen = np.zeros(attention.shape[:2], bool)
-    for place in heads:
-        chosen[place] = True
-    return mean_of_heads(attention, chosen)
-
-
-def _max_of_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def _max_of_words(attention: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     """A layer at a time: all heads of a long text are large."""
+    if groups is None:
+        return max_of_heads(attention)
     of_layers = [merge_words(layer, groups).max(axis=0) for layer in attention]
     return np.asarray(np.max(of_layers, axis=0))

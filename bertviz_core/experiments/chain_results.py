@@ -138,9 +138,9 @@ class GibbsRun(FrozenArrays):
             name: np.array(raw[name], dtype).reshape(shape)
             for name, dtype in STEPS.items()
         }
-        input_ids, chains = start.input_ids.copy(), np.arange(len(start.input_ids))
-        for positions, ids in zip(steps["positions"], steps["new_ids"], strict=True):
-            input_ids[chains, positions] = ids
+        input_ids = start.input_ids.copy()
+        # Where a place is written twice, the later one stays.
+        input_ids[np.arange(len(input_ids)), steps["positions"]] = steps["new_ids"]
         step = start.step + len(steps["positions"])
         occurring = np.union1d(start.input_ids, steps["new_ids"])
         return cls(
