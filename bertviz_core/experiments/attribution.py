@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def attribute(
     work = _Work(question, contrast, baseline)
     scores = []
     for done, method in enumerate(METHODS):
-        scores.append(work.run(method))
+        scores.append(getattr(work, method)())
         progress((done + 1) / len(METHODS), method)
     compared = work.compared()
     return Attribution(
@@ -90,7 +90,7 @@ def attribute(
 
 
 class _Work:
-    """One text and one answer, and what was already computed about them."""
+    """One text and one answer, what is known of them, and `METHODS`: float64 `[T]`."""
 
     def __init__(self, question: Question, contrast: int | None, baseline: str) -> None:
         self.question, self.explorer = question, question.explorer
@@ -114,22 +114,11 @@ class _Work:
         self.value, self.baseline_value = (float(v) for v in self._values(rows))
         self.num_steps = 0
 
-    def run(self, method: str) -> np.ndarray:
-        """Scores of one method, float64 `[T]`."""
-        runs: dict[str, Callable[[], np.ndarray]] = {
-            "integrated_gradients": self._integrated,
-            "gradient_x_input": self._gradient_x_input,
-            "gradient_norm": self._gradient_norm,
-            "occlusion_mask": self._masked_away,
-            "occlusion_delete": self._deleted,
-        }
-        return runs[method]()
-
     def compared(self) -> np.ndarray:
         """Token indices about which every method says something."""
         return np.flatnonzero(self.is_word)
 
-    def _integrated(self) -> np.ndarray:
+    def integrated_gradients(self) -> np.ndarray:
         text = self._vectors(self.tokenized.input_ids)  # [T, H]
         start = self._vectors(self.baseline_ids)
         change = self.value - self.baseline_value
@@ -147,11 +136,11 @@ class _Work:
                 return scores
             self.num_steps *= 2
 
-    def _gradient_x_input(self) -> np.ndarray:
+    def gradient_x_input(self) -> np.ndarray:
         text = self._vectors(self.tokenized.input_ids)
         return (text * self._slopes(text[None])[0]).sum(axis=1)
 
-    def _gradient_norm(self) -> np.ndarray:
+    def gradient_norm(self) -> np.ndarray:
         text = self._vectors(self.tokenized.input_ids)
         return np.sqrt((self._slopes(text[None])[0] ** 2).sum(axis=1))
 
@@ -169,13 +158,13 @@ class _Work:
         ]
         return np.concatenate(found).astype(np.float64)
 
-    def _masked_away(self) -> np.ndarray:
+    def occlusion_mask(self) -> np.ndarray:
         text, mask = self.tokenized, self.tokenized.mask_token_id
         places = self.compared().tolist()
         rows = [row_with(text, place, mask, self.target.position) for place in places]
         return self._occluded(rows)
 
-    def _deleted(self) -> np.ndarray:
+    def occlusion_delete(self) -> np.ndarray:
         rows = [
             Row(
                 np.delete(self.tokenized.input_ids, index),
