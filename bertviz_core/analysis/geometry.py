@@ -79,7 +79,12 @@ def row_norms(points: np.ndarray) -> np.ndarray:
 def unit_rows(points: np.ndarray) -> np.ndarray:
     """Each vector divided by its length, float64 `[M, H]`; a zero stays a zero."""
     lengths = row_norms(points)[:, None]
-    return np.divide(points, lengths, out=np.zeros(points.shape), where=lengths > 0)
+    return divided(points, lengths)
+
+
+def divided(values: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Quotients in float64, 0 where the divisor is."""
+    return np.divide(values, by, out=np.zeros(values.shape), where=by > 0)
 
 
 def are_alike(points: np.ndarray) -> bool:

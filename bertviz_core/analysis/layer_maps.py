@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import fit_pca, procrustes, row_norms
+from bertviz_core.analysis.geometry import divided, fit_pca, procrustes, row_norms
 
 ALIGNMENTS = ("shared", "procrustes")
 
@@ -58,6 +58,4 @@ def _shown(
     coordinates = np.stack([x @ a.T for x, a in zip(centred, axes, strict=True)])
     whole = np.array([(row_norms(layer) ** 2).sum() for layer in centred])
     on_map = (coordinates**2).sum(axis=(1, 2))
-    return coordinates, np.divide(
-        on_map, whole, out=np.zeros(len(whole)), where=whole > 0
-    )
+    return coordinates, divided(on_map, whole)

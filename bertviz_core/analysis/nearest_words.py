@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import row_norms, widened
+from bertviz_core.analysis.geometry import divided, row_norms, widened
 from bertviz_core.trace import FrozenArrays
 
 METRICS = ("cosine", "euclidean")
@@ -57,12 +57,7 @@ class WordTable:
             return np.sqrt(np.concatenate(squares))
         products = [np.einsum("vh,h->v", block, target) for block in blocks]
         lengths = self.norms * np.linalg.norm(target)
-        cosines = np.divide(
-            *(np.concatenate(products), lengths),
-            out=np.zeros_like(lengths),
-            where=lengths > 0,
-        )
-        return np.clip(cosines, -1.0, 1.0)
+        return np.clip(divided(np.concatenate(products), lengths), -1.0, 1.0)
 
     def nearest(
         self,

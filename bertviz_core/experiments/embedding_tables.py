@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.analysis.geometry import divided
 from bertviz_core.analysis.layer_norm import layer_norm
 from bertviz_core.analysis.position_geometry import PositionGeometry, position_geometry
 from bertviz_core.experiments.embedding_results import InputSum
@@ -52,8 +53,8 @@ def take_input_apart(
         part_norms=part_norms,
         sum_norms=sum_norms,
         normed_norms=np.linalg.norm(normed.astype(np.float64), axis=1),
-        cosines=_divided(products, part_norms * sum_norms),
-        shares=_divided(products, np.broadcast_to(sum_norms**2, products.shape)),
+        cosines=divided(products, part_norms * sum_norms),
+        shares=divided(products, sum_norms**2),
         largest_difference=float(np.abs(by_hand - normed).max()),
     )
 
@@ -72,7 +73,3 @@ def position_table(explorer: Explorer) -> np.ndarray:
 def _as_float32(variable: Any) -> np.ndarray:
     # A copy: the model may be trained on while the picture is looked at.
     return np.array(as_numpy(variable), np.float32)
-
-
-def _divided(values: np.ndarray, by: np.ndarray) -> np.ndarray:
-    return np.divide(values, by, out=np.zeros(values.shape), where=by > 0)

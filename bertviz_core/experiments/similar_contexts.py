@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bertviz_core.analysis.geometry import unit_rows
-from bertviz_core.analysis.nearest_words import WordTable
+from bertviz_core.analysis.nearest_words import WordTable, best_of
 from bertviz_core.experiments.embedding_results import (
     Context,
     SentenceStates,
@@ -41,8 +40,8 @@ def similar_contexts(
             f"Received: {own.reading}, {searched.reading}."
         )
     asked, vectors = own.states[layer][point], searched.states[layer]
-    near = WordTable(vectors).nearest(asked, num_contexts)
-    cosines = unit_rows(vectors) @ unit_rows(asked[None])[0]
+    cosines = WordTable(vectors).scores(asked)
+    near = best_of(cosines, num_contexts)
     found = zip(near.ids.tolist(), near.scores.tolist(), strict=True)
     return SimilarContexts(
         layer=layer,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import project_on_axis
+from bertviz_core.analysis.geometry import divided, project_on_axis
 from bertviz_core.analysis.nearest_words import Neighbours, Rows, WordTable, best_of
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.word_vector_results import AxisRemoved, WordAxis
@@ -132,8 +132,8 @@ def _nearest_beside(
     """
     lengths = np.sqrt(1 - table.scores(unit) ** 2)
     cosines = table.scores(query - (query @ unit) * unit)
-    scores = np.divide(cosines, lengths, out=cosines * 0, where=lengths > 0)
-    return best_of(scores.clip(-1, 1), _NUM_NEIGHBOURS, allowed=allowed)
+    scores = divided(cosines, lengths).clip(-1, 1)
+    return best_of(scores, _NUM_NEIGHBOURS, allowed=allowed)
 
 
 def _find_ends(
