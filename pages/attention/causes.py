@@ -17,7 +17,6 @@ from bertviz_core.experiments.cause_results import (
     PatchingMap,
     SparsePattern,
     Switches,
-    Target,
 )
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.experiments.patching import patch_hidden_states
@@ -27,7 +26,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import Texts
 from pages.attention.canvas import (
     Head,
     View,
@@ -250,7 +248,12 @@ def explore_patches(read: Reading, watched: Watched) -> None:
     if not other:
         st.info(t("attention.patch_empty"), icon=":material/edit:")
         return
-    _warn_of_lost_mask(model, Texts(other, texts.pair), watched.target)
+    target = watched.target
+    changed = ask(Explorer.tokenize)(model, other, texts.pair, cut=True)
+    is_word = target.head == "mlm" and target.position < changed.num_tokens
+    if is_word and target.position not in changed.mask_positions:
+        said = t("attention.patch_no_mask", token=changed.tokens[target.position])
+        st.warning(said, icon=":material/visibility:")
     minus = None if contrast is None else contrast.target.index
     result = ask_job(
         "attention_patch",
@@ -259,7 +262,7 @@ def explore_patches(read: Reading, watched: Watched) -> None:
             model,
             clean=texts.text,
             corrupted=other,
-            target=watched.target,
+            target=target,
             minus=minus,
             pair=texts.pair,
         ),
@@ -268,16 +271,6 @@ def explore_patches(read: Reading, watched: Watched) -> None:
         of = {**watched.literals, "other": other, "minus": minus}
         code = program(programs.PATCHED, model, texts, **of)
         _show_patches(result, watched, contrast, code)
-
-
-def _warn_of_lost_mask(model: str, other: Texts, target: Target) -> None:
-    """Says so if the answer is watched at a token of the other text that is no mask."""
-    read = ask(Explorer.tokenize)(model, other.text, other.pair, cut=True)
-    if target.head != "mlm" or target.position >= read.num_tokens:
-        return
-    if target.position not in read.mask_positions:
-        said = t("attention.patch_no_mask", token=read.tokens[target.position])
-        st.warning(said, icon=":material/visibility:")
 
 
 def _show_patches(

@@ -129,7 +129,12 @@ def explore_differences(read: Reading, view: View) -> None:
     say_if_unread(model, tokenized)
     other = Reading(model, texts, tokenized)
     other = words_of_other(other, is_same=texts == read.texts)
-    _show_heads(read, other, view)
+    distances = ask(compare_heads)(*read.asked, *other.asked)
+    if not np.isnan(distances).any():  # else no token is in common: said below
+        most = place_of(distances, int(distances.argmax()))
+        told, title = t("attention.map_described_differs", **most), "share_elsewhere"
+        framed = view.layer, view.head
+        show_clickable(distances, "differs", plain(f"attention.{title}"), told, framed)
     title = plain("attention.second_less_first")
     show_matrix(read, other, view, title, look_at_head)
 
@@ -153,17 +158,6 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
         st.info(t("attention.no_other_model"), icon=":material/deployed_code:")
         return None
     return choose_linked(st.selectbox, "attention.compared_model", others), texts
-
-
-def _show_heads(first: Reading, second: Reading, view: View) -> None:
-    """Which head differs most; a click looks at it above."""
-    distances = ask(compare_heads)(*first.asked, *second.asked)
-    if np.isnan(distances).any():
-        return  # no token in common: said below
-    most = place_of(distances, int(distances.argmax()))
-    told, title = t("attention.map_described_differs", **most), "share_elsewhere"
-    framed = view.layer, view.head
-    show_clickable(distances, "differs", plain(f"attention.{title}"), told, framed)
 
 
 def show_matrix(

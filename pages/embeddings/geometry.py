@@ -101,28 +101,17 @@ def _show_outliers(found: LayerFacts, code: Program) -> None:
         "embeddings.mean_cosine_without": found.mean_cosines_without,
         "embeddings.same_neighbours": found.neighbours_kept,
     }
+    places = {"deviations": found.num_deviations, "size": found.scores.shape[1]}
+    said = [t("embeddings.outliers_explained", **places, k=found.num_neighbours)]
+    if (checked := found.num_checked) < found.num_tokens:
+        drawn = {"checked": checked, "count": found.num_tokens, "seed": found.seed}
+        said.append(t("embeddings.outliers_some_checked", **drawn))
     told = t("embeddings.outliers_title")
-    show_table(columns, told, "embeddings_outliers", _explained(found))
+    show_table(columns, told, "embeddings_outliers", in_a_row(said))
     layers = {str(layer): name for layer, name in enumerate(names)}
     label, key = "embeddings.layer_axis", "embeddings_geometry_layer"
     shown = choose_linked(st.selectbox, label, layers, [*layers][-1], key=key)
     _show_dimensions(found, int(shown), code)
-
-
-def _explained(found: LayerFacts) -> str:
-    """The rule for outliers, and what was measured on a part of the tokens."""
-    places = {"deviations": found.num_deviations, "size": found.scores.shape[1]}
-    told = [t("embeddings.outliers_explained", **places, k=found.num_neighbours)]
-    if found.num_checked < found.num_tokens:
-        told.append(
-            t(
-                "embeddings.outliers_some_checked",
-                checked=found.num_checked,
-                count=found.num_tokens,
-                seed=found.seed,
-            )
-        )
-    return in_a_row(told)
 
 
 def _show_dimensions(found: LayerFacts, layer: int, code: Program) -> None:

@@ -303,7 +303,10 @@ def read_state(model: str) -> FineTuneState:
     """What this visitor has chosen, or what a link or the way back brings."""
     if STATE not in st.session_state or is_page_new():
         held = _FRESH if is_way_back() else chosen_state()
-        st.session_state[STATE] = replace(held, **_from_address())
+        written = {name: st.query_params.get(_PREFIX + name) for name in _CHOSEN}
+        found = {k: _read(k, said) for k, said in written.items() if said is not None}
+        given = {name: value for name, value in found.items() if value is not None}
+        st.session_state[STATE] = replace(held, **given)
     return remember(model=model)
 
 
@@ -330,13 +333,6 @@ def remember(**changes: Any) -> FineTuneState:
         written[_PREFIX + name] = said
     put_into_address(written)
     return state
-
-
-def _from_address() -> dict[str, Any]:
-    """The choices that an address makes, without those that cannot be."""
-    written = {name: st.query_params.get(_PREFIX + name) for name in _CHOSEN}
-    found = {k: _read(k, said) for k, said in written.items() if said is not None}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _read(name: str, said: str) -> Any:

@@ -142,7 +142,15 @@ def _choose_options(
     state: FineTuneState, settings: FinetuneSettings, check: DataCheck
 ) -> None:
     first, second, third = st.columns(3)
-    boxes = _Boxes(settings, _usual(state, settings, check))
+    usual = FinetuneSettings(level=settings.level, decay=settings.decay).to_dict()
+    usual["decay"] = DECAYS[0]
+    # The proposals depend on the table, the model and other boxes, so they are not the
+    # defaults of the level.
+    for name in PROPOSED:
+        others = tuple(pair for pair in state.options if pair[0] != name)
+        without = dataclasses.replace(state, options=others)
+        usual[name] = getattr(_settings_of(without, check), name)
+    boxes = _Boxes(settings, usual)
     boxes.draw(first.number_input, "epochs")
     step = settings.learning_rate / 10
     boxes.draw(second.number_input, "learning_rate", step=step, format="%.1e")
@@ -167,26 +175,9 @@ def _choose_options(
         button(label, "ft_reset", "restart_alt", remember, kwargs={"options": ()})
 
 
-def _usual(
-    state: FineTuneState, settings: FinetuneSettings, check: DataCheck
-) -> dict[str, Any]:
-    """What each box would hold if nothing had been entered into it.
-
-    The proposals depend on the table, the model and other boxes, so they are not
-    the defaults of the level.
-    """
-    usual = FinetuneSettings(level=settings.level, decay=settings.decay).to_dict()
-    usual["decay"] = DECAYS[0]
-    for name in PROPOSED:
-        others = tuple(pair for pair in state.options if pair[0] != name)
-        without = dataclasses.replace(state, options=others)
-        usual[name] = getattr(_settings_of(without, check), name)
-    return usual
-
-
 @dataclasses.dataclass(frozen=True)
 class _Boxes:
-    """Draws settings; `usual` is what is no choice of the visitor's, by name."""
+    """Draws settings; `usual` is what each box would hold if nobody had entered."""
 
     settings: FinetuneSettings
     usual: Mapping[str, Any]
@@ -350,16 +341,6 @@ def _settings_of(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
     )
 
 
-def _timed_settings(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
-    """The settings that the time of all levels is asked for.
-
-    What changes nothing about a step is left out, so that playing with it does not
-    ask anew; `LevelEstimate.seconds_of` takes the epochs into account.
-    """
-    timed = tuple((key, value) for key, value in state.options if key in _TIMED)
-    return _settings_of(dataclasses.replace(state, level="", options=timed), check)
-
-
 def balance_of(state: FineTuneState, check: DataCheck) -> str:
     """What is done about unequal classes, one of `REMEDIES`."""
     return "none" if check.is_regression else state.balance or check.remedy
@@ -382,7 +363,11 @@ def _ask_estimate(
     """Draws the question for time and memory; the answer, once it is there."""
     if state.check is None or state.data is None:
         return None
-    settings = _timed_settings(state, state.check)
+    # What changes nothing about a step is left out, so that playing with it does not
+    # ask anew; `LevelEstimate.seconds_of` takes the epochs into account.
+    timed = tuple((key, value) for key, value in state.options if key in _TIMED)
+    of_all_levels = dataclasses.replace(state, level="", options=timed)
+    settings = _settings_of(of_all_levels, state.check)
     again = t("fine_tune.estimate_again")
     return ask_job(
         ESTIMATE,

@@ -15,7 +15,7 @@ from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import named_bars_figure, signed_bars_figure
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.trace import ModelInfo, Texts, TrainedInputs
+from bertviz_core.trace import ModelInfo, TrainedInputs
 from bertviz_core.training.finetune.columns import TableView, view_table
 from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import TableSource
@@ -298,7 +298,15 @@ def _try_all(info: ModelInfo, has_pairs: bool, outcome: RunOutcome | None) -> No
 
 @panel
 def _try_text(model: str, has_pairs: bool, outcome: RunOutcome | None) -> None:
-    texts = _edit(model, has_pairs, outcome)
+    boxes = _BOX if has_pairs else _BOX[:1]
+    labels = {key: f"results.{key[3:]}" for key in boxes}
+    first = EXAMPLES[language_of(model)]
+    if outcome is not None:  # a row that was set aside
+        first = row_texts(outcome, _row(outcome), _MOST_CHARACTERS)
+    texts = type_texts(st.text_area, labels, first, _MOST_CHARACTERS)
+    if outcome is not None:
+        label = "results.another_row"
+        button(label, "ft_try_another", "autorenew", _next_row)
     if texts is None:
         st.info(t("results.try_empty"), icon=":material/edit:")
         return
@@ -319,20 +327,6 @@ def _try_text(model: str, has_pairs: bool, outcome: RunOutcome | None) -> None:
         _show_words(read)
     else:
         _show_nearest(outcome, read)
-
-
-def _edit(model: str, has_pairs: bool, outcome: RunOutcome | None) -> Texts | None:
-    """Draws the boxes; at first they hold a row that was set aside, or examples."""
-    boxes = _BOX if has_pairs else _BOX[:1]
-    labels = {key: f"results.{key[3:]}" for key in boxes}
-    first = EXAMPLES[language_of(model)]
-    if outcome is not None:
-        first = row_texts(outcome, _row(outcome), _MOST_CHARACTERS)
-    texts = type_texts(st.text_area, labels, first, _MOST_CHARACTERS)
-    if outcome is not None:
-        label = "results.another_row"
-        button(label, "ft_try_another", "autorenew", _next_row)
-    return texts
 
 
 def _row(outcome: RunOutcome) -> int:

@@ -189,7 +189,11 @@ def explore_neurons(read: Reading) -> None:
     layer, order = _choose_layer(config.num_hidden_layers)
     strong = ask(strongest_neurons)(model, texts, layer, token, _NUM_STRONGEST, order)
     _show_strongest(strong, name)
-    _start_anew((model, texts, token, layer), strong)
+    # A neuron's number means another one elsewhere: the strongest is chosen again.
+    asked = (model, texts, token, layer)
+    if st.session_state.get(_ASKED, asked) != asked:
+        st.session_state[NEURON] = str(strong.neurons[0] + 1)
+    st.session_state[_ASKED] = asked
     neuron = _choose_neuron(strong, config.intermediate_size)
     _show_over_text(read, layer, neuron)
     _show_words(model, texts, strong, neuron, name)
@@ -239,14 +243,6 @@ def _show_strongest(strong: StrongNeurons, token: str) -> None:
             "layers.axis_contribution": strong.contributions,
         },
     )
-
-
-def _start_anew(asked: tuple[Hashable, ...], strong: StrongNeurons) -> None:
-    """A neuron's number means another one elsewhere: the strongest is chosen again."""
-    before = st.session_state.get(_ASKED)
-    if before is not None and before != asked:
-        st.session_state[NEURON] = str(strong.neurons[0] + 1)
-    st.session_state[_ASKED] = asked
 
 
 def _choose_neuron(strong: StrongNeurons, size: int) -> int:

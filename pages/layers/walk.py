@@ -11,12 +11,7 @@ import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.experiments.step_results import (
-    CodePlace,
-    LayerStep,
-    PartNumbers,
-    StepTable,
-)
+from bertviz_core.experiments.step_results import CodePlace, LayerStep, PartNumbers
 from bertviz_core.experiments.token_numbers import (
     part_numbers,
     step_table,
@@ -318,23 +313,16 @@ def _html(picture: StepPicture) -> bytes:
 
 def offer_all_tokens(read: Reading, step: LayerStep, token: int) -> None:
     """Draws a switch, and the table when it is on; not for a step without tokens."""
-    if not set(step.axes) & set("TQK"):
+    if not set(step.axes) & set("TQK") or not switch_linked("layers.all_tokens"):
         return
-    if switch_linked("layers.all_tokens"):
-        head = 1
-        if "N" in step.axes:
-            heads = [str(index + 1) for index in range(step.shape[0])]
-            label, key = t("layers.head_shown"), "layers_head"
-            head = int(choose_linked(st.selectbox, label, heads, key=key, width=160))
-        table = ask(step_table)(*read.asked, step.name, token, head - 1)
-        _show(step, table, token, read.tokenized)
-
-
-def _show(
-    step: LayerStep, table: StepTable, token: int, tokenized: TokenizedText
-) -> None:
+    head = 1
+    if "N" in step.axes:
+        heads = [str(index + 1) for index in range(step.shape[0])]
+        label, key = t("layers.head_shown"), "layers_head"
+        head = int(choose_linked(st.selectbox, label, heads, key=key, width=160))
+    table = ask(step_table)(*read.asked, step.name, token, head - 1)
     last = table.first + len(table.values)
-    every_name = numbered(tokenized.tokens)
+    every_name = numbered(read.tokenized.tokens)
     names = every_name[table.first : last]
     is_square = step.axes[-1] == "K"
     columns = names if is_square else map(str, range(1, table.values.shape[1] + 1))

@@ -109,7 +109,13 @@ def show_chain(chain: Chain) -> None:
     )
     if run.num_steps > 1:
         _show_picture(chain, run)
-    _show_last_steps(run)
+    columns = chain_columns(run, range(run.num_steps)[: -1 - _LAST_STEPS : -1])
+    probability, burn_in = "masked.probability", "masked.burn_in"
+    columns[probability] = list(map(percent, columns[probability]))
+    columns[burn_in] = columns[burn_in].astype(bool)
+    for name in ("position", "changed", "entropy"):  # the file has them
+        del columns[f"masked.{name}"]
+    show_table(columns, plain("masked.gibbs_table"))
     download(
         "masked.gibbs_csv",
         lambda: table_csv(titled(chain_columns(run, range(run.num_steps)))),
@@ -194,16 +200,6 @@ def _show_picture(chain: Chain, run: GibbsRun) -> None:
         },
         code=program(template, run.start.model_id, num_steps=run.num_steps, **settings),
     )
-
-
-def _show_last_steps(run: GibbsRun) -> None:
-    columns = chain_columns(run, range(run.num_steps)[: -1 - _LAST_STEPS : -1])
-    probability, burn_in = "masked.probability", "masked.burn_in"
-    columns[probability] = list(map(percent, columns[probability]))
-    columns[burn_in] = columns[burn_in].astype(bool)
-    for name in ("position", "changed", "entropy"):  # the file has them
-        del columns[f"masked.{name}"]
-    show_table(columns, plain("masked.gibbs_table"))
 
 
 def _step_numbers(run: GibbsRun) -> np.ndarray:

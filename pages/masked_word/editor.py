@@ -251,7 +251,15 @@ def show_reading(model: str, tokenized: TokenizedText) -> None:
     """Draws the counter and the tokens, and what is left out of a long text."""
     limit = ask(Explorer.info)(model).config.max_position_embeddings
     if tokenized.was_cut:
-        _show_cut(tokenized, limit)
+        left_out = tokenized.text[int(tokenized.offsets[:, 1].max()) :]
+        said = t(
+            "masked_word.was_cut",
+            limit=limit,
+            count=tokenized.num_tokens_uncut - tokenized.num_tokens,
+            start=" ".join(left_out[:200].split())[:60],
+            masks=left_out.count(MASK),
+        )
+        st.warning(said, icon=":material/content_cut:")
     badges = " ".join(_badges(tokenized))
     if tokenized.num_tokens > _MANY:
         st.container(height=220).markdown(badges)
@@ -260,21 +268,12 @@ def show_reading(model: str, tokenized: TokenizedText) -> None:
     counter = t("masked_word.counter", count=tokenized.num_tokens, limit=limit)
     st.caption(in_a_row((counter, t("masked_word.tokens_legend"))))
     say_if_unread(model, tokenized)
-    _explain_unknown(tokenized)
-
-
-def _show_cut(tokenized: TokenizedText, limit: int) -> None:
-    left_out = tokenized.text[int(tokenized.offsets[:, 1].max()) :]
-    st.warning(
-        t(
-            "masked_word.was_cut",
-            limit=limit,
-            count=tokenized.num_tokens_uncut - tokenized.num_tokens,
-            start=" ".join(left_out[:200].split())[:60],
-            masks=left_out.count(MASK),
-        ),
-        icon=":material/content_cut:",
-    )
+    places = tokenized.offsets[np.flatnonzero(tokenized.is_unknown)]
+    words = list(dict.fromkeys(tokenized.text[start:end] for start, end in places))
+    if words:
+        some = " ".join(words[:_SOME]) + (" …" if len(words) > _SOME else "")
+        said = t("masked_word.unknown", words=some, count=len(words))
+        st.warning(said, icon=":material/question_mark:")
 
 
 def _badges(tokenized: TokenizedText) -> list[str]:
@@ -289,14 +288,3 @@ def _badges(tokenized: TokenizedText) -> list[str]:
         token_id = tokenized.input_ids[index]
         badges.append(f":{colour}-badge[{sign}**{escape(token, 40)}** {token_id}]")
     return badges
-
-
-def _explain_unknown(tokenized: TokenizedText) -> None:
-    places = tokenized.offsets[np.flatnonzero(tokenized.is_unknown)]
-    words = list(dict.fromkeys(tokenized.text[start:end] for start, end in places))
-    if words:
-        some = " ".join(words[:_SOME]) + (" …" if len(words) > _SOME else "")
-        st.warning(
-            t("masked_word.unknown", words=some, count=len(words)),
-            icon=":material/question_mark:",
-        )

@@ -228,7 +228,11 @@ def explore_whole_words(question: Question) -> None:
     if kind == "characters":
         masks = neighbouring_masks(question.tokenized, question.mask_index)
     text = as_one_mask(question.tokenized, masks)
-    size = _choose_size(kind, len(masks))
+    # At first as long as the masks that stand side by side.
+    first = str(min(len(masks), len(_SIZES))) if len(masks) > 1 else "2"
+    label = f"masked.whole_{kind}"
+    how: dict[str, Any] = {"key": _SIZE, "required": True}
+    size = int(choose_linked(st.segmented_control, label, _SIZES, first, **how))
     if len(masks) > 1:
         st.caption(t("masked.whole_run", count=len(masks)))
     found = ask_soon(
@@ -250,20 +254,6 @@ def explore_whole_words(question: Question) -> None:
     _compare_hidden(question.model, text, masks, found)
     if take_insertion():
         st.rerun()  # the text has changed, and with it everything above
-
-
-def _choose_size(kind: str, num_masks: int) -> int:
-    """How long a word is; as long as the masks that stand side by side at first."""
-    default = str(min(num_masks, len(_SIZES))) if num_masks > 1 else "2"
-    chosen = choose_linked(
-        st.segmented_control,
-        f"masked.whole_{kind}",
-        _SIZES,
-        default,
-        key=_SIZE,
-        required=True,
-    )
-    return int(chosen)
 
 
 def _show(found: WholeWords, code: Program) -> None:

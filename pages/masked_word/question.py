@@ -55,7 +55,16 @@ def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Ma
     focus = piece_in_focus(predictions.tokenized)
     mask_index = positions.index(focus) if focus in positions else 0
     if num_masks > 1:
-        _choose_index(positions, mask_index)
+        few = num_masks <= _FEW_MASKS
+        widget: Any = st.segmented_control if few else st.selectbox
+        st.session_state[_MASK] = str(mask_index + 1)
+        widget(
+            t("masked_word.which_mask"),
+            [str(index + 1) for index in range(num_masks)],
+            key=_MASK,
+            on_change=lambda: focus_on(positions[int(st.session_state[_MASK]) - 1]),
+            **({"required": True} if few else {}),
+        )
         place = Markdown(_surroundings(predictions.tokenized, mask_index))
         number = mask_index + 1
         st.markdown(
@@ -94,20 +103,6 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
             count=len(mask.order),
             share=percent(mask.probs[ids[0]]),
         )
-    )
-
-
-def _choose_index(positions: list[int], mask_index: int) -> None:
-    """Draws the choice, which makes a mask the piece in focus."""
-    few = len(positions) <= _FEW_MASKS
-    widget: Any = st.segmented_control if few else st.selectbox
-    st.session_state[_MASK] = str(mask_index + 1)
-    widget(
-        t("masked_word.which_mask"),
-        [str(index + 1) for index in range(len(positions))],
-        key=_MASK,
-        on_change=lambda: focus_on(positions[int(st.session_state[_MASK]) - 1]),
-        **({"required": True} if few else {}),
     )
 
 

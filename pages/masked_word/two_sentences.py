@@ -320,26 +320,19 @@ def explore_next_sentence(model: str) -> None:
         said = t("masked.next_no_head", model=model, default=default_model())
         st.info(said, icon=":material/block:")
         return
-    first, second = _type_both(_EXAMPLES[language_of(model)])
+    examples = _EXAMPLES[language_of(model)]
+    boxes = zip(st.columns(2), ("first", "second"), examples, strict=True)
+    first, second = (
+        type_linked(box.text_area, f"masked.next_{name}", example, max_chars=1500)
+        for box, name, example in boxes
+    )
+    button("masked.next_swap", "masked_next_swap", "swap_horiz", _swap)
     if not first or not second:
         st.info(t("masked.next_empty"), icon=":material/edit:")
     else:
         with shown_to_user(stop=False):
             _show(model, first, second)
     explore_shuffled(model)
-
-
-def _type_both(examples: tuple[str, str]) -> tuple[str, str]:
-    typed = [
-        type_linked(
-            box.text_area, f"masked.next_{name}", example, key=key, max_chars=1500
-        )
-        for box, name, key, example in zip(
-            st.columns(2), ("first", "second"), (_FIRST, _SECOND), examples, strict=True
-        )
-    ]
-    button("masked.next_swap", "masked_next_swap", "swap_horiz", _swap)
-    return typed[0], typed[1]
 
 
 def _show(model: str, first: str, second: str) -> None:

@@ -107,20 +107,16 @@ def _read(read: Reading, depth: str, chapter: str) -> None:
         key = f"read_{step.operation}_{depth}"
         if key not in st.session_state or is_way_back():
             st.session_state[key] = depth != "lines" or step.operation in linked
-        box = st.expander(_line(step), key=key, on_change="rerun")
+        sizes = " × ".join(f"{size:,}" for size in step.shape)
+        name, formula = operation_name(step), Markdown(f"${step.formula}$")
+        line = t("read_model.line", name=name, formula=formula, sizes=sizes)
+        box = st.expander(line, key=key, on_change="rerun")
         if box.open:
             opened.append(step.operation)
             with box:
                 _open(read, steps, step, depth)
     if depth == "lines":
         write_linked(f"read_{chapter}_open", ",".join(opened), "")
-
-
-def _line(step: LayerStep) -> str:
-    """What a folded step shows: its name, its formula and its sizes."""
-    sizes = " × ".join(f"{size:,}" for size in step.shape)
-    places = {"name": operation_name(step), "formula": Markdown(f"${step.formula}$")}
-    return t("read_model.line", **places, sizes=sizes)
 
 
 def _open(

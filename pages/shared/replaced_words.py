@@ -7,8 +7,6 @@ and a screen reader still reads them before ours. Boxes for files are in `upload
 What Streamlit offers to developers is hidden: readers do not need it.
 """
 
-from collections.abc import Mapping
-
 import streamlit as st
 
 from pages.shared.choices import switch_linked
@@ -120,7 +118,11 @@ _tend = component("frame", "tendFrame(data)")
 
 def translate_frame() -> None:
     """Translates Streamlit's own words around all pages; nothing to do in English."""
-    translated = _replaced(_FRAME) if current_language() != "en" else ""
+    translated = "".join(
+        f"{place} {{ font-size: 0 !important; }}\n"
+        f'{place}::after {{ content: "{quoted(plain(key))}"; font-size: 0.875rem; }}\n'
+        for place, key in (_FRAME if current_language() != "en" else {}).items()
+    )
     projected = _PROJECTED if is_projected() else ""
     st.html(_STYLE.format(f"{_OURS}\n{projected}\n{translated}"))
     # What the help is about comes last, and is added in the browser.
@@ -144,12 +146,3 @@ def quoted(text: str) -> str:
     for sign in ("\\", '"', "<", "\n"):
         text = text.replace(sign, f"\\{ord(sign):x} ")
     return text
-
-
-def _replaced(words: Mapping[str, str]) -> str:
-    """Rules that write a text, by its key, where other words stand."""
-    return "".join(
-        f"{place} {{ font-size: 0 !important; }}\n"
-        f'{place}::after {{ content: "{quoted(plain(key))}"; font-size: 0.875rem; }}\n'
-        for place, key in words.items()
-    )
