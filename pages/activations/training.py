@@ -37,52 +37,39 @@ def watch_training(
     trainings: Mapping[str, Training], neuron: int, code: Program
 ) -> None:
     """Draws the steps with their play button, and both networks at a step."""
+    first = next(iter(trainings.values()))
+    last, words = len(first.losses) - 1, words_of("activations")
+    by_step: dict[str, Any] = {"activations.figure_step": range(last + 1)}
+    for name, training in trainings.items():
+        for measure in ("activity", "gradients"):
+            column = plain(f"activations.column_{measure}", name=LABELS[name])
+            by_step[column] = getattr(training, measure)[:, neuron]
 
     def draw(step: int) -> None:
         neuron_box, fit_box = st.columns(2)
         with neuron_box:
-            _show_neuron(trainings, neuron, step, code)
+            show_figure(
+                neuron_figure(trainings, LABELS, neuron, step, words),
+                name="activations_neuron",
+                description=t("activations.neuron_described", neuron=neuron + 1),
+                columns=by_step,
+                code=code,
+            )
+        outputs = {LABELS[name]: one.outputs[step] for name, one in trainings.items()}
         with fit_box:
-            _show_fit(trainings, step)
+            show_figure(
+                fit_figure(trainings, LABELS, step, words),
+                name="activations_fit",
+                description=t("activations.fit_described", step=step),
+                columns={
+                    "activations.figure_input": first.inputs,
+                    "activations.figure_examples": first.targets,
+                    **outputs,
+                },
+            )
         show_steps_back(trainings, neuron, step)
 
-    last = len(next(iter(trainings.values())).losses) - 1
     play_steps("act_step", "activations.step", last, draw, _STEPS_A_SECOND)
-
-
-def _show_neuron(
-    trainings: Mapping[str, Training], neuron: int, step: int, code: Program
-) -> None:
-    first = next(iter(trainings.values()))
-    steps = list(range(len(first.losses)))
-    columns = {"activations.figure_step": steps}
-    for name, training in trainings.items():
-        for measure in ("activity", "gradients"):
-            column = plain(f"activations.column_{measure}", name=LABELS[name])
-            columns[column] = getattr(training, measure)[:, neuron].tolist()
-    show_figure(
-        neuron_figure(trainings, LABELS, neuron, step, words_of("activations")),
-        name="activations_neuron",
-        description=t("activations.neuron_described", neuron=neuron + 1),
-        columns=columns,
-        code=code,
-    )
-
-
-def _show_fit(trainings: Mapping[str, Training], step: int) -> None:
-    first = next(iter(trainings.values()))
-    columns = {
-        "activations.figure_input": first.inputs,
-        "activations.figure_examples": first.targets,
-    }
-    for name, training in trainings.items():
-        columns[LABELS[name]] = training.outputs[step].tolist()
-    show_figure(
-        fit_figure(trainings, LABELS, step, words_of("activations")),
-        name="activations_fit",
-        description=t("activations.fit_described", step=step),
-        columns=columns,
-    )
 
 
 def show_steps_back(trainings: Mapping[str, Training], neuron: int, step: int) -> None:

@@ -350,7 +350,11 @@ def _fill(head: Head | None) -> None:
 def _choose_head(boxes: list[Any], read: Reading, method: str) -> Head:
     """Draws the two boxes and, below, why a head opens that nobody has chosen."""
     grid = grid_of(read.model)
-    chosen = _chosen_head(grid)
+    # What a visitor, a link or the way back has chosen, if there is such a head.
+    numbers = [st.session_state.get(key) for key in HEAD]
+    layer, head = ((number or 1) - 1 for number in numbers)  # a link may hold one half
+    is_there = any(numbers) and 0 <= layer < grid[0] and 0 <= head < grid[1]
+    chosen = (layer, head) if is_there else None
     telling = None if chosen else telling_head(ask(named_heads)(*read.asked))
     shown = chosen or ((telling.layer, telling.head) if telling else (0, 0))
     _fill(chosen)
@@ -376,14 +380,6 @@ def _choose_head(boxes: list[Any], read: Reading, method: str) -> Head:
         share = {} if telling is None else {"share": telling.score}
         st.caption(t(f"attention.opens_{name}", **places, **share))
     return shown
-
-
-def _chosen_head(grid: tuple[int, int]) -> Head | None:
-    """What a visitor, a link or the way back has chosen, if there is such a head."""
-    numbers = [st.session_state.get(key) for key in HEAD]
-    layer, head = ((number or 1) - 1 for number in numbers)  # a link may hold one half
-    is_there = 0 <= layer < grid[0] and 0 <= head < grid[1]
-    return (layer, head) if any(numbers) and is_there else None
 
 
 def _lead_pictures(key: str, shown: Head) -> None:

@@ -18,7 +18,6 @@ from bertviz_core.training.finetune.request import DataChoice, TableSource
 from bertviz_core.training.finetune.visitor_tables import (
     PAGE_ROWS,
     Mending,
-    RowPage,
     Wanted,
     rows_to_mend,
     table_path,
@@ -214,7 +213,19 @@ def _show_rows(state: FineTuneState) -> None:
         )
         button_of = ("fine_tune.mend_take", "ft_mend_take", "check")
         offer_changes(*button_of, _mend, state, changes)
-        _read_whole(found)
+        # One text whole, as cells are cut.
+        texts = {row.row: row for row in found.rows}
+        chosen = st.selectbox(
+            t("fine_tune.mend_read"),
+            list(texts),
+            index=None,
+            key="ft_mend_read",
+            placeholder=plain("fine_tune.mend_choose"),
+        )
+        if chosen is not None:
+            with st.container(border=True):
+                row = texts[chosen]
+                st.text("\n\n".join(filter(None, (row.text, row.pair))))
     _rename_label(state, labels)
 
 
@@ -316,22 +327,6 @@ def mending_of(
         elif LABEL in cells and label != row.label:
             labels.append((row.row, label))
     return Mending(labels=tuple(labels), dropped=tuple(dropped))
-
-
-def _read_whole(found: RowPage) -> None:
-    """Draws one text whole, as cells are cut."""
-    texts = {row.row: row for row in found.rows}
-    chosen = st.selectbox(
-        t("fine_tune.mend_read"),
-        list(texts),
-        index=None,
-        key="ft_mend_read",
-        placeholder=plain("fine_tune.mend_choose"),
-    )
-    if chosen is not None:
-        with st.container(border=True):
-            row = texts[chosen]
-            st.text("\n\n".join(filter(None, (row.text, row.pair))))
 
 
 def _rename_label(state: FineTuneState, labels: tuple[str, ...]) -> None:

@@ -383,6 +383,13 @@ def take_over(request: TrainingRequest) -> None:
     data, settings = request.data, request.settings
     other = data.validation
     balance = "weights" if settings.class_weights else "none"
+    usual = FinetuneSettings(level=settings.level).to_dict()
+    # Settings that are not those of the level, and all that are proposed.
+    changed = tuple(
+        (name, value)
+        for name, value in settings.to_dict().items()
+        if name not in ELSEWHERE and (name in PROPOSED or value != usual[name])
+    )
     remember(
         table=data.source.table,
         name="",  # the request has the name of the model alone
@@ -398,20 +405,10 @@ def take_over(request: TrainingRequest) -> None:
         max_tokens=settings.max_tokens,
         balance="oversample" if settings.oversample else balance,
         level=settings.level,
-        options=_changed(settings),
+        options=changed,
     )
     if request.title:
         st.session_state[TITLE] = request.title
-
-
-def _changed(settings: FinetuneSettings) -> tuple[tuple[str, Any], ...]:
-    """Settings that are not those of the level, and all that are proposed."""
-    usual = FinetuneSettings(level=settings.level).to_dict()
-    return tuple(
-        (name, value)
-        for name, value in settings.to_dict().items()
-        if name not in ELSEWHERE and (name in PROPOSED or value != usual[name])
-    )
 
 
 def source_of(table: str, encoding: str, separator: str, header: str) -> TableSource:

@@ -95,6 +95,15 @@ def _show_effects(found: NeuronEffects, watched: Watched, code: Program) -> None
     before = found.before.value
     shown = f"{before:.4g}" if watched.is_number else percent(before)
     change = f"{measured[0]:+z.4g}" if watched.is_number else f"{measured[0]:+z.3f}"
+    columns = {
+        "layers.layer": found.neurons[:, 0] + 1,
+        "layers.neuron": found.neurons[:, 1] + 1,
+        _title("effect_measured", found): found.deltas,
+        _title("effect_estimated", found): found.estimated_deltas,
+        _title("off_after", found): found.values,
+    }
+    if not found.before.is_number:  # else it is the first of them
+        columns["layers.off_logit"] = found.delta_logits
     show_figure(
         effect_bars_figure(
             names,
@@ -114,22 +123,9 @@ def _show_effects(found: NeuronEffects, watched: Watched, code: Program) -> None
             helped=int((measured < 0).sum()),
             count=len(names),
         ),
-        columns=_columns(found),
+        columns=columns,
         code=code,
     )
-
-
-def _columns(found: NeuronEffects) -> dict[str, list[float]]:
-    columns = {
-        "layers.layer": found.neurons[:, 0] + 1,
-        "layers.neuron": found.neurons[:, 1] + 1,
-        _title("effect_measured", found): found.deltas,
-        _title("effect_estimated", found): found.estimated_deltas,
-        _title("off_after", found): found.values,
-    }
-    if not found.before.is_number:  # else it is the first of them
-        columns["layers.off_logit"] = found.delta_logits
-    return {name: column.tolist() for name, column in columns.items()}
 
 
 def _key(name: str, found: NeuronEffects) -> str:
@@ -186,7 +182,16 @@ def explore_neurons(read: Reading) -> None:
     model, texts, token = *read.asked, read.token
     config = ask(Explorer.info)(model).config
     name = numbered(read.tokenized.tokens)[token]
-    layer, order = _choose_layer(config.num_hidden_layers)
+    # The last layer first: what its neurons say comes nearest to words.
+    left, right = st.columns(2)
+    numbers = [str(number) for number in range(config.num_hidden_layers, 0, -1)]
+    layer = int(choose_linked(left.selectbox, "layers.neuron_layer", numbers)) - 1
+    order = choose_named(
+        "layers.neuron_order",
+        ("activation", "contribution"),
+        "order_by",
+        widget=right.selectbox,
+    )
     strong = ask(strongest_neurons)(model, texts, layer, token, _NUM_STRONGEST, order)
     _show_strongest(strong, name)
     # A neuron's number means another one elsewhere: the strongest is chosen again.
@@ -208,20 +213,6 @@ def _open(where: tuple[Hashable, ...], layer: int, neuron: int) -> None:
     st.session_state[LAYER] = str(layer + 1)
     st.session_state[NEURON] = str(neuron + 1)
     st.session_state[_ASKED] = (*where, layer)  # or the strongest is chosen anew
-
-
-def _choose_layer(num_layers: int) -> tuple[int, str]:
-    """The last layer first: what its neurons say comes nearest to words."""
-    left, right = st.columns(2)
-    numbers = [str(number) for number in range(num_layers, 0, -1)]
-    layer = choose_linked(left.selectbox, "layers.neuron_layer", numbers)
-    order = choose_named(
-        "layers.neuron_order",
-        ("activation", "contribution"),
-        "order_by",
-        widget=right.selectbox,
-    )
-    return int(layer) - 1, order
 
 
 def _show_strongest(strong: StrongNeurons, token: str) -> None:
@@ -366,7 +357,14 @@ def explore_factors(read: Reading) -> None:
     model, texts = read.asked
     config = ask(Explorer.info)(model).config
     num_layers = config.num_hidden_layers
-    count, layers, seed = _choose(num_layers)
+    boxes = st.columns(3)
+    count = choose_number(boxes[0].slider, "layers.num_factors", 1, _MOST_FACTORS, 4)
+    names = {"all": plain("layers.all_layers")}
+    for number in range(1, num_layers + 1):
+        names[str(number)] = plain("layers.part_layer", number=number)
+    layer = choose_linked(boxes[1].selectbox, "layers.factor_layer", names)
+    seed = choose_number(boxes[2].number_input, "layers.seed", 0, _BIGGEST_SEED, 0)
+    layers = None if layer == "all" else (int(layer) - 1,)
     neurons = config.intermediate_size * (len(layers) if layers else num_layers)
     found = ask_job(
         "layers_factors",
@@ -376,27 +374,6 @@ def explore_factors(read: Reading) -> None:
     )
     if found is None:
         return
-    _show_quality(found)
-    _show_map(found)
-    code = program(
-        snippets.FACTORS, model, texts, num_factors=count, seed=seed, layers=layers
-    )
-    _show_factor(found, code)
-
-
-def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
-    boxes = st.columns(3)
-    count = choose_number(boxes[0].slider, "layers.num_factors", 1, _MOST_FACTORS, 4)
-    names = {"all": plain("layers.all_layers")}
-    for number in range(1, num_layers + 1):
-        names[str(number)] = plain("layers.part_layer", number=number)
-    layer = choose_linked(boxes[1].selectbox, "layers.factor_layer", names)
-    seed = choose_number(boxes[2].number_input, "layers.seed", 0, _BIGGEST_SEED, 0)
-    layers = None if layer == "all" else (int(layer) - 1,)
-    return count, layers, seed
-
-
-def _show_quality(found: NeuronFactors) -> None:
     show_numbers(
         {
             "layers.explained": f"{1 - found.error**2:.1%}",
@@ -406,6 +383,11 @@ def _show_quality(found: NeuronFactors) -> None:
         error=found.error,
         seed=found.seed,
     )
+    _show_map(found)
+    code = program(
+        snippets.FACTORS, model, texts, num_factors=count, seed=seed, layers=layers
+    )
+    _show_factor(found, code)
 
 
 def _show_map(found: NeuronFactors) -> None:

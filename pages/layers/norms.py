@@ -78,7 +78,13 @@ def norm_by_hand(read: Reading) -> None:
         norm = _real(read)
         of = (layers.NORM, *read.asked)
         code = functools.partial(program, *of, step=norm.step, token=read.token)
-    shift, scale, epsilon = _choose_change(source, norm.epsilon)
+    first, second, last = st.columns(3)
+    shift = choose_number(first.slider, "layers.shift", -5.0, 5.0, 0.0, step=0.1)
+    scale = choose_number(second.slider, "layers.scale", -3.0, 3.0, 1.0, step=0.05)
+    # What is usual here comes first.
+    epsilons = [*dict.fromkeys(f"{value:g}" for value in (norm.epsilon, *_EPSILONS))]
+    label, key = "layers.epsilon", f"layers_epsilon_{source}"
+    epsilon = float(choose_linked(last.selectbox, label, epsilons, key=key))
     changed = change_vector(norm.vector, shift, scale)
     found = layer_norm_steps(changed, norm.gamma, norm.beta, epsilon)
     _show(norm, found, code(shift=shift, scale=scale, epsilon=epsilon))
@@ -98,22 +104,6 @@ def _real(read: Reading) -> NormInput:
     name = numbered(read.tokenized.tokens)[read.token]
     st.caption(t("layers.by_hand_of_token", token=name, epsilon=found.epsilon))
     return found
-
-
-def _choose_change(source: str, own: float) -> tuple[float, float, float]:
-    first, second, last = st.columns(3)
-    shift = choose_number(first.slider, "layers.shift", -5.0, 5.0, 0.0, step=0.1)
-    scale = choose_number(second.slider, "layers.scale", -3.0, 3.0, 1.0, step=0.05)
-    # What is usual here comes first.
-    epsilons = [own, *(value for value in _EPSILONS if value != own)]
-    epsilon = choose_linked(
-        last.selectbox,
-        "layers.epsilon",
-        [f"{value:g}" for value in epsilons],
-        f"{own:g}",
-        key=f"layers_epsilon_{source}",
-    )
-    return shift, scale, float(epsilon)
 
 
 def _show(norm: NormInput, found: LayerNormSteps, code: Program) -> None:

@@ -377,7 +377,22 @@ def step_strip(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
     """Draws the strip."""
     data = {
         "words": {name: plain(key) for name, key in _WORDS.items()},
-        "parts": _parts(steps),
+        "parts": [
+            {
+                "name": part,
+                "title": part_name(part),
+                "steps": [
+                    {
+                        "name": one.name,
+                        "operation": one.operation,
+                        "title": operation_name(one),
+                    }
+                    for one in steps
+                    if one.part == part
+                ],
+            }
+            for part in dict.fromkeys(one.part for one in steps)
+        ],
         "current": step.name,
         "turn": st.session_state.get(_TURN, 0),
     }
@@ -390,26 +405,6 @@ def _take() -> None:
     if isinstance(name, str) and isinstance(turn, int):
         st.session_state[_TURN] = turn
         go_to(name)
-
-
-def _parts(steps: tuple[LayerStep, ...]) -> list[dict[str, Any]]:
-    names = dict.fromkeys(step.part for step in steps)
-    return [
-        {
-            "name": part,
-            "title": part_name(part),
-            "steps": [
-                {
-                    "name": step.name,
-                    "operation": step.operation,
-                    "title": operation_name(step),
-                }
-                for step in steps
-                if step.part == part
-            ],
-        }
-        for part in names
-    ]
 
 
 @panel

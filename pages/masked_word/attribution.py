@@ -1,6 +1,6 @@
 """What contributes to a word: its tokens, layers and heads, and a check of that."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,7 +120,15 @@ def _show_tokens(asked: Reason) -> None:
         }
         show_completeness(numbers, found)
         _show_scores(found, method, asked)
-        _show_agreement(found)
+        st.markdown(f"**{t('masked.why_agreement')}**")
+        if np.isnan(found.agreement).all():
+            st.caption(t("masked.why_no_order"))
+            return
+        keys, columns = _titles(found), found.agreement.T.round(2)
+        names = {"masked.why_method": [plain(key) for key in keys]}
+        table = names | dict(zip(keys, columns, strict=True))
+        said = t("masked.why_agreement_described")
+        show_table(table, said, "masked_why_agreement", said)
 
 
 LOOKS: dict[str, Callable[[Reason], None]] = {
@@ -147,6 +155,16 @@ def _show_scores(found: Attribution, method: str, asked: Reason) -> None:
         other = ask(vocabulary)(asked.question.model)[found.contrast]
         name = Markdown(t("masked.why_instead", word=name, other=other))
     is_length = method == "gradient_norm"  # which has no direction
+    known = np.nan_to_num(scores)
+    best, worst = int(known.argmax()), int(known.argmin())
+    if is_length:
+        said = [_named("reacts", tokens[best], known[best], word=name)]
+    else:  # the strongest token on either side, where there is one
+        said = [t("masked.why_described", word=name)]
+        if known[best] > 0:
+            said.append(_named("most_for", tokens[best], known[best]))
+        if known[worst] < 0:
+            said.append(_named("most_against", tokens[worst], known[worst]))
     show_figure(
         signed_bars_figure(
             [f"{i + 1} {token}" for i, token in enumerate(tokens)],
@@ -154,7 +172,7 @@ def _show_scores(found: Attribution, method: str, asked: Reason) -> None:
             plain(f"masked.{'why_gradient_norm' if is_length else 'why_speaks'}"),
         ),
         name="masked_why",
-        description=_described(name, tokens, np.nan_to_num(scores), is_length),
+        description=in_a_row([*said, t("masked.why_without_bar")]),
         columns={
             "masked.token": tokens,
             **dict(zip(_titles(found), found.scores, strict=True)),
@@ -163,36 +181,8 @@ def _show_scores(found: Attribution, method: str, asked: Reason) -> None:
     )
 
 
-def _described(
-    word: str, tokens: Sequence[str], scores: np.ndarray, is_length: bool
-) -> str:
-    """The strongest token on either side, where there is one."""
-    best, worst = int(scores.argmax()), int(scores.argmin())
-    if is_length:
-        said = [_named("reacts", tokens[best], scores[best], word=word)]
-    else:
-        said = [t("masked.why_described", word=word)]
-        if scores[best] > 0:
-            said.append(_named("most_for", tokens[best], scores[best]))
-        if scores[worst] < 0:
-            said.append(_named("most_against", tokens[worst], scores[worst]))
-    return in_a_row([*said, t("masked.why_without_bar")])
-
-
 def _named(kind: str, token: str, value: float, **more: str) -> str:
     return t(f"masked.why_{kind}", token=token, value=float(value), **more)
-
-
-def _show_agreement(found: Attribution) -> None:
-    st.markdown(f"**{t('masked.why_agreement')}**")
-    if np.isnan(found.agreement).all():
-        st.caption(t("masked.why_no_order"))
-        return
-    keys, columns = _titles(found), found.agreement.T.round(2)
-    names = {"masked.why_method": [plain(key) for key in keys]}
-    table = names | dict(zip(keys, columns, strict=True))
-    said = t("masked.why_agreement_described")
-    show_table(table, said, "masked_why_agreement", said)
 
 
 def _titles(found: Attribution) -> list[str]:

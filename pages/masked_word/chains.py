@@ -224,7 +224,16 @@ def explore_chains(question: Question) -> None:
     """Draws the settings, the buttons and the chain."""
     st.markdown(t("masked.gibbs_intro"))
     num_masks = _choose_start(question)
-    settings, num_steps = _choose_settings(question)
+    sampling = choose_sampling("masked_gibbs", _MOST_TOP_K)
+    order = choose_named("masked.gibbs_order", ORDERS, "gibbs")
+    low_and_first = {"steps": (1, 200), "burn_in": (0, 20), "seed": (0, 1)}
+    num_steps, burn_in, seed = (
+        choose_number(box.number_input, f"masked.gibbs_{name}", low, _MOST_STEPS, first)
+        for box, (name, (low, first)) in zip(
+            st.columns(3), low_and_first.items(), strict=True
+        )
+    )
+    settings = GibbsSettings(**sampling, order=order, seed=seed, burn_in=burn_in)
     text = "" if num_masks else question.text
     asked = (question.model, text, num_masks, settings)
     chain: Chain | None = st.session_state.get(_CHAIN)
@@ -255,21 +264,6 @@ def _choose_start(question: Question) -> int:
     return choose_number(
         st.number_input, "masked.gibbs_length", 1, limit - 2, min(8, limit - 2)
     )
-
-
-def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
-    """How to draw, and how many steps."""
-    sampling = choose_sampling("masked_gibbs", _MOST_TOP_K)
-    order = choose_named("masked.gibbs_order", ORDERS, "gibbs")
-    low_and_first = {"steps": (1, 200), "burn_in": (0, 20), "seed": (0, 1)}
-    num_steps, burn_in, seed = (
-        choose_number(box.number_input, f"masked.gibbs_{name}", low, _MOST_STEPS, first)
-        for box, (name, (low, first)) in zip(
-            st.columns(3), low_and_first.items(), strict=True
-        )
-    )
-    settings = GibbsSettings(**sampling, order=order, seed=seed, burn_in=burn_in)
-    return settings, num_steps
 
 
 def _watch(was_running: bool) -> None:

@@ -83,7 +83,16 @@ def explore_filling(question: Question) -> None:
     st.caption(t(f"masked.fill_{mode}_help"))
     num_masks = len(question.tokenized.mask_positions)
     if num_masks == 1 or (mode == "pairs" and num_masks != 2):
-        _offer_example(question, mode)
+        kind = "pairs_need_two" if mode == "pairs" else "fill_one_mask"
+        st.info(t(f"masked.{kind}"), icon=":material/info:")
+        if button(
+            "masked.two_masks",
+            "masked_two_masks",
+            "",
+            take_two_masks,
+            language_of(question.model, question.text),
+        ):
+            st.rerun()  # the text has changed, and with it everything above
     if mode == "pairs":
         if num_masks == 2:
             show_pairs(question)
@@ -106,19 +115,6 @@ def explore_filling(question: Question) -> None:
     columns = _show_table(filling)
     code = program(masked_words.FILLING, **question.program, mode=mode)
     _show_confidences(filling, columns, code)
-
-
-def _offer_example(question: Question, mode: str) -> None:
-    kind = "pairs_need_two" if mode == "pairs" else "fill_one_mask"
-    st.info(t(f"masked.{kind}"), icon=":material/info:")
-    if button(
-        "masked.two_masks",
-        "masked_two_masks",
-        "",
-        take_two_masks,
-        language_of(question.model, question.text),
-    ):
-        st.rerun()  # the text has changed, and with it everything above
 
 
 def _show_step(filling: JointFilling, step: int) -> None:

@@ -116,16 +116,6 @@ def explore_layers(question: Question) -> None:
     # All that is offered is asked for at once: another choice asks nothing.
     ids = tuple(dict.fromkeys((*likely_ids(question), *words)))
     lens = ask(read_layers)(question.model, question.text, word_ids=tuple(sorted(ids)))
-    _show_map(lens, question)
-    _show_ranks(lens, question, words)
-
-
-def _rows(lens: LogitLens) -> list[str]:
-    numbers = range(1, len(lens.top_ids))
-    return [plain("masked.lens_input"), *map(str, numbers)]
-
-
-def _show_map(lens: LogitLens, question: Question) -> None:
     places = _choose_places(lens, question)
     tokens = [lens.tokenized.tokens[int(lens.positions[i])] for i in places]
     best = [[row[i][0] for i in places] for row in lens.top_tokens]
@@ -148,6 +138,12 @@ def _show_map(lens: LogitLens, question: Question) -> None:
         },
         words=best[::-1],
     )
+    _show_ranks(lens, question, words)
+
+
+def _rows(lens: LogitLens) -> list[str]:
+    numbers = range(1, len(lens.top_ids))
+    return [plain("masked.lens_input"), *map(str, numbers)]
 
 
 def _choose_places(lens: LogitLens, question: Question) -> list[int]:

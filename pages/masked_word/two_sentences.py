@@ -242,16 +242,31 @@ def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) 
     for box, name, found in zip(boxes, ("own", "random"), (own, other), strict=True):
         if found is not None:
             places = {"right": found.num_right, "count": 2 * found.num_pairs}
-            said = percent(found.accuracy), t("masked.shuffled_right", **places)
+            share, right = percent(found.accuracy), t("masked.shuffled_right", **places)
             explained = t("masked.shuffled_accuracy_help")
-            show_number(box, t(f"masked.accuracy_{name}"), *said, explained)
+            show_number(box, t(f"masked.accuracy_{name}"), share, right, explained)
     code = None
     if len(pairs) == len(neighbouring_sentences(text)):
         template = masked_sentences.SHUFFLED_TEST
         if other is not None:
             template = masked_sentences.SHUFFLED_TEST_TWICE
         code = program(template, model, text=text, seed=seed)
-    _show_shuffled(own, pairs, code)
+    shuffled = [
+        (pair[0], pairs[int(partner)][1])
+        for pair, partner in zip(pairs, own.partners, strict=True)
+    ]
+    kinds: tuple[_Kind, ...] = (
+        ("shuffled_true", pairs, own.probabilities, True),
+        ("shuffled_mixed", shuffled, own.shuffled, False),
+    )
+    places = {
+        "true": int((own.probabilities > 0.5).sum()),
+        "mixed": int((own.shuffled <= 0.5).sum()),
+        "count": own.num_pairs,
+    }
+    said = t("masked.shuffled_described", **places, cut=own.num_cut)
+    _show_kinds("masked_shuffled", kinds, said, code)
+    st.caption(t("masked.shuffled_lesson"))
 
 
 def _ask(
@@ -265,24 +280,6 @@ def _ask(
     if random_weights:
         return ask_job(name, "masked.compute", question)
     return ask_soon(name, question, 2 * len(pairs), _TOKENS_A_PAIR)
-
-
-def _show_shuffled(
-    found: ShuffledTest, pairs: tuple[tuple[str, str], ...], code: Program | None
-) -> None:
-    shuffled = [
-        (pair[0], pairs[int(partner)][1])
-        for pair, partner in zip(pairs, found.partners, strict=True)
-    ]
-    kinds: tuple[_Kind, ...] = (
-        ("shuffled_true", pairs, found.probabilities, True),
-        ("shuffled_mixed", shuffled, found.shuffled, False),
-    )
-    right = (int((found.probabilities > 0.5).sum()), int((found.shuffled <= 0.5).sum()))
-    places = {"true": right[0], "mixed": right[1], "count": found.num_pairs}
-    said = t("masked.shuffled_described", **places, cut=found.num_cut)
-    _show_kinds("masked_shuffled", kinds, said, code)
-    st.caption(t("masked.shuffled_lesson"))
 
 
 def _show_kinds(
@@ -331,25 +328,22 @@ def explore_next_sentence(model: str) -> None:
         st.info(t("masked.next_empty"), icon=":material/edit:")
     else:
         with shown_to_user(stop=False):
-            _show(model, first, second)
+            found = ask(predict_next_sentence)(model, first, second)
+            probs = (found.probability, found.probability_swapped)
+            show_numbers(
+                {
+                    "masked.next_as_given": percent(probs[0]),
+                    "masked.next_swapped": percent(probs[1]),
+                }
+            )
+            kinds: tuple[_Kind, ...] = (
+                ("next_as_given_short", [(first, second)], np.array(probs[:1]), None),
+                ("next_swapped_short", [(second, first)], np.array(probs[1:]), None),
+            )
+            texts = {"first": first, "second": second}
+            code = program(masked_sentences.NEXT_SENTENCE, model, **texts)
+            _show_kinds("masked_next", kinds, t("masked.next_lesson"), code)
     explore_shuffled(model)
-
-
-def _show(model: str, first: str, second: str) -> None:
-    found = ask(predict_next_sentence)(model, first, second)
-    probs = (found.probability, found.probability_swapped)
-    show_numbers(
-        {
-            "masked.next_as_given": percent(probs[0]),
-            "masked.next_swapped": percent(probs[1]),
-        }
-    )
-    kinds: tuple[_Kind, ...] = (
-        ("next_as_given_short", [(first, second)], np.array(probs[:1]), None),
-        ("next_swapped_short", [(second, first)], np.array(probs[1:]), None),
-    )
-    code = program(masked_sentences.NEXT_SENTENCE, model, first=first, second=second)
-    _show_kinds("masked_next", kinds, t("masked.next_lesson"), code)
 
 
 def _swap() -> None:

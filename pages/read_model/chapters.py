@@ -4,7 +4,6 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.primer import keras_primer
-from bertviz_core.experiments.read_model_results import Primer
 from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.experiments.step_table import describe
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
@@ -45,19 +44,15 @@ def keras_primer_told() -> None:
         st.markdown(t(f"read_model.primer_{name}"))
         show_lines(moment.place)
     with st.expander(t("read_model.primer_numbers"), icon=":material/calculate:"):
-        _show_numbers(primer)
-
-
-def _show_numbers(primer: Primer) -> None:
-    for name, moment in zip(_METHODS, primer.moments, strict=True):
-        count = len(moment.weights)
-        st.markdown(t(f"read_model.primer_after_{name}", count=count))
-        if name == "build":
-            for weight, values in moment.weights.items():
-                st.latex(_equation(weight, _matrix(values)))
-    kernel, bias = primer.moments[-1].weights.values()
-    x, y = _matrix(primer.x), _matrix(primer.y)
-    st.latex(_equation("y", rf"{x}\,{_matrix(kernel)} + {_matrix(bias)} = {y}"))
+        for name, moment in zip(_METHODS, primer.moments, strict=True):
+            count = len(moment.weights)
+            st.markdown(t(f"read_model.primer_after_{name}", count=count))
+            if name == "build":
+                for weight, values in moment.weights.items():
+                    st.latex(_equation(weight, _matrix(values)))
+        kernel, bias = primer.moments[-1].weights.values()
+        x, y = _matrix(primer.x), _matrix(primer.y)
+        st.latex(_equation("y", rf"{x}\,{_matrix(kernel)} + {_matrix(bias)} = {y}"))
 
 
 def _equation(name: str, right: str) -> str:

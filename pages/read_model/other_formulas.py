@@ -53,11 +53,7 @@ def read_both_orders(model: str, texts: Texts) -> None:
     show_lines(ask(both_orders_of_a_block)())
     st.markdown(t("layers.orders_intro"))
     compare_orders(model)
-    _show_run(model, texts)
-
-
-def _show_run(model: str, texts: Texts) -> None:
-    """Draws what the same numbers make of the text in either order."""
+    # What the same numbers make of the text in either order.
     st.subheader(t("read_model.orders_run"), anchor=False)
     st.markdown(t("read_model.orders_run_intro"))
     spreads = ask(spread_in_both_orders)(model, texts.text, texts.pair)

@@ -29,20 +29,28 @@ def see_padding(model: str, texts: Texts) -> None:
         st.info(t("app.no_text"), icon=":material/edit:")
         return
     pair = ask(padded_pair)(model, texts.text, other)
-    _show_rows(pair)
-    _show_leak(model, texts.text, other, pair)
-    _show_precisions()
-    _show_costs(model, language, pair)
-
-
-def _show_rows(pair: PaddedPair) -> None:
     st.subheader(t("padding.rows"), anchor=False)
     is_real = [token != "[PAD]" for token in pair.tokens]
-    names = {"padding.row_text": pair.tokens, "padding.row_other": pair.other_tokens}
-    columns = {key: list(row) for key, row in names.items()}
-    columns["padding.mask"] = [str(int(one)) for one in is_real]
-    columns["padding.added"] = ["0" if one else "−10000" for one in is_real]
+    columns = {
+        "padding.row_text": pair.tokens,
+        "padding.row_other": pair.other_tokens,
+        "padding.mask": [str(int(one)) for one in is_real],
+        "padding.added": ["0" if one else "−10000" for one in is_real],
+    }
     show_table(columns, plain("padding.rows_alt"), height=260, hide_index=False)
+    _show_leak(model, texts.text, other, pair)
+    st.subheader(t("padding.precisions"), anchor=False)
+    st.markdown(t("padding.precisions_intro"))
+    names = ("precision", "hiding", "stored", "leaks", "all_hidden")
+    rows = []
+    for one in mask_arithmetic():
+        shares = " : ".join(f"{share:.2f}" for share in one.all_hidden)
+        numbers = (f"{x:,.0f}" for x in (one.hiding, one.stored))
+        signed = (number.replace("-", "−") for number in numbers)
+        rows.append([one.precision, *signed, f"{one.leak:g}", shares])
+    st.markdown(table([plain(f"padding.{name}") for name in names], rows))
+    st.caption(t("padding.precisions_read"))
+    _show_costs(model, language, pair)
 
 
 def _show_leak(model: str, text: str, other: str, pair: PaddedPair) -> None:
@@ -65,20 +73,6 @@ def _show_leak(model: str, text: str, other: str, pair: PaddedPair) -> None:
         more={"padding.share": np.append(np.nan, pair.unmasked_shares)},
         code=program(snippets.PADDING, model, text=text, other=other),
     )
-
-
-def _show_precisions() -> None:
-    st.subheader(t("padding.precisions"), anchor=False)
-    st.markdown(t("padding.precisions_intro"))
-    names = ("precision", "hiding", "stored", "leaks", "all_hidden")
-    rows = []
-    for one in mask_arithmetic():
-        shares = " : ".join(f"{share:.2f}" for share in one.all_hidden)
-        numbers = (f"{x:,.0f}" for x in (one.hiding, one.stored))
-        signed = (number.replace("-", "−") for number in numbers)
-        rows.append([one.precision, *signed, f"{one.leak:g}", shares])
-    st.markdown(table([plain(f"padding.{name}") for name in names], rows))
-    st.caption(t("padding.precisions_read"))
 
 
 def _show_costs(model: str, language: str, pair: PaddedPair) -> None:
