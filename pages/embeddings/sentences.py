@@ -1,6 +1,5 @@
 """Own sentences on a map of every layer, and the cosines of all of its points."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,10 +52,33 @@ def show_similarity(
         return
     rows = _choose_points(model, lines, found, chosen)
     vectors = ask(vectors_at)(model, lines.sentences, found.reading, chosen.state)
-    if len(rows) > 1:
-        _draw(vectors[rows[:MOST_IN_FILE]], rows, found.labels, layer)
-    else:
+    if len(rows) < 2:
         st.info(t("embeddings.too_few_to_compare"), icon=":material/info:")
+        return
+    kept, labels = rows[:MOST_IN_FILE], found.labels
+    cosines = cosine_matrix(vectors[kept])
+    shown = cosines[:MOST_SHOWN, :MOST_SHOWN]
+    count = len(shown)
+    others = np.where(np.eye(count, dtype=bool), -np.inf, shown)
+    row, column = divmod(int(np.argmax(others)), count)
+    show_cosines(
+        cosines,
+        [f"{i + 1} {labels[i]}" for i in kept],
+        [str(i + 1) for i in kept],
+        title=plain("embeddings.similarity_title", layer=layer),
+        point=plain("point_map.point"),
+        name="embeddings_similarity_map",
+        description=t(
+            "embeddings.similarity_described",
+            count=count,
+            all=len(rows),
+            layer=layer,
+            first=labels[rows[row]],
+            second=labels[rows[column]],
+            value=float(shown[row, column]),
+            file=len(kept),
+        ),
+    )
 
 
 def _choose_points(
@@ -89,35 +111,6 @@ def _choose_points(
         )
         return [chosen.selected, *near.ids.tolist()]
     return [i for i, name in enumerate(groups) if wanted in (_ALL, _GROUP + name)]
-
-
-def _draw(
-    vectors: np.ndarray, rows: Sequence[int], labels: Sequence[str], layer: str
-) -> None:
-    cosines = cosine_matrix(vectors)
-    shown = cosines[:MOST_SHOWN, :MOST_SHOWN]
-    count = len(shown)
-    others = np.where(np.eye(count, dtype=bool), -np.inf, shown)
-    row, column = divmod(int(np.argmax(others)), count)
-    kept = rows[: len(vectors)]
-    show_cosines(
-        cosines,
-        [f"{i + 1} {labels[i]}" for i in kept],
-        [str(i + 1) for i in kept],
-        title=plain("embeddings.similarity_title", layer=layer),
-        point=plain("point_map.point"),
-        name="embeddings_similarity_map",
-        description=t(
-            "embeddings.similarity_described",
-            count=count,
-            all=len(rows),
-            layer=layer,
-            first=labels[rows[row]],
-            second=labels[rows[column]],
-            value=float(shown[row, column]),
-            file=len(vectors),
-        ),
-    )
 
 
 KEY = "embeddings_points"

@@ -1,5 +1,6 @@
 """Runs side by side: settings, curves, test scores; and the same with other seeds."""
 
+import contextlib
 import dataclasses
 from typing import Any
 
@@ -46,7 +47,18 @@ def show_runs(outcome: RunOutcome, report: Report) -> None:
     own = _Run(
         plain("results.runs_this"), client().trainings.status(outcome.run_id), outcome
     )
-    others, num_open = _others(outcome)
+    others, num_open = [], 0
+    for number, (run, title) in enumerate(reversed(earlier_runs()), 1):
+        if run == outcome.run_id:
+            continue
+        with contextlib.suppress(BertVizError):  # removed meanwhile
+            status = client().trainings.status(run)
+            num_open += not status.is_finished
+            other = ask(training_outcome)(run) if status.has_model else None
+            # Of what has not learned the like, no score is of both.
+            if other is not None and type(other.report) is type(report):
+                name = plain("results.runs_name", number=number, title=title)
+                others.append(_Run(name, status, other))
     if num_open:
         st.info(t("results.runs_open", count=num_open), icon=":material/pending:")
         button("results.runs_look", "ft_runs_look", "refresh")
@@ -56,26 +68,6 @@ def show_runs(outcome: RunOutcome, report: Report) -> None:
         st.caption(t("results.runs_none"))
     if own.status.is_own:
         _offer_seeds(own.status)
-
-
-def _others(first: RunOutcome) -> tuple[list[_Run], int]:
-    """Other runs that have learned the like, in order; how many have not ended."""
-    found, num_open = [], 0
-    for number, (run, title) in enumerate(reversed(earlier_runs()), 1):
-        if run == first.run_id:
-            continue
-        try:
-            status = client().trainings.status(run)
-            num_open += not status.is_finished
-            if not status.has_model:
-                continue
-            outcome = ask(training_outcome)(run)
-            if type(outcome.report) is type(first.report):  # or no score is of both
-                name = plain("results.runs_name", number=number, title=title)
-                found.append(_Run(name, status, outcome))
-        except BertVizError:  # removed meanwhile
-            continue
-    return found, num_open
 
 
 def _compare(runs: list[_Run], report: Report) -> None:

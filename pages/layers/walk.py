@@ -430,7 +430,14 @@ def walk(read: Reading) -> None:
     # One element in place of two: a browser takes milliseconds for each.
     words.markdown("\n\n".join((about_step(step, pre_norm), shape_sentence(step))))
     formula.latex(step.formula)
-    _show_inputs(steps, step)
+    if step.inputs:  # each is a way to the step that is read
+        by_name = {other.name: other for other in steps}
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(t("layers.computed_from"), width="content")
+            for name in step.inputs:
+                label = Markdown(step_name(by_name[name], beside=step))
+                key = f"layers_input_{name}"
+                button(label, key, "", go_to, name, type="tertiary")
     offer_all_tokens(read, step, token)
     show_lines(step.place)
 
@@ -463,24 +470,6 @@ def shape_sentence(step: LayerStep) -> str:
     key = "layers.shape_asked" if "P" in step.axes else "layers.shape"
     key = "layers.shape_pooled" if step.is_pooled else key
     return t(key, sizes=shape_text(step), count=math.prod(step.shape))
-
-
-def _show_inputs(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
-    """The steps that this one reads; each is a way to it."""
-    if not step.inputs:
-        return
-    by_name = {other.name: other for other in steps}
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(t("layers.computed_from"), width="content")
-        for name in step.inputs:
-            button(
-                Markdown(step_name(by_name[name], beside=step)),
-                f"layers_input_{name}",
-                "",
-                go_to,
-                name,
-                type="tertiary",
-            )
 
 
 def show_lines(place: CodePlace) -> None:

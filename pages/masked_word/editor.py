@@ -153,7 +153,19 @@ def edit_text(model: str) -> MaskedText:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draw_button()
         button("masked_word.undo", "masked_undo", "undo", undo, disabled=not can_undo())
-        _draw_history()
+        if earlier := earlier_texts():
+            st.selectbox(
+                t("masked_word.earlier"),
+                range(len(earlier)),
+                index=None,
+                format_func=_names(earlier).__getitem__,
+                key=_EARLIER,
+                placeholder=t("masked_word.choose_earlier"),
+                label_visibility="collapsed",
+                on_change=_go_back_to,
+                args=(earlier,),
+                width=240,
+            )
         offer_examples(model)
     if spellings := normalise_masks(st.session_state[TEXT] or "")[1]:
         shown = Markdown(listed(escape(s, 20) for s in spellings[:5]))
@@ -164,25 +176,6 @@ def edit_text(model: str) -> MaskedText:
     if masked.text.strip():
         _draw_words(masked)
     return masked
-
-
-def _draw_history() -> None:
-    """Earlier texts to go back to, once there are any."""
-    earlier = earlier_texts()
-    if not earlier:
-        return
-    st.selectbox(
-        t("masked_word.earlier"),
-        range(len(earlier)),
-        index=None,
-        format_func=_names(earlier).__getitem__,
-        key=_EARLIER,
-        placeholder=t("masked_word.choose_earlier"),
-        label_visibility="collapsed",
-        on_change=_go_back_to,
-        args=(earlier,),
-        width=240,
-    )
 
 
 def _names(texts: tuple[MaskedText, ...]) -> list[str]:

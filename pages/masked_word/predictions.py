@@ -377,11 +377,11 @@ def _score_words(question: Question | None) -> None:
 
 def _show_words(order: list[WordScore], code: Program) -> None:
     values = np.array([score.log_prob for score in order])
-    best = order[0]
+    best, words = order[0], [score.word for score in order]
+    # A row for each piece of each word, so that every number stays one in a file.
+    times = [len(score.tokens) for score in order]
     show_figure(
-        signed_bars_figure(
-            [score.word for score in order], values, plain("masked.log_prob")
-        ),
+        signed_bars_figure(words, values, plain("masked.log_prob")),
         name="masked_word_scores",
         description=t(
             "masked.words_described",
@@ -389,25 +389,15 @@ def _show_words(order: list[WordScore], code: Program) -> None:
             share=percent(np.exp(best.log_prob)),
             pieces=len(best.tokens),
         ),
-        columns=_piece_columns(order),
+        columns={
+            "masked.word": np.repeat(words, times),
+            "masked.probability": np.repeat(np.exp(values), times),
+            "masked.log_prob": np.repeat(values, times),
+            "masked.pieces": [token for score in order for token in score.tokens],
+            "masked.piece_ranks": np.concatenate([score.ranks for score in order]),
+            "masked.piece_log_probs": np.concatenate(
+                [score.log_probs for score in order]
+            ),
+        },
         code=code,
     )
-
-
-def _piece_columns(order: list[WordScore]) -> dict[str, list[Any]]:
-    """A row for each piece of each word, so that every number stays one in a file."""
-    rows = [
-        (score.word, float(np.exp(score.log_prob)), score.log_prob, *piece)
-        for score in order
-        for piece in zip(
-            score.tokens, score.ranks.tolist(), score.log_probs.tolist(), strict=True
-        )
-    ]
-    names = (
-        "word", "probability", "log_prob", "pieces", "piece_ranks", "piece_log_probs",
-    )  # fmt: skip
-    cells = zip(*rows, strict=True)
-    return {
-        f"masked.{name}": list(column)
-        for name, column in zip(names, cells, strict=True)
-    }

@@ -97,13 +97,6 @@ def try_wrong_formulas(read: Reading) -> None:
     if effect.place is not None:
         with st.expander(t("read_model.wrong_lines"), icon=":material/code:"):
             show_lines(effect.place)
-    _show_states(model, texts, effect, token)
-    _show_answers(effect, read.tokenized, token)
-    if "mlm" in info.heads:
-        _show_held_out(model, name)
-
-
-def _show_states(model: str, texts: Texts, effect: FormulaEffect, token: int) -> None:
     st.subheader(t("read_model.wrong_states"), anchor=False)
     worst = int(effect.differences.argmax())
     show_curves(
@@ -122,6 +115,9 @@ def _show_states(model: str, texts: Texts, effect: FormulaEffect, token: int) ->
         ),
         code=program(snippets.WRONG, model, texts, name=effect.name, token=token),
     )
+    _show_answers(effect, read.tokenized, token)
+    if "mlm" in info.heads:
+        _show_held_out(model, name)
 
 
 def _show_answers(effect: FormulaEffect, tokenized: TokenizedText, token: int) -> None:
