@@ -117,12 +117,8 @@ def explore_normal() -> None:
     at = {name: float(value) for name, value in read.items()}
     show_numbers({f"activations.figure_{name}": number(at[name], 4) for name in at})
     draws_box, seed_box = st.columns([3, 1])
-    num_draws = int(
-        choose_linked(
-            *(draws_box.segmented_control, "activations.draws", _DRAWS, _DRAWS[2]),
-            required=True,
-        )
-    )
+    widget, label = draws_box.segmented_control, "activations.draws"
+    num_draws = int(choose_linked(widget, label, _DRAWS, _DRAWS[2], required=True))
     with seed_box:
         seed = choose_seed("act_gate_seed", 0)
     means = sampled_gate(_GATES, num_draws, seed, *normal)

@@ -206,12 +206,8 @@ def _story(trainings: dict[str, Training], twin: str, neuron: int) -> str:
     """What happened to one neuron in both networks, as measured."""
     died_at = int(trainings["relu"].died_at()[neuron])
     key = "activations.story_lives" if died_at < 0 else "activations.story_dies"
-    relu_story = t(
-        key,
-        neuron=neuron + 1,
-        step=died_at,
-        activity=float(trainings["relu"].activity[-1, neuron]),
-    )
+    activity = float(trainings["relu"].activity[-1, neuron])
+    relu_story = t(key, neuron=neuron + 1, step=died_at, activity=activity)
     other = trainings[twin]
     smallest = other.gradients[:, neuron]
     twin_story = t(

@@ -1,6 +1,7 @@
 """Weaknesses of activation functions, each shown in a network small enough to see."""
 
 import math
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -161,11 +162,8 @@ def explore_vanishing() -> None:
     depth_box, weight_box, width_box, last_box = st.columns(4)
     depth = slide(depth_box, "depth", 1, DEEPEST, 20)
     weight = slide(weight_box, "weight", 0.1, 4.0, 1.0, 0.05)
-    width = int(
-        choose_linked(
-            width_box.segmented_control, "activations.width", _WIDTHS, required=True
-        )
-    )
+    widget, label = width_box.segmented_control, "activations.width"
+    width = int(choose_linked(widget, label, _WIDTHS, required=True))
     # What goes in: one number, or for wider layers the seed of the inputs.
     start, seed = 1.0, 0
     if width == 1:
@@ -176,11 +174,9 @@ def explore_vanishing() -> None:
     if not names:
         st.info(t("activations.choose_some"), icon=":material/touch_app:")
         return
+    how: dict[str, Any] = {"width": width, "seed": seed, "start": start}
     paths = {
-        name: gradient_through_layers(
-            name, depth, weight, width=width, seed=seed, start=start
-        )
-        for name in names
+        name: gradient_through_layers(name, depth, weight, **how) for name in names
     }
     back = plain("activations.column_layers_back")
     gradients = {name: path.gradients for name, path in paths.items()}
@@ -191,13 +187,7 @@ def explore_vanishing() -> None:
         columns={back: list(range(depth + 1))}
         | {LABELS[name]: sizes.tolist() for name, sizes in gradients.items()},
         code=program(
-            snippets.VANISHING,
-            functions=names,
-            depth=depth,
-            weight=weight,
-            width=width,
-            seed=seed,
-            start=start,
+            snippets.VANISHING, functions=names, depth=depth, weight=weight, **how
         ),
     )
     st.markdown(_product_table(paths, weight, width))

@@ -314,13 +314,9 @@ def choose_heads(
     layers, heads = grid_of(model)
     label = key.replace("_", ".", 1)
     places = [f"{i + 1}·{j + 1}" for i in range(layers) for j in range(heads)]
+    first = [f"{layer + 1}·{head + 1}" for layer, head in default]
     with st.container(height=_WALL_HEIGHT if len(places) > _WALL else "content"):
-        chosen = choose_several(
-            label,
-            places,
-            [f"{layer + 1}·{head + 1}" for layer, head in default],
-            key=key,
-        )
+        chosen = choose_several(label, places, first, key=key)
     pairs = (place.split("·") for place in chosen)
     return tuple((int(layer) - 1, int(head) - 1) for layer, head in pairs)
 
@@ -412,12 +408,8 @@ def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
                 width=160,
             )
             chosen[name] = _SEGMENTS[segment]
-        cut = choose_named(
-            "attention.cut_off",
-            ("nothing", "weight", "mass"),
-            widget=st.selectbox,
-            width=220,
-        )
+        cuts = ("nothing", "weight", "mass")
+        cut = choose_named("attention.cut_off", cuts, widget=st.selectbox, width=220)
         if cut == "weight":
             is_length = is_a_length(method, chosen["renormalise"])
             cut = "least_share" if is_length else "least_weight"

@@ -82,11 +82,8 @@ def explore_maps(read: Reading, watched: Watched, view: View) -> None:
             t("attention.compute_parts", count=layers),
         )
         if parts is not None:
-            _show_parts(
-                parts.deltas,
-                watched,
-                program(programs.PART_MAP, *read.asked, **watched.literals),
-            )
+            code = program(programs.PART_MAP, *read.asked, **watched.literals)
+            _show_parts(parts.deltas, watched, code)
         return
     st.markdown(t("attention.maps_intro", word=watched.name))
     exact = ask_soon(

@@ -273,10 +273,8 @@ def show_cosines(
 def say_pieces(in_pieces: Sequence[InPieces]) -> None:
     """Says which words are no entries, so that the mean of their pieces was taken."""
     for word, pieces in in_pieces:
-        st.info(
-            t("embeddings.in_pieces", word=word, pieces=" + ".join(pieces)),
-            icon=":material/info:",
-        )
+        said = t("embeddings.in_pieces", word=word, pieces=" + ".join(pieces))
+        st.info(said, icon=":material/info:")
 
 
 def show_neighbours(
@@ -305,10 +303,8 @@ def show_nearest_points(
     point, state, layer = at
     if not len(near.ids):
         return
-    st.subheader(
-        t("embeddings.nearest_points", point=excerpt(labels[point]), layer=layer),
-        anchor=False,
-    )
+    title = t("embeddings.nearest_points", point=excerpt(labels[point]), layer=layer)
+    st.subheader(title, anchor=False)
     st.caption(t("embeddings.nearest_explained"))
     ids = near.ids.tolist()
     columns = {

@@ -193,12 +193,8 @@ def _show_matrix(found: PositionGeometry, code: Program) -> None:
 def _show_chain(found: PositionGeometry, code: Program) -> None:
     pairs = list(combinations(range(len(found.explained)), 2))
     options = [name for name, axes in _AXES.items() if max(axes) < len(found.explained)]
-    chosen = choose_linked(
-        st.segmented_control,
-        "embeddings.position_axes",
-        options or ["1-2"],
-        required=True,
-    )
+    widget, label = st.segmented_control, "embeddings.position_axes"
+    chosen = choose_linked(widget, label, options or ["1-2"], required=True)
     axes = list(_AXES[chosen])
     titles = [
         plain("embeddings.axis", number=a + 1, share=float(found.explained[a]))

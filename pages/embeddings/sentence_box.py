@@ -278,10 +278,8 @@ def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
     if not num_cut:
         return
     limit = ask(Explorer.info)(model).config.max_position_embeddings
-    st.warning(
-        t("embeddings.sentences_cut", count=num_cut, all=num_sentences, limit=limit),
-        icon=":material/content_cut:",
-    )
+    counts = {"count": num_cut, "all": num_sentences, "limit": limit}
+    st.warning(t("embeddings.sentences_cut", **counts), icon=":material/content_cut:")
 
 
 def _reset(key: str, example: str) -> None:

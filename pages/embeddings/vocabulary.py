@@ -109,10 +109,8 @@ def _show_removed(
         with box:
             st.markdown(f"**{t(f'embeddings.axis_{name}')}**")
             show_neighbours(near, "cosine", f"embeddings_axis_{name}")
-    before, gone = (
-        removed.before.words,
-        {*removed.before.words} - {*removed.after.words},
-    )
+    before = removed.before.words
+    gone = {*before} - {*removed.after.words}
     counts = {"gone": len(gone), "count": len(before), "share": removed.share}
     st.caption(t("embeddings.axis_removed_described", word=removed.word, **counts))
 
@@ -262,11 +260,8 @@ def explore_vocabulary(model: str) -> None:
     if found.method != "pca":
         places |= {"method": found.method, "neighbourhood": found.neighbourhood}
         template = programs.VOCABULARY_NEIGHBOURS
-    show_map_tools(
-        KEY,
-        lambda: _files(model, norms, found, chosen),
-        program(template, model, **places),
-    )
+    code = program(template, model, **places)
+    show_map_tools(KEY, lambda: _files(model, norms, found, chosen), code)
 
 
 def _drawn(model: str, method: str, num_axes: int) -> DrawnMap | None:

@@ -202,6 +202,7 @@ def _offer_seeds(status: TrainingStatus) -> None:
 def train_seeds(status: TrainingStatus, count: int) -> None:
     """Starts the same training with the next seeds that no run had. A callback."""
     request, taken = status.request, {status.request.settings.seed}
+    title = request.title or plain("fine_tune.your_table")
     with shown_to_user(stop=False):
         for run, _ in earlier_runs():
             try:
@@ -214,10 +215,6 @@ def train_seeds(status: TrainingStatus, count: int) -> None:
                 seed = (seed + 1) % (MAX_SEED + 1)
             taken.add(seed)
             settings = dataclasses.replace(request.settings, seed=seed)
-            name = plain(
-                "results.seeds_name",
-                title=request.title or plain("fine_tune.your_table"),
-                seed=seed,
-            )
+            name = plain("results.seeds_name", title=title, seed=seed)
             asked = dataclasses.replace(request, settings=settings, title=name)
             note_run(client().trainings.start(asked, owner()), name)

@@ -196,12 +196,8 @@ def _show_rows(state: FineTuneState) -> None:
     found = ask(rows_to_mend)(source, columns, wanted)
     pages = math.ceil(found.num_rows / PAGE_ROWS)
     if pages > 1:
-        page_box.number_input(
-            t("fine_tune.mend_page", count=pages),
-            min_value=1,
-            max_value=pages,
-            key=_PAGE,
-        )
+        label = t("fine_tune.mend_page", count=pages)
+        page_box.number_input(label, 1, pages, key=_PAGE)
     if not found.rows:
         st.info(t("fine_tune.mend_nothing"), icon=":material/check:")
     else:

@@ -413,12 +413,7 @@ def take_over(request: TrainingRequest) -> None:
 
 def source_of(table: str, encoding: str, separator: str, header: str) -> TableSource:
     """A table with a layout, each part of which may be ""."""
-    return TableSource(
-        table,
-        encoding=encoding or None,
-        separator=separator or None,
-        has_header=HEADERS[header],
-    )
+    return TableSource(table, encoding or None, separator or None, HEADERS[header])
 
 
 def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:

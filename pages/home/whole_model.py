@@ -84,11 +84,9 @@ def draw_whole_model(reading: Reading) -> None:
             if word
         ],
     }
-    _component(
-        data=whole_model_payload(picture, **said),
-        key=_KEY,
-        on_choice_change=functools.partial(_take, name, read),
-    )
+    take = functools.partial(_take, name, read)
+    payload = whole_model_payload(picture, **said)
+    _component(data=payload, key=_KEY, on_choice_change=take)
     opened = None
     with shown_to_user(stop=False):
         opened = _opened(reading, st.session_state[OPEN])
@@ -103,12 +101,8 @@ def draw_whole_model(reading: Reading) -> None:
         # A click has no session: nothing that needs one is asked here.
         inside = client().ask(open_all)(model, texts, focus)
         names = client().ask(vocabulary)(model)
-        return component_html(
-            "whole_model",
-            whole_model_payload(picture, inside, names, told=told, **said),
-            title,
-            language,
-        )
+        whole = whole_model_payload(picture, inside, names, told=told, **said)
+        return component_html("whole_model", whole, title, language)
 
     file = plain("app.html_file", name=said["file"])
 

@@ -186,12 +186,8 @@ def explore_neurons(read: Reading) -> None:
     left, right = st.columns(2)
     numbers = [str(number) for number in range(config.num_hidden_layers, 0, -1)]
     layer = int(choose_linked(left.selectbox, "layers.neuron_layer", numbers)) - 1
-    order = choose_named(
-        "layers.neuron_order",
-        ("activation", "contribution"),
-        "order_by",
-        widget=right.selectbox,
-    )
+    orders, box = ("activation", "contribution"), right.selectbox
+    order = choose_named("layers.neuron_order", orders, "order_by", widget=box)
     strong = ask(strongest_neurons)(model, texts, layer, token, _NUM_STRONGEST, order)
     _show_strongest(strong, name)
     # A neuron's number means another one elsewhere: the strongest is chosen again.

@@ -116,20 +116,16 @@ def _show(norm: NormInput, found: LayerNormSteps, code: Program) -> None:
     if norm.step:  # a vector of the model has weights
         rows[plain("layers.vector_output")] = found.output
     numbers = [str(index + 1) for index in range(len(vector))]
+    value, dimension = plain("layers.value"), plain("layers.dimension")
     if len(vector) <= _FEW:
-        figure = lines_figure(
-            rows,
-            numbers,
-            x_title=plain("layers.dimension"),
-            y_title=plain("layers.value"),
-        )
+        figure = lines_figure(rows, numbers, x_title=dimension, y_title=value)
     else:
         figure = strip_figure(
             np.stack(list(rows.values())),
             list(rows),
-            title=plain("layers.value"),
+            title=value,
             row_title="",
-            column_title=plain("layers.dimension"),
+            column_title=dimension,
             is_signed=True,
         )
     show_figure(
@@ -144,8 +140,7 @@ def _show(norm: NormInput, found: LayerNormSteps, code: Program) -> None:
             normed_mean=float(found.normed.mean()),
             normed_deviation=float(found.normed.std()),
         ),
-        columns={"layers.dimension": numbers}
-        | {name: row.tolist() for name, row in rows.items()},
+        columns={dimension: numbers, **rows},
         code=code,
     )
 

@@ -10,7 +10,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import layers
 from bertviz_core.trace import Texts
 from pages.layers.wording import numbered
-from pages.shared.answers import ask, ask_job
+from pages.shared.answers import answer, ask, ask_job
 from pages.shared.choices import choose_named
 from pages.shared.export import show_curves, show_map
 from pages.shared.language import plain, t
@@ -64,15 +64,12 @@ def follow_residual(read: Reading) -> None:
     config = ask(Explorer.info)(model).config
     weights = 12 * config.hidden_size**2 * config.num_hidden_layers
     stream: ResidualStream | None
+    question = ask(residual_stream).about(model, texts)
     # To pack the weights for the first time takes as long as 400 tokens.
     if weights * (read.tokenized.num_tokens + 400) < _SHORT_WORK:
-        stream = ask(residual_stream)(model, texts)
+        stream = answer(question)
     else:
-        stream = ask_job(
-            "layers_residual",
-            "layers.residual_start",
-            ask(residual_stream).about(model, texts),
-        )
+        stream = ask_job("layers_residual", "layers.residual_start", question)
     if stream is None:
         return
     sums = stream.sum_norms

@@ -96,12 +96,8 @@ def _described(found: EveryPosition, tokens: list[str]) -> str:
     most = int(known.argmax())
     if known[most] < 0:
         return t("masked.positions_all_masks")
-    return t(
-        "masked.positions_described",
-        token=tokens[most],
-        bits=float(known[most]),
-        rank=int(found.ranks[most]),
-    )
+    places = {"bits": float(known[most]), "rank": int(found.ranks[most])}
+    return t("masked.positions_described", token=tokens[most], **places)
 
 
 _MOST_COLUMNS = 12  # a word needs the width of a word
@@ -361,17 +357,11 @@ def _score_words(question: Question | None) -> None:
     scored = tuple(score.word for score in scores)
     left_out = [word for word in words if word not in scored]
     if left_out:
-        st.warning(
-            t("masked.words_without_score", words=listed(left_out)),
-            icon=":material/question_mark:",
-        )
+        said = t("masked.words_without_score", words=listed(left_out))
+        st.warning(said, icon=":material/question_mark:")
     if scored:
-        code = program(
-            masked_sentences.WORD_SCORES,
-            **question.program,
-            words=scored,
-            mask_index=mask.index,
-        )
+        of = {**question.program, "words": scored, "mask_index": mask.index}
+        code = program(masked_sentences.WORD_SCORES, **of)
         _show_words(sorted(scores, key=lambda score: -score.log_prob), code)
 
 

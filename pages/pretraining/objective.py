@@ -193,22 +193,19 @@ def show_layer_drop() -> None:
     """Draws the sliders, the curve, and the blocks at the chosen moment."""
     st.markdown(t("objective.drop_intro"))
     st.latex(DROP_FORMULA)
-    boxes = st.columns(4)
+    boxes: list[Any] = [box.slider for box in st.columns(4)]
     final = choose_number(
-        *(boxes[0].slider, t("objective.drop_final"), 0.05, 1.0, 0.5),
-        key="drop_final",
-        step=0.05,
+        boxes[0], "objective.drop_final", 0.05, 1.0, 0.5, key="drop_final", step=0.05
     )
     speed = choose_number(
-        *(boxes[1].slider, t("objective.drop_speed"), 1, 200, int(DROP_SPEED)),
+        *(boxes[1], "objective.drop_speed", 1, 200, int(DROP_SPEED)),
         key="drop_speed",
         help=t("objective.drop_speed_help", speed=DROP_SPEED),
     )
-    num_layers = choose_number(
-        boxes[2].slider, t("objective.drop_layers"), 1, 24, 12, key="drop_layers"
-    )
+    label, key = "objective.drop_layers", "drop_layers"
+    num_layers = choose_number(boxes[2], label, 1, 24, 12, key=key)
     step = choose_number(
-        *(boxes[3].slider, t("objective.drop_now"), 0, _NUM_STEPS, _NUM_STEPS // 100),
+        *(boxes[3], "objective.drop_now", 0, _NUM_STEPS, _NUM_STEPS // 100),
         key="drop_now",
         help=t("objective.drop_now_help", count=_NUM_STEPS),
     )

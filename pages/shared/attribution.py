@@ -38,7 +38,5 @@ def show_completeness(
     points = t("masked.why_points", count=found.num_steps)
     show_numbers({**numbers, "masked.completeness": (share, points)}, **places)
     if missed > _MOST_MISSED:
-        st.warning(
-            t("masked.completeness_warning", missed=missed, most=_MOST_MISSED),
-            icon=":material/warning:",
-        )
+        said = t("masked.completeness_warning", missed=missed, most=_MOST_MISSED)
+        st.warning(said, icon=":material/warning:")

@@ -2,7 +2,7 @@
 
 Streamlit says its hints below boxes, its menu and its buttons in English whatever the
 page speaks. A style sheet writes other words in their place: theirs shrink to nothing,
-and a screen reader still reads them before ours. Boxes for files are in `upload_box`.
+and a screen reader still reads them before ours. Boxes for files are in `uploads`.
 
 What Streamlit offers to developers is hidden: readers do not need it.
 """
