@@ -1,6 +1,8 @@
 """Copies of the golden checkpoints with something changed, for tests of loading."""
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -115,6 +117,11 @@ def refusal_of(call, *arguments, kind=CheckpointError, **named):
     assert "\n" not in sentence
     assert len(sentence) < 900
     return sentence
+
+
+def full_disk(*_, **__):
+    """In the place of what writes a file."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def encrypted(path):

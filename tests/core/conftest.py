@@ -62,6 +62,14 @@ def words(post_norm_model):
     return OracleWords(post_norm_model)
 
 
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Where the app keeps what it is brought: a folder that is not there yet."""
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
+    return tmp_path / "cache"
+
+
 @pytest.fixture(scope="module")
 def client():
     """The engine in this process."""

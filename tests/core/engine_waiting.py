@@ -2,6 +2,8 @@
 
 import time
 
+from bertviz_core.tasks import TRAIN_RESOURCE
+
 # Far above what anything takes; a test that gets there has failed.
 DEADLINE_SECONDS = 60.0
 
@@ -23,6 +25,12 @@ def ended(engine, job_id):
         return now if now.is_finished else None
 
     return wait_until(status, "the end of a job")
+
+
+def trainers(engine):
+    """Addresses of workers that train."""
+    workers = engine._connection().client.scheduler_info(n_workers=-1)["workers"]
+    return [a for a, found in workers.items() if TRAIN_RESOURCE in found["resources"]]
 
 
 def start(engine, task, *given):

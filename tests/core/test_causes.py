@@ -12,7 +12,6 @@ from bertviz_core.errors import CheckpointError, ConfigError, TextError
 from bertviz_core.experiments import targets
 from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
 from bertviz_core.experiments.cause_results import (
-    ABLATED_PARTS,
     Edge,
     SparsePattern,
     Switches,
@@ -37,28 +36,33 @@ from tests.core.cause_models import (
 from tests.core.random_models import CONFIG, PRE_NORM, agree, explorer_of, random_model
 
 
-def slow_head_map(explorer, target, text=TEXT, pair=None):
-    heads = explorer.config.num_attention_heads
-    found = np.zeros((2, LAYERS, heads))
-    for layer in range(LAYERS):
-        for head in range(heads):
-            mask = np.ones((LAYERS, heads), "float32")
-            mask[layer, head] = 0
-            off = Interventions(head_mask=mask)
-            found[:, layer, head] = answer(explorer, target, off, text, pair)
-    return found
+def slow_map(explorer, target, off, text=TEXT, pair=None):
+    """Logits and probabilities `[L, places]`, each part off in a pass of its own."""
+    found = [
+        [switch_off(explorer, text, target, one, pair).after for one in off(layer)]
+        for layer in range(LAYERS)
+    ]
+    return [
+        [[getattr(one, name) for one in row] for row in found]
+        for name in ("logit", "probability")
+    ]
+
+
+def slow_head_map(explorer, target, *texts):
+    heads = range(explorer.config.num_attention_heads)
+
+    def off(layer):
+        return [Switches(heads=((layer, head),)) for head in heads]
+
+    return slow_map(explorer, target, off, *texts)
 
 
 def slow_part_map(explorer, target):
-    found = np.zeros((2, LAYERS, len(ABLATED_PARTS)))
-    for layer in range(LAYERS):
-        heads = np.ones((LAYERS, HEADS), "float32")
-        neurons = np.ones((LAYERS, NEURONS), "float32")
-        heads[layer] = neurons[layer] = 0
-        parts = ({"head_mask": heads}, {"neuron_mask": neurons})
-        for column, off in enumerate((*parts, parts[0] | parts[1])):
-            found[:, layer, column] = answer(explorer, target, Interventions(**off))
-    return found
+    def off(layer):
+        parts = {"attention": (layer,), "feed_forward": (layer,)}
+        return [Switches(**{k: parts[k]}) for k in parts] + [Switches(**parts)]
+
+    return slow_map(explorer, target, off)
 
 
 def agree_with(found, slow):

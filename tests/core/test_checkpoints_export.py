@@ -17,7 +17,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import LoadReport
-from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
+from tests.core.checkpoint_copies import GOOGLE, HF, full_disk, hf_copy, weights_of_hf
 from tests.core.random_models import (
     BATCH,
     LABELS,
@@ -153,10 +153,7 @@ def test_a_folder_with_something_in_it_is_not_touched(tmp_path, loaded):
 
 
 def test_a_save_that_fails_leaves_nothing(tmp_path, loaded, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(export, "save_file", full)
+    monkeypatch.setattr(export, "save_file", full_disk)
     with pytest.raises(CheckpointError, match="No space left on device"):
         save_huggingface(loaded, tmp_path / "a" / "saved")
     assert list((tmp_path / "a").iterdir()) == []

@@ -4,7 +4,6 @@ The library that downloads is the real one; it talks to a small hub on loopback.
 """
 
 import contextlib
-import errno
 import json
 import re
 import socket
@@ -22,7 +21,7 @@ from bertviz_core.checkpoints.hub import find_cached
 from bertviz_core.checkpoints.library import download, list_models, open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import CheckpointError, ConfigError
-from tests.core.checkpoint_copies import GOOGLE, HF, refusal_of
+from tests.core.checkpoint_copies import GOOGLE, HF, full_disk, refusal_of
 
 COMMIT = "89abcdef0123456789abcdef0123456789abcdef"
 CONVERTED = "fedcba9876543210fedcba9876543210fedcba98"
@@ -162,13 +161,10 @@ PICKLED = {k: v for k, v in HF_FILES.items() if k != WEIGHTS} | PICKLE
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
+def small_pieces(cache, monkeypatch):
+    """So that the tiny files come in many."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    # Pieces so small that the tiny files come in many.
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 5000)
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -423,12 +419,9 @@ def test_offline_by_choice_says_the_same(server, monkeypatch):
 
 
 def test_a_full_disk_is_said(server, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     server.add(NAME, HF_FILES)
     with monkeypatch.context() as patch:
-        patch.setattr(huggingface_hub, "hf_hub_download", full)
+        patch.setattr(huggingface_hub, "hf_hub_download", full_disk)
         assert "filled up" in refusal()
     monkeypatch.setattr(hub, "RESERVED_DISK_BYTES", 10**18)
     assert "not enough disk space" in refusal()

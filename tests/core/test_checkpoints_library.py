@@ -25,16 +25,10 @@ from bertviz_core.training.finetune.visitor_tables import keep_table
 from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
+pytestmark = pytest.mark.usefixtures("cache")
 CHINESE = "bert-mini-zh"
 BUNDLED = [(DEFAULT_MODEL, "en"), (CHINESE, "zh")]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
-    return tmp_path / "cache"
 
 
 def zip_of(folder, path):

@@ -45,13 +45,9 @@ from tests.core import engine_fake_tasks as tasks
 from tests.core.checkpoint_copies import HF, edit_config, hf_copy, weights_of_hf
 from tests.core.engine_waiting import ended, running, start, wait_until
 
+pytestmark = pytest.mark.usefixtures("cache")
 MODEL = str(HF)
 TEXT = "ab cab [MASK] ba"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
 
 
 def test_a_question_is_a_function_and_what_travels():

@@ -17,7 +17,6 @@ from bertviz_core.engine.finetune_tasks import (
 )
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.model_tasks import add_upload, forward_count
-from bertviz_core.engine.worker_specs import TRAIN_RESOURCE
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, Trace
@@ -38,8 +37,8 @@ from bertviz_core.training.finetune.visitor_tables import (
     rows_to_mend,
 )
 from tests.core import engine_waiting
-from tests.core.checkpoint_copies import HF
-from tests.core.engine_waiting import ended, wait_until
+from tests.core.checkpoint_copies import HF, full_disk
+from tests.core.engine_waiting import ended, trainers, wait_until
 
 pytestmark = pytest.mark.tensorflow
 
@@ -201,11 +200,8 @@ def test_a_full_disk_is_told_of_a_log_and_gets_no_fuller(inline, monkeypatch):
     (folder / run_files.LOG_FOLDER).mkdir()
     (folder / run_files.LOG_FOLDER / "events").write_bytes(b"curves")
 
-    def refuse(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
-        patch.setattr(zipfile.ZipFile, "write", refuse)
+        patch.setattr(zipfile.ZipFile, "write", full_disk)
         with pytest.raises(TrainingError, match="TensorBoard") as told:
             inline.trainings.log(folder.name)
     assert told.value.details == {"reason": os.strerror(errno.ENOSPC)}
@@ -266,20 +262,9 @@ def test_an_estimate_is_a_job_that_tells_of_each_level(inline):
 
 def training_process(client):
     """Of the worker that trains; `None` where none runs."""
-    address = training_address(client)
-    if address is None:
-        return None
-    found = client._connection().client.run(os.getpid, workers=[address])
-    return psutil.Process(found[address])
-
-
-def training_address(client):
-    connection = client._connection()
-    workers = connection.client.scheduler_info(n_workers=-1)["workers"]
-    for address, worker in workers.items():
-        if TRAIN_RESOURCE in worker["resources"]:
-            return address
-    return None
+    found = trainers(client)
+    pids = client._connection().client.run(os.getpid, workers=found) if found else {}
+    return psutil.Process(*pids.values()) if pids else None
 
 
 def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):

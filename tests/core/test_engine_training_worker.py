@@ -30,7 +30,7 @@ from bertviz_core.training.finetune.request import (
 from bertviz_core.visitor_files import run_folder
 from tests.core import engine_fake_tasks as tasks
 from tests.core import engine_fake_trainings
-from tests.core.engine_waiting import wait_until
+from tests.core.engine_waiting import trainers, wait_until
 
 SAMPLE = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "topic"))
 
@@ -42,12 +42,6 @@ def engine(tmp_path_factory):
         engine = ClusterEngine(train=f"{engine_fake_trainings.__name__}:train")
         yield engine
         engine.close()
-
-
-def trainers(engine):
-    """Addresses of workers that train."""
-    workers = engine._connection().client.scheduler_info(n_workers=-1)["workers"]
-    return [a for a, found in workers.items() if TRAIN_RESOURCE in found["resources"]]
 
 
 def test_a_training_that_kills_its_process_again_and_again_fails_and_can_go_on(engine):

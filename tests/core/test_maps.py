@@ -170,8 +170,7 @@ def test_every_layer_of_sentences_is_drawn_from_the_one_before(explorer):
         )
 
 
-def test_a_stored_map_of_one_method_is_none_of_the_other(clouds, tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+def test_a_stored_map_of_one_method_is_none_of_the_other(clouds, cache):
     found, digest = map_vocabulary(clouds, "umap"), digest_of(clouds)
     store_map(found, "some-hub/name", digest)
     assert find_map("some-hub/name", digest, 2, 60) is None

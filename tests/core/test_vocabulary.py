@@ -338,12 +338,6 @@ def entries():
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def folder(tmp_path, cache):
     """A model that is a folder."""
     shutil.copytree(HF, tmp_path / "model")
