@@ -84,14 +84,18 @@ def write_hf_tiny(folder: Path) -> dict[str, np.ndarray]:
     (folder / "model.safetensors").chmod(0o644)
     write_vocabulary(folder, HF_CONFIG["vocab_size"], string.ascii_lowercase)
     inputs = padded_batch(rng, HF_CONFIG, batch=2, tokens=13)
+    tensors = {name: torch.tensor(array) for name, array in inputs.items()}
+    return inputs | evaluated(model, tensors)
+
+
+def evaluated(model, inputs) -> dict[str, np.ndarray]:
+    """What a model of `transformers` makes of tensors, by our names."""
+    import torch
+
     with torch.no_grad():
-        output = model(
-            **{name: torch.tensor(array) for name, array in inputs.items()},
-            output_hidden_states=True,
-            output_attentions=True,
-        )
-        pooled = model.bert(**{k: torch.tensor(v) for k, v in inputs.items()})[1]
-    return inputs | {
+        output = model(**inputs, output_hidden_states=True, output_attentions=True)
+        pooled = model.bert(**inputs)[1]
+    return {
         "hidden_states": np.stack([x.numpy() for x in output.hidden_states], axis=1),
         "attention_probs": np.stack([x.numpy() for x in output.attentions], axis=1),
         "pooled_output": pooled.numpy(),
@@ -122,20 +126,10 @@ def bundled_expected(name: str) -> dict[str, np.ndarray]:
     ids = inputs["input_ids"].numpy()
     rows = np.array([1, list(ids[0]).index(tokenizer.mask_token_id)])
     words = np.arange(0, model.config.vocab_size, EVERY_WORD)
-    with torch.no_grad():
-        output = model(**inputs, output_hidden_states=True, output_attentions=True)
-        pooled = model.bert(**inputs)[1]
-    states, probs = (
-        np.stack([x.numpy() for x in layers], axis=1)
-        for layers in (output.hidden_states, output.attentions)
-    )
-    found = {
-        "hidden_states": states[:, :, rows],
-        "attention_probs": probs[:, :, :, rows],
-        "mlm_logits": output.prediction_logits.numpy()[:, rows][:, :, words],
-        "pooled_output": pooled.numpy(),
-        "nsp_logits": output.seq_relationship_logits.numpy(),
-    }
+    found = evaluated(model, inputs)
+    found["hidden_states"] = found["hidden_states"][:, :, rows]
+    found["attention_probs"] = found["attention_probs"][:, :, :, rows]
+    found["mlm_logits"] = found["mlm_logits"][:, rows][:, :, words]
     return {k: v.astype("float32") for k, v in found.items()} | {
         "input_ids": ids.astype("int32"),
         "token_type_ids": inputs["token_type_ids"].numpy().astype("int32"),
@@ -177,14 +171,8 @@ def write_google_tiny(folder: Path) -> dict[str, np.ndarray]:
     output = oracle.forward(weights, config, inputs | places)
     shape = (*inputs["input_ids"].shape, config.vocab_size)
     output["mlm_logits"] = output["mlm_logits"].reshape(shape)
-    names = (
-        "hidden_states",
-        "attention_probs",
-        "pooled_output",
-        "mlm_logits",
-        "nsp_logits",
-    )
-    return inputs | {name: output[name].astype("float32") for name in names}
+    del output["sequence_output"], output["class_logits"]
+    return inputs | {name: array.astype("float32") for name, array in output.items()}
 
 
 def google_names(weights: dict) -> dict[str, np.ndarray]:
