@@ -24,16 +24,26 @@ CONFIGS = {
 }
 
 
+# Only with a pattern is anything masked: a text alone has no padding.
+NEAR = {"sparse_window": 1, "sparse_global": 1}
+CASES = {
+    "post-norm, swish": dataclasses.replace(CONFIG, hidden_act="swish"),
+    "pre-norm, tanh": dataclasses.replace(PRE_NORM, hidden_act="gelu_new"),
+    "post-norm, sparse": dataclasses.replace(CONFIG, **NEAR),
+    "pre-norm, relu, sparse": dataclasses.replace(PRE_NORM, **NEAR, hidden_act="relu"),
+}
+
+
 @functools.cache
 def _made(name):
     if name == "headless":
         return explorer_of(random_model(heads=())[0]), None
-    model, weights = random_model(CONFIGS[name])
+    model, weights = random_model((CONFIGS | CASES)[name])
     return explorer_of(model), weights
 
 
 def explorer_named(name):
-    """One of `CONFIGS`, or "headless"."""
+    """One of `CONFIGS` or `CASES`, or "headless"."""
     return _made(name)[0]
 
 

@@ -127,8 +127,7 @@ def tokenized():
 
 @pytest.fixture
 def matrix():
-    values = np.random.default_rng(3).random((8, 8))
-    return values / values.sum(axis=1, keepdims=True)
+    return random_attention(8, 8)
 
 
 def test_without_options_everything_is_shown_as_it_is(matrix, tokenized):
@@ -235,8 +234,7 @@ L, N, T = 3, 4, 4
 
 @pytest.fixture
 def attention():
-    weights = np.random.default_rng(8).exponential(size=(L, N, T, T))
-    return (weights / weights.sum(axis=-1, keepdims=True)).astype("float32")
+    return random_attention(L, N, T, T, seed=8).astype("float32")
 
 
 @pytest.mark.parametrize("heads", [[(0, 2), (2, 1)], list(np.ndindex(L, N))])

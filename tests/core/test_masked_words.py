@@ -25,7 +25,7 @@ from bertviz_core.tokenizer import BertTokenizer
 from tests.core import oracle
 from tests.core.brute_force import ALLOWED, written
 from tests.core.random_models import CONFIG, NAMES, VOCABULARY, WORDS
-from tests.core.traced_models import Traced
+from tests.core.traced_models import traced
 
 HIDDEN = VOCABULARY.index("[MASK]")
 SENTENCE = "the cats sat e红 ."  # cat ##s; e 红
@@ -449,18 +449,18 @@ ONE_MASK = "the [MASK] sat ."
 
 
 @pytest.mark.parametrize("pair", [None, "a mat"])
-def test_every_layer_equals_the_oracles_head(any_norm_model, any_norm_explorer, pair):
-    model, weights = any_norm_model
-    asked = [VOCABULARY.index("cat"), VOCABULARY.index("红")]
-    lens = read_layers(any_norm_explorer, ONE_MASK, pair, asked, top_k=4)
-    trace = any_norm_explorer.trace(ONE_MASK, pair)
-    case = Traced(model.config, weights, any_norm_explorer, trace)
-    states = [case.last_norm(x.astype("float64")) for x in trace.hidden_states]
+def test_every_layer_equals_the_oracles_head(any_norm, pair):
+    case, asked = (
+        traced(any_norm, ONE_MASK, pair),
+        list(map(VOCABULARY.index, ("cat", "红"))),
+    )
+    lens = read_layers(case.explorer, ONE_MASK, pair, asked, top_k=4)
+    states = [case.last_norm(x.astype("float64")) for x in case.trace.hidden_states]
     assert lens.top_ids.shape == (CONFIG.num_hidden_layers + 1, len(lens.positions), 4)
     for layer in range(len(states)):
         for column, position in enumerate(lens.positions):
             log_probs = log_softmax(
-                oracle.mlm(weights, model.config, states[layer][position])
+                oracle.mlm(case.weights, case.config, states[layer][position])
             )
             order = np.argsort(-log_probs)
             assert lens.top_ids[layer, column].tolist() == order[:4].tolist()

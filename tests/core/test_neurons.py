@@ -23,16 +23,15 @@ from tests.core.random_models import (
     explorer_of,
     random_model,
 )
-from tests.core.traced_models import Traced
+from tests.core.traced_models import traced
 
 TEXT = "The cats [MASK] on a mat"  # 9 tokens with those that are added
 LAYERS, NEURONS = CONFIG.num_hidden_layers, CONFIG.intermediate_size
 
 
 @pytest.fixture(scope="module")
-def case(any_norm_model, any_norm_explorer):
-    (model, weights), explorer = any_norm_model, any_norm_explorer
-    return Traced(model.config, weights, explorer, explorer.trace(TEXT))
+def case(any_norm):
+    return traced(any_norm, TEXT)
 
 
 @pytest.mark.parametrize("layer", range(LAYERS))
@@ -201,19 +200,13 @@ def test_a_search_that_ends_too_early_does_not_warn(monkeypatch):
     assert _factorised(NOISE, 4, seed=0)[2] == 3
 
 
-SIX_WORDS = "the cats [MASK] on a mat"
-
-
-def test_every_number_is_that_of_the_oracles_vectors(any_norm_model, any_norm_explorer):
-    (model, weights), explorer = any_norm_model, any_norm_explorer
-    trace = explorer.trace(SIX_WORDS)
+def test_every_number_is_that_of_the_oracles_vectors(case):
+    trace, tokens = case.trace, case.trace.tokenized.tokens
     with pytest.raises(ValueError, match="hidden_states"):
-        residual_stream(explorer, trace.only(("nsp_logits",)))
-    found = residual_stream(explorer, trace)
-    num_layers, tokens = model.config.num_hidden_layers, trace.tokenized.tokens
-    assert found.residual_norms.shape == (num_layers, len(tokens))
-    assert (found.tokens, found.pre_norm) == (tokens, model.config.pre_norm)
-    case = Traced(model.config, weights, explorer, trace)
+        residual_stream(case.explorer, trace.only(("nsp_logits",)))
+    found = residual_stream(case.explorer, trace)
+    assert found.residual_norms.shape == (LAYERS, len(tokens))
+    assert (found.tokens, found.pre_norm) == (tokens, case.config.pre_norm)
 
     def lengths(x):
         return np.sqrt((x * x).sum(axis=1))
@@ -221,7 +214,7 @@ def test_every_number_is_that_of_the_oracles_vectors(any_norm_model, any_norm_ex
     def cosines(x, y):
         return (x * y).sum(axis=1) / lengths(x) / lengths(y)
 
-    for layer in range(num_layers):
+    for layer in range(LAYERS):
         noted = case.steps(layer)
         x, middle = noted["input"], noted["kept"]
         attention, update = noted["attention.output"], noted["mlp.output"]
@@ -245,14 +238,14 @@ def test_an_update_of_nothing_has_no_direction():
     outer.kernel.assign(np.zeros(outer.kernel.shape))
     outer.bias.assign(np.zeros(outer.bias.shape))
     explorer = explorer_of(model)
-    found = residual_stream(explorer, explorer.trace(SIX_WORDS))
+    found = residual_stream(explorer, explorer.trace(TEXT))
     assert not found.feed_forward_norms[1].any()
     assert np.isnan(found.feed_forward_cosines[1]).all()
     assert np.isfinite(found.feed_forward_cosines[[0, 2]]).all()
 
 
 def test_the_similarity_of_layers_has_a_row_for_each(explorer):
-    found = layer_similarity(explorer.trace(SIX_WORDS))
+    found = layer_similarity(explorer.trace(TEXT))
     assert found.shape == (4, 4)
     np.testing.assert_allclose(np.diag(found), 1)
     assert np.abs(

@@ -1,21 +1,13 @@
 """One text in one model, and what the oracle computes on the way through it."""
 
 import dataclasses
-import functools
 
 import numpy as np
 
 from tests.core import oracle
-from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
+from tests.core.cause_models import CASES, explorer_named, model_named
 
-# Only with a pattern is anything masked: a text alone has no padding.
-NEAR = {"sparse_window": 1, "sparse_global": 1}
-CASES = {
-    "post-norm, swish": dataclasses.replace(CONFIG, hidden_act="swish"),
-    "pre-norm, tanh": dataclasses.replace(PRE_NORM, hidden_act="gelu_new"),
-    "post-norm, sparse": dataclasses.replace(CONFIG, **NEAR),
-    "pre-norm, relu, sparse": dataclasses.replace(PRE_NORM, **NEAR, hidden_act="relu"),
-}
+__all__ = ["CASES", "Traced", "traced"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,13 +81,7 @@ class Traced:
         return oracle.layer_norm(states, *weights[name], self.config.layer_norm_eps)
 
 
-@functools.cache
-def _made(name):
-    model, weights = random_model(CASES[name])
-    return explorer_of(model), weights
-
-
 def traced(name, text, pair=None):
-    """A text in one of `CASES`."""
-    explorer, weights = _made(name)
-    return Traced(CASES[name], weights, explorer, explorer.trace(text, pair))
+    """A text in one of `CASES` or `CONFIGS`."""
+    explorer, (model, weights) = explorer_named(name), model_named(name)
+    return Traced(model.config, weights, explorer, explorer.trace(text, pair))
