@@ -57,10 +57,9 @@ def running_hub():
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
-            _answer(hub, self, with_body=True)
+            _answer(hub, self)
 
-        def do_HEAD(self):
-            _answer(hub, self, with_body=False)
+        do_HEAD = do_GET
 
         def log_message(self, *_):
             pass
@@ -83,7 +82,7 @@ def running_hub():
         thread.join()
 
 
-def _answer(hub, request, with_body):
+def _answer(hub, request):
     path = request.path.partition("?")[0].replace("%2F", "/").lstrip("/")
     hub.asked.append((request.command, path))
     known = sorted({*hub.models, *hub.refusals}, key=len)
@@ -97,7 +96,7 @@ def _answer(hub, request, with_body):
         _describe(hub, request, name, path.partition("/revision/")[2] or "main")
     else:
         revision, _, file = path.partition("/resolve/")[2].rpartition("/")
-        _send_file(hub, request, *hub.models[name][revision], file, with_body)
+        _send_file(hub, request, *hub.models[name][revision], file)
 
 
 def _describe(hub, request, name, revision):
@@ -126,17 +125,16 @@ def _discussions(hub, name):
     return {"discussions": found, "count": len(found), "start": 0}
 
 
-def _send_file(hub, request, commit, files, file, with_body):
+def _send_file(hub, request, commit, files, file):
     data, start = files[file], 0
     headers = {"X-Repo-Commit": commit, "ETag": f'"{abs(hash(data)):032x}"'}
     if span := request.headers.get("Range"):
         start = int(span.removeprefix("bytes=").split("-")[0])
         hub.resumed.append(start)
         headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
-    body = data[start:] if with_body else b""
-    cut = hub.cut_after.pop(file, None) if with_body else None
+    cut = hub.cut_after.pop(file, None) if request.command == "GET" else None
     headers["Content-Length"] = str(len(data) - start)
-    _send(request, 206 if span else 200, body[:cut], headers)
+    _send(request, 206 if span else 200, data[start:][:cut], headers)
     if cut is not None:
         request.close_connection = True
         request.connection.close()
