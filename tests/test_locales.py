@@ -366,10 +366,7 @@ ANOTHER_WORD = {
         "read_model.padding_intro",
         "results.why_occlusion_mask",
     ],
-    "weights": [
-        "fine_tune.metric_macro_f1_help",
-        "fine_tune.remedy_weights_explained",
-    ],
+    "weights": ["fine_tune.metric_macro_f1_help", "fine_tune.remedy_weights_explained"],
 }
 
 

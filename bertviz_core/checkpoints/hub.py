@@ -25,11 +25,7 @@ from bertviz_core.checkpoints.catalogue import (
     write_entry,
 )
 from bertviz_core.checkpoints.documents import CARD_FILE, NOTICE_FILE
-from bertviz_core.checkpoints.folder import (
-    TEXT_FILES,
-    read_config,
-    require_checkpoint,
-)
+from bertviz_core.checkpoints.folder import TEXT_FILES, read_config, require_checkpoint
 from bertviz_core.checkpoints.google import DATA_FILE
 from bertviz_core.checkpoints.huggingface import INDEX_FILE, SINGLE_FILE
 from bertviz_core.errors import BertVizError, CheckpointError

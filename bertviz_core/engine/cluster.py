@@ -87,9 +87,7 @@ class ClusterEngine(Engine):
         return connecting.result(CONNECT_SECONDS)
 
     def _connect(
-        self,
-        dead: Promise[Connection] | None = None,
-        begun: LocalCluster | None = None,
+        self, dead: Promise[Connection] | None = None, begun: LocalCluster | None = None
     ) -> Promise[Connection]:
         promise: Promise[Connection] = Promise()
 

@@ -13,11 +13,7 @@ from bertviz_core.config import BertConfig
 from bertviz_core.errors import require_positions
 from bertviz_core.model.embeddings import Embeddings
 from bertviz_core.model.encoder import EncoderBlock
-from bertviz_core.model.heads import (
-    ClassifierHead,
-    MaskedLanguageModelHead,
-    Pooler,
-)
+from bertviz_core.model.heads import ClassifierHead, MaskedLanguageModelHead, Pooler
 from bertviz_core.model.layers import LayerNorm
 from bertviz_core.model.sparse import pattern_edges
 from bertviz_core.model.taps import Tap, Tensor, untouched, within
@@ -117,10 +113,7 @@ class Bert(keras.Model):
         positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")[None]  # [1, T]
         mask = with_pattern(self.config, positions, attention_mask)
         x = self.embeddings(
-            input_ids,
-            token_type_ids,
-            tap=within(tap, "embeddings"),
-            training=training,
+            input_ids, token_type_ids, tap=within(tap, "embeddings"), training=training
         )
         hidden_states, attention_probs = self.encode(
             x, mask, tap=tap, training=training

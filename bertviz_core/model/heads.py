@@ -90,10 +90,7 @@ class ClassifierHead(Part):
         self.dense = self._dense("dense", config.hidden_size, num_labels)
 
     def call(
-        self,
-        pooled_output: Tensor,
-        tap: Tap = untouched,
-        training: bool | None = None,
+        self, pooled_output: Tensor, tap: Tap = untouched, training: bool | None = None
     ) -> Tensor:
         pooled_output = self.dropout(pooled_output, training=training)
         return tap("logits", self.dense(pooled_output))

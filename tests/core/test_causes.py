@@ -11,12 +11,7 @@ from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.errors import CheckpointError, ConfigError, TextError
 from bertviz_core.experiments import targets
 from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
-from bertviz_core.experiments.cause_results import (
-    Edge,
-    SparsePattern,
-    Switches,
-    Target,
-)
+from bertviz_core.experiments.cause_results import Edge, SparsePattern, Switches, Target
 from bertviz_core.experiments.patching import patch_hidden_states
 from bertviz_core.experiments.sparsity import edges_of, predict_sparsely
 from bertviz_core.experiments.switching import interventions_of, switch_off
@@ -71,8 +66,7 @@ def agree_with(found, slow):
 
 
 @pytest.mark.parametrize(
-    ("name", "target"),
-    [*((name, WORD) for name in CONFIGS), ("post-norm", TARGETS[2])],
+    ("name", "target"), [*((name, WORD) for name in CONFIGS), ("post-norm", TARGETS[2])]
 )
 def test_each_head_alone_is_off_as_in_a_whole_pass(name, target):
     explorer = explorer_named(name)

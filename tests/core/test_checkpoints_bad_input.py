@@ -10,11 +10,7 @@ from bertviz_core.checkpoints.assign import plan
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.library import open_model
-from bertviz_core.errors import (
-    CheckpointError,
-    ConfigError,
-    TokenizerError,
-)
+from bertviz_core.errors import CheckpointError, ConfigError, TokenizerError
 from tests.core.checkpoint_copies import (
     NUM_LABELS,
     google_copy,

@@ -9,9 +9,7 @@ from bertviz_core.checkpoints.assign import load
 from bertviz_core.checkpoints.casing import open_tokenizer
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.library import open_model
-from bertviz_core.checkpoints.names import (
-    GOOGLE as GOOGLE_NAMES,
-)
+from bertviz_core.checkpoints.names import GOOGLE as GOOGLE_NAMES
 from bertviz_core.checkpoints.names import (
     HUGGINGFACE,
     is_optimizer_state,

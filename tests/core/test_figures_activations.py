@@ -13,11 +13,7 @@ from bertviz_core.analysis.small_networks import (
 )
 from bertviz_core.figures.activations import PLACES, Curve, curves_figure
 from bertviz_core.figures.drawing import NUM_COLORS
-from bertviz_core.figures.gelu import (
-    error_figure,
-    largest_error_figure,
-    normal_figure,
-)
+from bertviz_core.figures.gelu import error_figure, largest_error_figure, normal_figure
 from bertviz_core.figures.small_networks import (
     collapse_figure,
     gradients_figure,

@@ -16,11 +16,7 @@ from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.embedding_positions import chain_figure
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.layer_diagram import layer_boxes, layer_diagram
-from bertviz_core.figures.layer_strip import (
-    color_limit,
-    fold,
-    strip_figure,
-)
+from bertviz_core.figures.layer_strip import color_limit, fold, strip_figure
 from bertviz_core.figures.lines import lines_figure
 from bertviz_core.figures.number_formulas import attention_formulas, norm_formulas
 from bertviz_core.figures.number_pictures import (

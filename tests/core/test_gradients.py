@@ -17,13 +17,7 @@ from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.targets import ask
 from tests.core import oracle
 from tests.core.brute_force import written
-from tests.core.cause_models import (
-    TARGETS,
-    TEXT,
-    WORD,
-    by_oracle,
-    explorer_named,
-)
+from tests.core.cause_models import TARGETS, TEXT, WORD, by_oracle, explorer_named
 from tests.core.checkpoint_copies import number_copy
 from tests.core.random_models import VOCABULARY, agree
 

@@ -12,9 +12,7 @@ from bertviz_core.experiments.maps import draw_map, tsne_map, umap_map
 from bertviz_core.experiments.sentence_maps import map_by_neighbours
 from bertviz_core.experiments.sentence_states import sentence_states
 from bertviz_core.experiments.stored_maps import digest_of, find_map, store_map
-from bertviz_core.experiments.vocabulary_maps import (
-    map_by_neighbours as map_vocabulary,
-)
+from bertviz_core.experiments.vocabulary_maps import map_by_neighbours as map_vocabulary
 from bertviz_core.tasks import untold
 
 

@@ -16,13 +16,7 @@ from bertviz_core.experiments.neurons import (
 from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
 from tests.core import oracle
 from tests.core.cause_models import explorer_named
-from tests.core.random_models import (
-    CONFIG,
-    NAMES,
-    agree,
-    explorer_of,
-    random_model,
-)
+from tests.core.random_models import CONFIG, NAMES, agree, explorer_of, random_model
 from tests.core.traced_models import traced
 
 TEXT = "The cats [MASK] on a mat"  # 9 tokens with those that are added

@@ -35,11 +35,7 @@ def test_both_attributions_and_their_rank_correlation_are_given(explorer, monkey
     own = attribute(explorer, TEXT, TARGET)
     other = attribute(shuffled_explorer(explorer, 2), TEXT, TARGET)
     found = check_with_random_weights(
-        explorer,
-        TEXT,
-        TARGET,
-        seed=2,
-        progress=lambda done, _: seen.append(done),
+        explorer, TEXT, TARGET, seed=2, progress=lambda done, _: seen.append(done)
     )
     np.testing.assert_allclose(found.own.scores, own.scores, atol=1e-6)
     for row in range(2):

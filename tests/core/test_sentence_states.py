@@ -359,9 +359,7 @@ SEARCHED = ("the cats sat !", "a mat", "a red cat || the mat")
 def states_of(explorer, sentences, vectors):
     """What the sentences' tokens are, with vectors `[1, M, H]` of our own."""
     read = sentence_states(explorer, sentences, "token")
-    return SentenceStates(
-        **(vars(read) | {"states": np.array([vectors], np.float32)}),
-    )
+    return SentenceStates(**(vars(read) | {"states": np.array([vectors], np.float32)}))
 
 
 def test_the_nearest_by_cosine_come_first_where_they_stand(explorer):
