@@ -60,6 +60,7 @@ NASTY_TEXTS = (
     "[CLS] a [SEP] b [PAD] [UNK]",
     "[CLS][SEP][PAD][UNK][MASK] [UNK]s [SEP]arate a[CLS]b [unk]",
     "[unused1] <s> </s> <mask> <pad> ##ing ## # ___",
+    "[mask] __init__ snake_case [x] <|mask|> the cat and the dog and the bird",
     # Long.
     "a" * 100,
     "a" * 101,

@@ -17,21 +17,7 @@ from bertviz_core.mask_text import (
     toggle_mask,
     write_sentence,
 )
-
-NASTY = [
-    "the cat and the dog and the bird",
-    "Don't hide the dogs' rock'n'roll, it's 5 o’clock.",
-    "法国的首都是巴黎。我在Paris住了3年！",
-    "👨‍👩‍👧 and 👍🏽🇫🇷🇩🇪 1️⃣ 😀😀",
-    "שָׁלוֹם עולם — مَرحبًا بالعالم می‌خواهم",
-    "e\u0301te\u0301 nai\u0308ve q\u0323\u0307 \u0301alone",
-    "a\x00b\x07c\u202etxet\u200f d\te\r\nf\u2028g",
-    "<b>bold</b> **strong** _one_ [link](http://x.y) `code` $x$ :smile:",
-    "[mask] __init__ snake_case ___ [x] [[MASK]] <|mask|>",
-    "한국어 ภาษาไทย हिन्दी カタカナ",
-    "",
-    " \n ",
-]
+from tests.core.nasty_texts import NASTY_TEXTS
 
 
 @pytest.mark.parametrize(
@@ -81,7 +67,7 @@ def test_words_are_what_a_reader_would_click(text, words):
     assert [word.text for word in split_words(text)] == words
 
 
-@pytest.mark.parametrize("text", NASTY)
+@pytest.mark.parametrize("text", NASTY_TEXTS)
 def test_spans_cover_all_that_can_be_seen_without_overlap(text):
     words = split_words(text)
     assert all(text[word.start : word.end] == word.text for word in words)
@@ -97,7 +83,7 @@ def test_limit_stops_early():
     assert [word.text for word in split_words("a b c d", limit=3)] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("text", NASTY)
+@pytest.mark.parametrize("text", NASTY_TEXTS)
 def test_all_words_hidden_in_any_order_come_back_in_any_order(text):
     start = remember_masks(text)
     clicks = [i for i, word in enumerate(split_words(start.text)) if not word.is_mask]
@@ -207,7 +193,7 @@ def test_a_very_long_text_keeps_its_masks_but_not_their_memory():
     assert after.originals == ("", "")
 
 
-@pytest.mark.parametrize("text", NASTY)
+@pytest.mark.parametrize("text", NASTY_TEXTS)
 def test_a_saved_sentence_comes_back_whole(text):
     masked = toggle_mask(remember_masks(f"One {text}"), 0)
     assert masked.originals[0] == "One"

@@ -40,39 +40,39 @@ class Walk:
     """One text in one model: what a formula says, and what the page shows."""
 
     def __init__(self, name):
-        case = traced(name, TEXT, PAIR)
-        self.config, self.weights, self.trace = case.config, case.weights, case.trace
-        self.edges, self.reader = case.edges, StepReader(case.explorer, case.trace)
+        self.case = case = traced(name, TEXT, PAIR)
+        self.reader = StepReader(case.explorer, case.trace)
         self.steps = {step.name: step for step in self.reader.steps}
+        read, weights = case.trace.tokenized, case.weights
+        self.known = KNOWN | {
+            "D": CONFIG.head_size,
+            r"\varepsilon": CONFIG.layer_norm_eps,
+            "M": case.edges,
+            r"\mathrm{id}": lambda token: read.input_ids[token],
+            r"\mathrm{type}": lambda token: read.token_type_ids[token],
+            r"E^{\mathrm{word}}": weights["words"],
+            r"E^{\mathrm{position}}": weights["positions"],
+            r"E^{\mathrm{segment}}": weights["segments"],
+            r"b^{\mathrm{word}}": weights["decoder_bias"],
+        }
 
     def check(self, step):
-        found = self._right_side(step, step.formula)
+        letters = (axis.lower() for axis in step.axes)
+        sizes = {"n": CONFIG.num_attention_heads, "i": step.shape[-1]}
+        sizes |= {"j": step.shape[-1]} | dict(zip(letters, step.shape, strict=True))
+        given, inputs = self.known | self._weights(step), self._inputs(step)
+        if "P" in step.axes:
+            is_first = step.operation == "mlm_transform"
+            rows = self.case.trace.mlm_positions if is_first else range(step.shape[0])
+            each = [{name: x[row] for name, x in inputs.items()} for row in rows]
+            found = np.stack([right_side(step.formula, given | x, sizes) for x in each])
+        else:
+            found = right_side(step.formula, given | inputs, sizes)
         expected = self.reader.values(step.name).astype("float64")
         # With equal shapes: one number would be close to an array of the same. What is
         # shown is of a pass in float32, and sums of numbers near 1.
         np.testing.assert_allclose(
             found, expected, rtol=1e-6, atol=1e-6, strict=True, err_msg=step.name
-        )
-
-    def _right_side(self, step, formula):
-        sizes = {"i": step.shape[-1], "j": step.shape[-1]}
-        letters = (axis.lower() for axis in step.axes)
-        sizes = dict(zip(letters, step.shape, strict=True)) | sizes
-        sizes.setdefault("n", self.config.num_attention_heads)
-        given = KNOWN | self._numbers(step) | self._weights(step)
-        if "P" not in step.axes:
-            return right_side(formula, given | self._inputs(step), sizes)
-        inputs = self._inputs(step)
-        rows = range(step.shape[0])
-        if step.operation == "mlm_transform":
-            rows = self.trace.mlm_positions
-        return np.stack(
-            [
-                right_side(
-                    formula, given | {name: x[row] for name, x in inputs.items()}, sizes
-                )
-                for row in rows
-            ]
         )
 
     def _inputs(self, step):
@@ -83,37 +83,17 @@ class Walk:
             if source.part == step.part:
                 letter = left_side(source.formula)[0]
                 found[letter] = self.reader.values(name).astype("float64")
-            else:
-                found |= self._enters(step)
+            else:  # what a layer or the way out starts from: the trace's, in float32
+                letter = "h" if step.layer is None else "x"
+                letter = "x^{(L)}" if step.operation == "final_norm" else letter
+                states = self.case.trace.hidden_states
+                layer = -1 if step.layer is None else step.layer
+                found[letter] = states[layer].astype("float64")
         return found
-
-    def _enters(self, step):
-        """What a layer or the way out starts from: the trace's, in float32."""
-        layer = -1 if step.layer is None else step.layer
-        letter = "h" if step.layer is None else "x"
-        letter = "x^{(L)}" if step.operation == "final_norm" else letter
-        return {letter: self.trace.hidden_states[layer].astype("float64")}
-
-    def _numbers(self, step):
-        tokenized = self.trace.tokenized
-        return {
-            "D": self.config.head_size,
-            r"\varepsilon": self.config.layer_norm_eps,
-            "M": self.edges,
-            r"\mathrm{id}": lambda token: tokenized.input_ids[token],
-            r"\mathrm{type}": lambda token: tokenized.token_type_ids[token],
-        }
 
     def _weights(self, step):
         """All of the layer, so that a wrong one is wrong and not unknown."""
-        own = self.weights
-        found = {
-            r"E^{\mathrm{word}}": own["words"],
-            r"E^{\mathrm{position}}": own["positions"],
-            r"E^{\mathrm{segment}}": own["segments"],
-            r"b^{\mathrm{word}}": own["decoder_bias"],
-        }
-        dense = OF_ANSWERS
+        own, found, dense = self.case.weights, {}, OF_ANSWERS
         if step.layer is not None:
             own, dense = own["layers"][step.layer], OF_LAYERS
             for letter, name in OF_HEADS.items():
@@ -134,5 +114,5 @@ def test_what_a_formula_says_is_what_the_step_computed(case):
     walk = Walk(case)
     for step in walk.steps.values():
         walk.check(step)
-    missing = set() if walk.config.pre_norm else {"final_norm"}
+    missing = set() if walk.case.config.pre_norm else {"final_norm"}
     assert {step.operation for step in walk.steps.values()} == set(OPERATIONS) - missing
