@@ -291,6 +291,18 @@ FILES = {name: data for name, data, _ in MALFORMED}
 HAN = re.compile("[\u4e00-\u9fff]")
 
 
+def test_in_a_table_of_numbers_nothing_is_guessed_and_columns_can_be_chosen(open_step):
+    rows = (f"{37 * row % 100},{row % 2}\n" for row in range(40))
+    app = open_step(ft_table=table_of("a,b\n" + "".join(rows)))
+    assert "all is numbers. Received: a, b" in said_in(app.error)
+    app.get_by_key("ft_field_label").set_value("a").run()
+    assert app.error  # half a choice says nothing of the other column
+    app.get_by_key("ft_field_text").set_value("b").run()
+    assert not app.error
+    assert (address(app)["ft_text"], address(app)["ft_label"]) == ("b", "a")
+    assert app.get_by_key("ft_field_kind").value == "number"
+
+
 def test_files_of_no_use_are_one_sentence(open_step):
     app = open_step(language="zh")
     for name in (*UNREADABLE, "one class and blanks"):
