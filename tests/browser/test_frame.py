@@ -1,11 +1,11 @@
-"""The frame in a real browser: deep links, language, reload, themes, phones."""
+"""The frame in a real browser: language, the way back, keyboard, phones."""
 
 import re
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LOCALES, box, overflow, running_server, settle
+from tests.browser.conftest import LOCALES, box, go_to, overflow, settle
 
 SIDEBAR = "[data-testid=stSidebar]"
 LINK = "[data-testid=stPageLink-NavLink]"
@@ -13,29 +13,6 @@ LINK = "[data-testid=stPageLink-NavLink]"
 
 def heading(page, name):
     return page.get_by_role("heading", name=name, exact=True)
-
-
-def test_a_cold_server_answers_a_deep_link_first(tmp_path, visit):
-    """As `make app` starts it, where somebody has a tool that Streamlit looks for."""
-    (tmp_path / "home" / ".claude").mkdir(parents=True)
-    as_make_app = {
-        "HOME": str(tmp_path / "home"),
-        "BROWSER": "true",
-        "STREAMLIT_SERVER_HEADLESS": "false",
-        "STREAMLIT_SERVER_SHOW_EMAIL_PROMPT": "false",
-    }
-    with running_server(
-        tmp_path / "cache", tmp_path / "log.txt", **as_make_app
-    ) as server:
-        page = visit("/models?lang=中文", base=server.url)
-        expect(page.locator("h1")).to_have_text("模型")
-        # The navigation is there: app.py ran, not the page alone.
-        expect(page.get_by_role("link", name="开始").first).to_be_visible()
-        # Streamlit's offer to developers does not cover the page.
-        offer = page.get_by_test_id("stSkillsNudge")
-        expect(offer).to_be_attached()
-        expect(offer).to_be_hidden()
-        page.close()
 
 
 def test_the_language_is_the_browsers_then_the_chosen_one_everywhere(visit):
@@ -115,7 +92,7 @@ def no_hint_lies_on_what_is_typed(page, typed):
     )
 
 
-def test_a_phone_shows_all_and_does_not_scroll_sideways(visit, server_url):
+def test_a_phone_shows_all_and_does_not_scroll_sideways(visit):
     page = visit("/", width=390)
     assert overflow(page) <= 0
     typed = page.locator(".st-key-text textarea")
@@ -133,14 +110,13 @@ def test_a_phone_shows_all_and_does_not_scroll_sideways(visit, server_url):
     settle(page)
     assert overflow(page) <= 0
 
-    page.goto(f"{server_url}/pretraining")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    go_to(page, "pretraining")
     code = page.locator("pre").first
     # What scrolls sideways is reached by keyboard.
     expect(code).to_have_attribute("tabindex", "0")
     assert code.evaluate("code => code.scrollWidth > code.clientWidth")
-    settle(page)
     assert overflow(page) <= 0
-
-    page.goto(f"{server_url}/attention")
-    settle(page)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    go_to(page, "attention")
     no_hint_lies_on_what_is_typed(page, page.locator("textarea").first)

@@ -35,8 +35,17 @@ def cache(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hosted(cache):
     """For one visitor at a time."""
+    home = cache.parent / "home"
+    (home / ".claude").mkdir(parents=True)  # a tool that Streamlit looks for
+    variables = {
+        "BERTVIZ_MAX_SESSIONS": "1",
+        "HOME": str(home),
+        "BROWSER": "true",
+        "STREAMLIT_SERVER_HEADLESS": "false",
+        "STREAMLIT_SERVER_SHOW_EMAIL_PROMPT": "false",
+    }
     log = cache.parent / "log.txt"
-    with running_server(cache, log, "server.py", BERTVIZ_MAX_SESSIONS="1") as server:
+    with running_server(cache, log, "server.py", **variables) as server:
         yield server
 
 
@@ -59,11 +68,23 @@ def test_a_visitor_meets_no_limit_and_a_newcomer_waits(
     hosted, visit, tmp_path, cache, stranger
 ):
     # The fixture fails the test if the console tells of a violation.
-    page = visit("/", base=hosted.url)
+    page = visit("/models", base=hosted.url)
+    a_cold_server_answers_a_deep_link_first(page)
     the_policy_blocks_nothing(page)
     a_large_file_lies_on_the_disk_until_it_is_let_go(page, hosted, tmp_path, cache)
     the_pages_open_no_folder_and_load_no_framework(page, hosted)
     a_newcomer_is_asked_to_wait_and_who_is_in_stays(page, hosted, stranger)
+
+
+def a_cold_server_answers_a_deep_link_first(page):
+    expect(page.locator("h1")).to_have_text("Models")
+    # The navigation is there: app.py ran, not the page alone.
+    sidebar = page.get_by_test_id("stSidebar")
+    expect(sidebar.get_by_role("link", name="Masked words")).to_be_visible()
+    # Streamlit's offer to developers does not cover the page.
+    offer = page.get_by_test_id("stSkillsNudge")
+    expect(offer).to_be_attached()
+    expect(offer).to_be_hidden()
 
 
 def the_policy_blocks_nothing(page):

@@ -28,23 +28,23 @@ def test_from_the_start_to_line_and_number_of_a_step_in_three_clicks(visit, tmp_
     page.go_back()
     expect(page.locator("h1")).to_have_text("Read the model")
     settle(page)
-    the_sheet_prints_on_two_pages_without_a_network(page, tmp_path)
-
-
-def test_the_page_fits_a_phone_in_chinese(visit):
-    page = visit("/read_model?read_panel=wrong", locale="zh-CN", width=390)
+    open_panel(page, words_of("read_model")["panel_wrong"])
+    page.get_by_text("中文", exact=True).click()
+    page.set_viewport_size({"width": 390, "height": 900})
     expect(page.get_by_text("隐藏状态的变化")).to_be_visible()
     settle(page)
     assert overflow(page) <= 0
+    the_sheet_prints_on_two_pages_without_a_network(page, tmp_path)
 
 
 def the_sheet_prints_on_two_pages_without_a_network(page, tmp_path):
-    open_panel(page, words_of("read_model")["panel_sheet"])
+    words = words_of("read_model", "zh")
+    open_panel(page, words["panel_sheet"])
     with page.expect_download() as waiting:
-        page.get_by_role("button", name="Save the sheet").click()
+        page.get_by_role("button", name=words["sheet_save"]).click()
     path = tmp_path / waiting.value.suggested_filename
     waiting.value.save_as(path)
-    assert path.name == "bert_formulas.html"
+    assert path.name == "BERT公式.html"
     page.goto(path.as_uri())
     expect(page.locator("math")).to_have_count(29)
     assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == 2
