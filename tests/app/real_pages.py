@@ -8,6 +8,7 @@ import json
 import random
 import re
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,21 @@ def open_page(
     app.switch_page(f"pages/{page}/{page}.py").run()
     assert not app.exception
     return app if may_fail else checked(app)
+
+
+def run_function(
+    script: Callable[..., None], *args: Any, state: Mapping[str, Any] = {}, **params
+) -> AppTest:
+    """Runs a function as a page, for a visitor whose browser speaks English."""
+    app = AppTest.from_function(script, args=args, default_timeout=60)
+    app.context = {"locale": "en-GB"}
+    for name, value in params.items():
+        app.query_params[name] = value
+    for name, value in state.items():
+        app.session_state[name] = value
+    app.run()
+    assert not app.exception
+    return app
 
 
 def has(app: AppTest, key: str) -> bool:

@@ -38,7 +38,17 @@ from pages.attention.canvas import CANVAS, METHODS, Look
 from pages.shared.engine import client
 from pages.shared.language import spoken
 from tests.app import real_pages
-from tests.app.real_pages import checked, choose, click, link_of, open_page, said, specs
+from tests.app.real_pages import (
+    checked,
+    choose,
+    click,
+    link_of,
+    open_page,
+    run_program,
+    said,
+    specs,
+    unfolded,
+)
 from tests.core.checkpoint_copies import HF
 from tests.core.sent_figures import numbers
 from tests.payloads import unpacked
@@ -272,7 +282,8 @@ def filtered(matrices: np.ndarray, **options: bool) -> np.ndarray:
 
 
 def test_what_is_shown_is_named_and_what_it_does_not_ask_for_is_switched_off(drawn):
-    app = ask(attention_layer="3", attention_head="5")
+    place = {"attention_layer": "3", "attention_head": "5"}
+    app = ask(LIGHT, unfolded("attention"), **place, attention_heads="1·2,3·1")
     for method, asks in METHODS.items():
         choose(app, attention_method=method)
         view, columns = drawn.last, attention_columns(drawn.last)
@@ -283,6 +294,8 @@ def test_what_is_shown_is_named_and_what_it_does_not_ask_for_is_switched_off(dra
         assert set(columns["shown"]) == {view.name}
         boxes = (app.selectbox(key=f"attention_{name}") for name in ("layer", "head"))
         assert tuple(not box.proto.disabled for box in boxes) == asks
+        of_program = run_program(app)[0]["shown"]
+        np.testing.assert_allclose(view.matrix, of_program, atol=1e-5, err_msg=method)
 
 
 def test_a_number_is_called_what_it_is(drawn):

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.shared.choices import LONGEST_IN_ADDRESS, as_linked, fits_address, unpack
-from tests.app.real_pages import dense_word, link_of
+from tests.app.real_pages import dense_word, link_of, run_function
 
 
 @pytest.mark.parametrize("sign", ["a", " ", "我", "\n"])
@@ -96,16 +96,6 @@ BROUGHT = {"one": "c", "none": "b", "several": ("b", "c"), "switch": True,
            "typed": "mine", "number": 7, "piece": 2}  # fmt: skip
 
 
-def open_choices(link: dict[str, str]) -> AppTest:
-    app = AppTest.from_function(page_of_choices)
-    app.context = {"locale": "en-GB"}
-    for name, value in link.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
 def chosen(app: AppTest, now: int) -> dict[str, object]:
     app.session_state["now"] = now
     app.run()
@@ -114,7 +104,7 @@ def chosen(app: AppTest, now: int) -> dict[str, object]:
 
 
 def test_an_untouched_choice_follows_its_default_and_stays_out_of_the_link():
-    app = open_choices({})
+    app = run_function(page_of_choices)
     assert chosen(app, 0) == FIRST
     assert chosen(app, 1) == LATER
     assert not {*app.query_params} & {*FIRST}
@@ -122,7 +112,7 @@ def test_an_untouched_choice_follows_its_default_and_stays_out_of_the_link():
 
 @pytest.mark.parametrize("is_linked", [True, False])
 def test_a_choice_that_was_made_stays_and_stands_in_the_link(is_linked):
-    app = open_choices(LINKED if is_linked else {})
+    app = run_function(page_of_choices, **LINKED if is_linked else {})
     if not is_linked:
         for name, value in BROUGHT.items():
             made = {"several": ["b", "c"], "piece": "z"}.get(name, value)
@@ -154,9 +144,8 @@ def page_of_names() -> None:
 @pytest.mark.parametrize("key", ["choose_linked", "choose_here"])
 def test_a_choice_is_told_to_the_browser_by_its_new_name(key):
     """Which else sends the old one back, that is no option any more."""
-    app = AppTest.from_function(page_of_names)
-    app.context = {"locale": "en-GB"}
-    app.run().selectbox(key=key).set_value("b").run()
+    app = run_function(page_of_names)
+    app.selectbox(key=key).set_value("b").run()
     assert not app.selectbox(key=key).proto.set_value
     app.session_state["word"] = "other"
     told = app.run().selectbox(key=key).proto
@@ -168,9 +157,9 @@ def test_a_choice_is_told_to_the_browser_by_its_new_name(key):
 
 def test_what_a_link_says_of_no_option_is_passed_over():
     nonsense = {"one": "q", "none": "q", "several": "q", "switch": "q", "number": "q"}
-    app = open_choices(nonsense)
+    app = run_function(page_of_choices, **nonsense)
     assert chosen(app, 0) == FIRST | {"several": ()}
     assert {name: link_of(app, name) for name in nonsense} == dict.fromkeys(
         nonsense, ""
     ) | {"several": "none"}
-    assert chosen(open_choices({"number": "99"}), 0)["number"] == 9
+    assert chosen(run_function(page_of_choices, number="99"), 0)["number"] == 9

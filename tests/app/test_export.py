@@ -13,10 +13,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from streamlit.config import get_config_options
-from streamlit.testing.v1 import AppTest
 
 from pages.shared import export
 from pages.shared.export import figure_html, show_curves, table_csv
+from tests.app.real_pages import run_function
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,10 +84,7 @@ def page_of_a_figure(num_rows):
 
 @pytest.mark.parametrize(("num_rows", "is_cut"), [(3, False), (1200, True)])
 def test_the_numbers_of_a_figure_are_a_table_that_is_made_when_opened(num_rows, is_cut):
-    app = AppTest.from_function(page_of_a_figure, args=(num_rows,), default_timeout=60)
-    app.query_params["lang"] = "English"
-    app.run()
-    assert not app.exception
+    app = run_function(page_of_a_figure, num_rows)
     (tools,) = app.pills
     labels = [label.split()[-1] for label in tools.options]
     assert labels == ["Table", "Download", "Link"]
@@ -123,10 +120,8 @@ def test_curves_are_drawn_and_listed_by_the_texts_of_their_keys(monkeypatch):
 
 
 def test_a_link_to_a_view_holds_every_value_of_a_choice():
-    app = AppTest.from_function(page_of_a_figure, args=(3,), default_timeout=60)
-    app.query_params["hidden"] = ["a b", "猫"]
-    app.session_state["told_tools"] = "link"
-    app.run()
+    state = {"told_tools": "link"}
+    app = run_function(page_of_a_figure, 3, state=state, hidden=["a b", "猫"])
     (link,) = app.code
     given = parse_qs(urlsplit(link.value).query)
     assert given == {"hidden": ["a b", "猫"]}

@@ -6,10 +6,10 @@ import gc
 import pytest
 import streamlit as st
 from starlette.applications import Starlette
-from streamlit.testing.v1 import AppTest
 
 from pages.shared import file_download
 from pages.shared.hosting import ROUTES
+from tests.app.real_pages import run_function
 from tests.app.requests import headers_in, request, sent_by
 
 CONTENT = bytes(range(256)) * 4096
@@ -56,9 +56,7 @@ def fetch(open_sessions, monkeypatch):
 
 
 def open_page(path, name="模型.zip"):
-    app = AppTest.from_function(page, args=(str(path), name)).run(timeout=20)
-    assert not app.exception
-    return app
+    return run_function(page, str(path), name)
 
 
 def url_of(app):

@@ -4,10 +4,9 @@ import json
 import logging
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import EngineError
-from tests.app.real_pages import choose
+from tests.app.real_pages import choose, run_function
 
 
 @pytest.mark.parametrize(
@@ -102,8 +101,7 @@ def two_parts():
 
 
 def test_an_error_in_a_part_leaves_what_stands_below_it():
-    app = AppTest.from_function(two_parts, default_timeout=20).run()
-    assert not app.exception
+    app = run_function(two_parts)
     (error,) = app.error
     assert error.value.replace("\\", "") == "Too long. Received: 3 words."
     assert app.markdown[0].value == "below"

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.testing.v1 import AppTest
 
 from pages.shared import hosting
 from pages.shared.hosting import send_at_once
+from tests.app.real_pages import run_function
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,14 +40,9 @@ def failing_script(template):
     st.session_state["handled"] = show_uncaught(error)
 
 
-def run(template=""):
-    app = AppTest.from_function(failing_script, args=(template,))
-    return app.run(timeout=20)
-
-
 def test_a_defect_in_a_callback_is_one_sentence(client, caplog):
     with caplog.at_level(logging.ERROR):
-        app = run()
+        app = run_function(failing_script, "")
     assert app.session_state["handled"]
     assert "Something went wrong in this app" in app.error[0].value
     assert "secret" not in app.error[0].value
@@ -55,7 +50,7 @@ def test_a_defect_in_a_callback_is_one_sentence(client, caplog):
 
 
 def test_an_error_of_the_user_in_a_callback_is_its_own_sentence(client):
-    app = run("The text is empty. Type a sentence.")
+    app = run_function(failing_script, "The text is empty. Type a sentence.")
     assert app.session_state["handled"]
     assert "text is empty" in app.error[0].value
 

@@ -1,10 +1,12 @@
 """Long work on a page, whatever stage it is at."""
 
+import functools
+
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import EngineError
+from tests.app.real_pages import run_function
 
 FULL = EngineError("The engine did not answer. Try again.")
 REASON = "The engine did not answer"
@@ -28,13 +30,7 @@ def with_button(at_once=False, question="download_model"):
 
 @pytest.fixture
 def page(client):
-    def run(at_once=False, question="download_model"):
-        args = (at_once, question)
-        app = AppTest.from_function(with_button, args=args, default_timeout=20)
-        assert not app.run().exception
-        return app
-
-    return run
+    return functools.partial(run_function, with_button)
 
 
 def starts(client):
@@ -92,7 +88,7 @@ def test_where_too_many_wait_the_page_says_so_and_goes_on(client, page, at_once)
 
 
 def test_the_answer_stays_until_the_question_changes(client, page):
-    app = page(at_once=True)
+    app = page(True)
     client.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result="a folder")
     app.run()
     assert app.session_state["answer"] == "a folder"

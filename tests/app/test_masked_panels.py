@@ -41,6 +41,7 @@ from tests.app.real_pages import (
     click,
     finished,
     link_of,
+    run_function,
     said,
     table,
 )
@@ -522,10 +523,7 @@ def show_error(error):
     ("error", "is_warned"), [(0.02, 0), (0.06, 1), (float("inf"), 1)]
 )
 def test_gradients_that_miss_more_than_five_percent_are_warned_of(error, is_warned):
-    app = AppTest.from_function(show_error, args=(error,))
-    app.context = {"locale": "en-GB"}
-    app.run()
-    assert not app.exception
+    app = run_function(show_error, error)
     assert len(app.metric) == 2
     warned = ["do not add up" in warning.value for warning in app.warning]
     assert warned == [True] * is_warned

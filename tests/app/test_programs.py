@@ -14,7 +14,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.neurons import words_of_neuron, words_of_neuron_here
 from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
 from bertviz_core.figures.labels import label
@@ -22,7 +21,6 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import embeddings as programs
 from bertviz_core.snippets.writing import write_snippet
 from bertviz_core.trace import Texts
-from pages.attention.canvas import METHODS
 from pages.layers.norms import SMALL
 from pages.shared.engine import client
 from tests.app import test_attention as attention
@@ -358,21 +356,6 @@ def test_a_norm_by_hand(source):
 
 
 # Attention.
-
-
-def test_the_picture():
-    heads = {"attention_heads": "1·2,3·1", "attention_panel": attention.LIGHT}
-    place = {"attention_layer": "2", "attention_head": "3"}
-    app = opened_page("attention", "attention", **place, **heads)
-    texts = Texts(attention.TEXT)
-    for method in METHODS:
-        choose(app, attention_method=method)
-        found = run_program(app)[0]["shown"]
-        ask_matrix = client().ask(attention_matrix)
-        expected = ask_matrix(
-            DEFAULT_MODEL, texts, method, 1, 2, heads=((0, 1), (2, 0))
-        )
-        np.testing.assert_allclose(found, expected, atol=1e-5, err_msg=method)
 
 
 def test_the_arithmetic():
