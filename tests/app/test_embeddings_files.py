@@ -21,6 +21,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     table_path,
 )
 from pages.embeddings import figures as files
+from pages.embeddings import sentences
 from pages.embeddings.sentence_box import read_file
 from pages.fine_tune.state import STATE, FineTuneState
 from pages.shared import export
@@ -45,6 +46,13 @@ def uploaded(name: str, text: str) -> AppTest:
     app = open_page()
     app.file_uploader[0].set_value((name, text.encode(), "text/plain")).run()
     return app
+
+
+@pytest.fixture(autouse=True)
+def without_a_map(request, monkeypatch):
+    """Below the box nothing is computed, but where the files of a map are looked at."""
+    if "offered" not in request.fixturenames:
+        monkeypatch.setattr(sentences, "ask_job", lambda *_, **__: None)
 
 
 @pytest.fixture
