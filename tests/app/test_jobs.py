@@ -66,7 +66,7 @@ def test_whoever_waits_for_others_is_told_so(client, page):
     [("pretrain_tiny", "starts TensorFlow, too"), ("download_model", "Working: 0%")],
 )
 def test_whoever_is_alone_is_not_told_to_wait_for_others(client, page, question, said):
-    app = page(question=question)
+    app = page(False, question)
     app.button(key="job_place_start").click().run()
     client.jobs["job-1"] = JobStatus("job-1", "waiting")
     app.run()
