@@ -194,14 +194,11 @@ class _Work:
 
 def _agreement(methods: Sequence[str], scores: np.ndarray) -> np.ndarray:
     """Spearman correlation of each two methods, `[M, M]`; scores `[M, S]`."""
-    table = np.full((len(methods), len(methods)), np.nan)
-    if scores.shape[1] < 2:
-        return table
-    for i, one in enumerate(methods):
-        for j, other in enumerate(methods):
-            pair = scores[[i, j]]
-            if one in UNSIGNED or other in UNSIGNED:
-                pair = np.abs(pair)
-            found = spearman(pair[0], pair[1])
-            table[i, j] = np.nan if found is None else found
-    return table
+
+    def of(one: int, other: int) -> float | None:
+        pair = scores[[one, other]]
+        signed = not {methods[one], methods[other]} & set(UNSIGNED)
+        return spearman(*(pair if signed else np.abs(pair)))
+
+    every = range(len(methods))
+    return np.array([[of(one, other) for other in every] for one in every], "float64")

@@ -40,8 +40,8 @@ def check_with_random_weights(
     shuffled = attribute(other, text, target, contrast, baseline=baseline)
     progress(1.0, "shuffle")
     rows = zip(own.scores, shuffled.scores, strict=True)
-    agreement = [_agreement(a[own.compared], b[own.compared]) for a, b in rows]
-    return RandomWeightsCheck(own, np.array(agreement))
+    agreement = [spearman(a[own.compared], b[own.compared]) for a, b in rows]
+    return RandomWeightsCheck(own, np.array(agreement, "float64"))
 
 
 def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
@@ -52,8 +52,3 @@ def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
     for weight in twin.weights:
         weight.assign(rng.permuted(as_numpy(weight).ravel()).reshape(weight.shape))
     return Explorer(dataclasses.replace(explorer.loaded, model=twin))
-
-
-def _agreement(one: np.ndarray, other: np.ndarray) -> float:
-    found = spearman(one, other) if len(one) > 1 else None
-    return np.nan if found is None else found

@@ -20,7 +20,7 @@ from bertviz_core.experiments.step_results import (
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.tasks import task
-from bertviz_core.trace import Arrays, Trace
+from bertviz_core.trace import Trace
 from bertviz_core.weights import as_numpy
 
 # Axes that a token is an index of; a token's own keys and values come last.
@@ -47,12 +47,24 @@ def part_numbers(
     steps = [step for step in reader.steps if step.part == part]
     if not steps:
         raise ValueError(f"`part` must be one of the model's. Received: {part}.")
+    taken = [(step, reader.step(name)) for step in steps for name in step.inputs]
+    # What the part starts from: the last step of the one before, as the trace has it.
     found = {
+        source.name: reader.read_by(step, source.name)[token].copy()
+        for step, source in taken
+        if source.part != part
+    }
+    found |= {
         step.name: _at_token(step.axes, reader.values(step.name), token)
         for step in steps
     }
-    found = _entering(reader, steps, token) | found
-    return PartNumbers(token, found, _pooler_reads(reader, steps))
+    # The first token's vector, whichever token is followed.
+    pooler_reads = {
+        source.name: reader.read_by(step, source.name)[0].copy()
+        for step, source in taken
+        if step.is_pooled and not source.is_pooled
+    }
+    return PartNumbers(token, found, pooler_reads)
 
 
 @task()
@@ -112,26 +124,6 @@ def _asking_at(trace: Trace, token: int) -> Trace:
     """The same text, with words predicted at one token alone."""
     parts = () if trace.hidden_states is None else ("hidden_states",)
     return dataclasses.replace(trace.only(parts), mlm_positions=np.array([token]))
-
-
-def _entering(reader: StepReader, steps: list[LayerStep], token: int) -> Arrays:
-    """What a part starts from: the last step of the one before, as the trace has it."""
-    return {
-        name: reader.read_by(step, name)[token].copy()
-        for step in steps
-        for name in step.inputs
-        if reader.step(name).part != step.part
-    }
-
-
-def _pooler_reads(reader: StepReader, steps: list[LayerStep]) -> Arrays:
-    """The first token's vector, whichever token is followed."""
-    return {
-        name: reader.read_by(step, name)[0].copy()
-        for step in steps
-        for name in step.inputs
-        if step.is_pooled and not reader.step(name).is_pooled
-    }
 
 
 def _at_token(axes: tuple[str, ...], values: np.ndarray, token: int) -> np.ndarray:

@@ -13,7 +13,6 @@ from bertviz_core.config import BertConfig
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.read_model_results import FormulaEffect, HeldOut
 from bertviz_core.experiments.scoring import score_sentences
-from bertviz_core.experiments.step_results import CodePlace
 from bertviz_core.experiments.step_table import describe
 from bertviz_core.experiments.word_results import SentenceScore
 from bertviz_core.explorer import Explorer
@@ -99,6 +98,8 @@ def effect_of_formula(
     The served model is not changed: a copy of it is, see `bert.twin_of`. A text without
     a mask is guessed at a token.
     """
+    from bertviz_core.experiments.quoted_lines import quote_whole
+
     masks = explorer.tokenize(text, pair, cut=True).mask_positions.tolist()
     other, function = explorer_with(explorer, name)
     right, wrong = (
@@ -109,7 +110,7 @@ def effect_of_formula(
     own = _wide(right.hidden_states)
     return FormulaEffect(
         name=name,
-        place=_quoted(function),
+        place=None if function is None else quote_whole(function),
         differences=np.abs(own - _wide(wrong.hidden_states)).max(axis=(1, 2)),
         sizes=np.abs(own).max(axis=(1, 2)),
         pooled_difference=_pooled_difference(right, wrong),
@@ -169,12 +170,6 @@ def _with_formula(
         twin = twin_of(model)
         function = put_in(twin, name)
     return Explorer(dataclasses.replace(explorer.loaded, model=twin)), function
-
-
-def _quoted(function: Callable[..., object] | None) -> CodePlace | None:
-    from bertviz_core.experiments.quoted_lines import quote_whole
-
-    return None if function is None else quote_whole(function)
 
 
 def _guesses(

@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
+from bertviz_core.figures.drawing import figure
 from bertviz_core.figures.labels import label
 
 _ROW_HEIGHT = 30  # pixels
@@ -101,7 +102,7 @@ def strip_figure(
         marked: index of a column with a frame around it.
     """
     num_columns = values.shape[-1] if columns is None else len(columns)
-    parts = [values]
+    height, parts = len(rows) * _ROW_HEIGHT, [values]
     if apart is not None:
         # All rows in either: plotly fails over a trace with some of the names alone.
         is_apart = np.arange(len(rows))[:, None] >= apart
@@ -113,7 +114,7 @@ def strip_figure(
             "x": np.arange(num_columns) + 1,
             "y": _row_labels(rows),
             "hoverongaps": False,
-            "colorbar": _color_bar(title, len(rows) * _ROW_HEIGHT),
+            "colorbar": _color_bar(title, height),
             **_hover(rows, columns, column_title, starts, num_columns),
             **_colours(part, is_signed, limit),
         }
@@ -123,18 +124,24 @@ def strip_figure(
         share = apart / len(rows)
         for trace, place in zip(traces, ((0, share), (share, 1)), strict=True):
             trace["colorbar"] = _bar_beside(*place, trace["zmin"], trace["zmax"])
-    made = _layout(len(rows) * _ROW_HEIGHT)
-    made["xaxis"] |= {"title": {"text": column_title}}
+    x = {"automargin": True, "showgrid": False, "title": {"text": column_title}}
     if columns is not None:
-        made["xaxis"] |= _ticks([label(name) for name in columns])
-    made["yaxis"] |= {
-        "title": {"text": row_title},
-        "type": "category",
-        "range": [len(rows) - 0.5, -0.5],
+        x |= _ticks([label(name) for name in columns])
+    made = {
+        "height": _FRAME_HEIGHT + height,
+        "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
+        "xaxis": x,
+        "yaxis": {
+            "automargin": True,
+            "fixedrange": True,
+            "showgrid": False,
+            "title": {"text": row_title},
+            "type": "category",
+            "range": [len(rows) - 0.5, -0.5],
+        },
+        "shapes": [] if marked is None else [_frame(marked + 1)],
     }
-    if marked is not None:
-        made["shapes"] = [_frame(marked + 1)]
-    return go.Figure(traces, made, _validate=False)
+    return figure(traces, made)
 
 
 def _ticks(names: list[str]) -> dict[str, Any]:
@@ -211,12 +218,3 @@ def _frame(column: int) -> dict[str, Any]:
     sides = {"x0": column - 0.5, "x1": column + 0.5, "y0": 0, "y1": 1}
     line = {"color": "#888888", "width": 1.5}
     return {"type": "rect", "yref": "paper", "line": line, **sides}
-
-
-def _layout(height: int) -> dict[str, Any]:
-    return {
-        "height": _FRAME_HEIGHT + height,
-        "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
-        "xaxis": {"automargin": True, "showgrid": False},
-        "yaxis": {"automargin": True, "fixedrange": True, "showgrid": False},
-    }

@@ -54,7 +54,8 @@ def candidates_figure(
         counts: like `probs`, how often each was drawn with `after`, or else with
             `probs`; with those of all other words, as their sum is all draws.
     """
-    labels = _ranked_labels(tokens, ranks)
+    places = range(1, len(tokens) + 1) if ranks is None else ranks
+    labels = [f"{label(t)}  {rank}" for t, rank in zip(tokens, places, strict=True)]
     if len(probs) == len(tokens) + 1:
         labels.append(escaped(words("others")))
     bars = {words("probability"): probs}
@@ -154,13 +155,6 @@ def share_axis(top: float) -> dict[str, Any]:
     """Percentages below bars, none of them beyond 100 where no bar is: `top` is 1."""
     fifths = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if 0.8 < top <= 1 else {}
     return {"tickformat": ".3~p", **fifths}
-
-
-def _ranked_labels(
-    tokens: Sequence[str], ranks: Sequence[int] | None = None
-) -> list[str]:
-    places = range(1, len(tokens) + 1) if ranks is None else ranks
-    return [f"{label(t)}  {rank}" for t, rank in zip(tokens, places, strict=True)]
 
 
 def _columns(*columns: Sequence[object] | np.ndarray) -> list[list[object]]:

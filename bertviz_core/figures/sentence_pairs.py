@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.drawing import dots, figure, layout, line
+from bertviz_core.figures.drawing import dots, figure, layout, line, upright
 from bertviz_core.figures.labels import escaped, label, shortened
 
 _LONGEST_HINT = 160  # characters
@@ -123,19 +123,16 @@ def next_sentences_figure(
                 "hovertemplate": "%{customdata}<br>%{x:.4f}<extra></extra>",
             }
         )
-    height = _FRAME_HEIGHT + sum(map(_height, rows))
+    height = _FRAME_HEIGHT + sum(
+        _ROW_HEIGHT if len(probs) > 1 else _LOW_ROW_HEIGHT for _, probs, *_ in rows
+    )
     names = [label(name) for name, *_ in rows]
     made = layout(title, "", rows=names, height=height, showlegend=False)
     made["margin"] |= {"r": _EDGE}
     made["xaxis"] |= {"range": [-0.03, 1.03], "tickformat": ".0%"}
     made["yaxis"] |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False}
-    half = {"type": "line", "xref": "x", "yref": "paper", "x0": 0.5, "x1": 0.5}
-    made["shapes"] = [half | {"y0": 0, "y1": 1, "line": _HALF}]
+    made["shapes"] = [upright(0.5) | {"line": _HALF}]
     return figure(traces, made)
-
-
-def _height(row: tuple[str, np.ndarray, Sequence[str], bool | None]) -> int:
-    return _ROW_HEIGHT if len(row[1]) > 1 else _LOW_ROW_HEIGHT
 
 
 def _text_places(

@@ -99,7 +99,7 @@ def value_map_figure(
         trace |= _in_words(words)
     ticks, turned = _column_ticks(columns, _LINE if top is None else _THIRD)
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
-    height += _SIGN_HEIGHT * (_most_lines(ticks["ticktext"]) - 1)
+    height += _SIGN_HEIGHT * max(text.count("<br>") for text in ticks["ticktext"])
     made = layout(column_title, row_title, rows=row_labels, height=height)
     made["annotations"] = turned
     made["margin"] |= {"r": 0, "t": 32}
@@ -240,7 +240,3 @@ def _turned(place: int, signs: list[str], letters: str) -> dict[str, Any]:
 def _lines(letters: str) -> int:
     """Room for turned letters, in lines of signs."""
     return -(-int(_LETTER * len(letters)) // _SIGN_HEIGHT)
-
-
-def _most_lines(texts: Sequence[str]) -> int:
-    return max(text.count("<br>") + 1 for text in texts)
