@@ -15,11 +15,8 @@ ASKED_POLICY: ContextVar[str] = ContextVar("asked_policy", default="any")
 def whole_number(name: str, default: int, least: int = 0) -> int:
     """Reads a variable; one that is absent or blank is the default.
 
-    Args:
-        least: smallest number that makes sense.
-
     Raises:
-        EngineError: it is no whole number, or a smaller one.
+        EngineError: it is no whole number, or one smaller than the least.
     """
     received = os.environ.get(name, "").strip()
     if not received:
@@ -39,11 +36,8 @@ def whole_number(name: str, default: int, least: int = 0) -> int:
 def one_of(name: str, choices: tuple[str, ...]) -> str:
     """Reads a variable; one that is absent or blank is the first choice.
 
-    Args:
-        choices: in lower case.
-
     Raises:
-        EngineError: it is none of them.
+        EngineError: it is none of the choices, which are in lower case.
     """
     received = os.environ.get(name, "").strip()
     if not received:

@@ -22,9 +22,6 @@ _GROUPS = (
 def free_memory(groups: tuple[tuple[str, str], ...] = _GROUPS) -> int:
     """Bytes that are free on this machine, in the container, and in a worker's share.
 
-    Args:
-        groups: files with the limit of a container and what it uses.
-
     Source: Linux kernel documentation, "Control Group v2", memory interface files.
     """
     free = int(psutil.virtual_memory().available)

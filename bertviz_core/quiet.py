@@ -29,9 +29,8 @@ _LATER_FOR_KERAS = "scipy.signal"
 def import_keras(backend: str = "openvino") -> None:
     """Imports Keras and its backend; says something only if that fails.
 
-    Args:
-        backend: unless `KERAS_BACKEND` names one: "openvino" for who asks models,
-            "tensorflow" for who trains or derives.
+    `KERAS_BACKEND` decides, if it is set; else it is "openvino" for who asks models,
+    "tensorflow" for who trains or derives.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # TensorFlow itself asks oneDNN on newer processors alone, though those with AVX2

@@ -98,11 +98,9 @@ class BertTokenizer:
     def from_folder(cls, folder: Path, lower_case: bool | None = None) -> BertTokenizer:
         """Reads the tokenizer files of a checkpoint.
 
-        `vocab.txt` with the switches of `tokenizer_config.json` where there
-        is one; else `tokenizer.json`. Tokens that were added are in a file beside.
-
-        Args:
-            lower_case: decides where the files do not say; `None` means true.
+        `vocab.txt` with the switches of `tokenizer_config.json` where there is one;
+        else `tokenizer.json`. Tokens that were added are in a file beside. Where the
+        files do not say it, case is folded unless `lower_case` is false.
 
         Raises:
             TokenizerError: no file, or not a WordPiece tokenizer of BERT's kind.

@@ -43,8 +43,7 @@ def truncated_normal(
 ) -> np.ndarray:
     """Draws start values with NumPy, so that every backend starts alike, float32.
 
-    Args:
-        spread: standard deviation before the tails are cut, `initializer_range`.
+    The spread is the standard deviation before the tails are cut.
 
     Source: google-research/bert, `modeling.py`, `create_initializer`: normal, drawn
     again beyond two standard deviations.

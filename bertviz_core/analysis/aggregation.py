@@ -21,10 +21,9 @@ _WHOLE = 10**9
 def mean_of_heads(
     attention: np.ndarray, chosen: np.ndarray | None = None
 ) -> np.ndarray:
-    """Averages heads `[L, N, Q, K]` to float64 `[Q, K]`; rows that sum to 1 still do.
+    """Averages heads `[L, N, Q, K]`, or chosen ones `[L, N]`, to float64 `[Q, K]`.
 
-    Args:
-        chosen: bool `[L, N]`, the heads that count; `None` for all.
+    Rows that sum to 1 in each head still do.
     """
     weights = _chosen(attention, chosen).astype(np.float64)
     # A layer at a time: all heads of a long text are 300 MB in float64.
@@ -48,12 +47,9 @@ def rollout(attention: np.ndarray) -> np.ndarray:
     """Follows attention through the layers, with the residual as half of each weight.
 
     Each layer's heads are averaged to A; A' = I / 2 + A / 2; the rollout of a layer is
-    A' times the rollout of the layer below. It treats attention as if it carried tokens
-    along, which it does not quite: values, norms and feed-forward networks are left
-    out.
-
-    Args:
-        attention: float `[L, N, T, T]`, rows sum to 1.
+    A' times the rollout of the layer below. It treats attention `[L, N, T, T]` as if it
+    carried tokens along, which it does not quite: values, norms and feed-forward
+    networks are left out.
 
     Returns:
         float64 `[L, T, T]`: at `[l]` from a token after layer l to the tokens of the

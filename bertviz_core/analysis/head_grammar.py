@@ -82,13 +82,11 @@ def head_grammar(
     """Adds up what heads look at.
 
     A relation is found where the word looked at most is the right one. Punctuation,
-    and words that were cut off, neither look nor are looked at.
+    and words that were cut off, neither look nor are looked at. `attention` has of each
+    sentence its index, and the arguments of `word_attention`.
 
-    Args:
-        attention: of each sentence its index, and the arguments of `word_attention`.
-
-    Source:
-        Clark et al. 2019 (arXiv:1906.04341), section 4.2: the task and its baseline.
+    Source: Clark et al. 2019 (arXiv:1906.04341), section 4.2: the task and its
+    baseline.
     """
     kinds = _by_frequency(
         tag for one in sentences for tag in one.parts_of_speech if tag != "PUNCT"

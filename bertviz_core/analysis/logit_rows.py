@@ -25,13 +25,9 @@ def softmax_rows(logits: np.ndarray) -> np.ndarray:
 
 
 def top_words(logits: np.ndarray, count: int) -> np.ndarray:
-    """Ids of the best words of each row, best first; equals are ordered by id.
+    """Ids of the best words of each row `[R, V]`, best first; equals go by their id.
 
-    Args:
-        logits: float `[R, V]`; `-inf` for a word that may not be chosen.
-
-    Returns:
-        int64 `[R, min(count, V)]`.
+    A logit of `-inf` is of a word that may not be chosen. Gives `[R, min(count, V)]`.
     """
     num_words = logits.shape[1]
     if count >= num_words:
@@ -54,13 +50,9 @@ def ranks_of(logits: np.ndarray, ids: np.ndarray) -> np.ndarray:
 
 
 def entropy_bits_of(log_probs: np.ndarray) -> np.ndarray:
-    """Uncertainty of each row in bits.
+    """Uncertainty in bits of rows of natural logarithms of probabilities `[..., V]`.
 
-    Args:
-        log_probs: float `[..., V]`, natural logarithms.
-
-    Returns:
-        float64 `[...]`; 0 for a certain word, log2(V) for none better.
+    0 for a certain word, log2(V) for none better.
 
     Source: Shannon 1948, "A Mathematical Theory of Communication", section 6.
     """

@@ -43,9 +43,8 @@ def start_chain(
 ) -> GibbsState:
     """Starts from a sentence, whose masks are drawn like words.
 
-    Args:
-        positions: token indices that may change; `None` for all of the text,
-            so not for the [CLS] and [SEP] that were added.
+    Some positions may change, or all of the text: not the [CLS] and [SEP] that were
+    added.
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text)

@@ -32,11 +32,9 @@ def fill_masks(
 ) -> JointFilling:
     """Fills every mask with its best word; special tokens are never chosen.
 
-    Args:
-        mode: "independent" predicts all masks at once and fills from the left;
-            "left_to_right" reads the text anew after each fill;
-            "most_confident_first" too, and takes the mask with the likeliest
-            best word next, the leftmost where several are alike.
+    "independent" predicts all masks at once and fills from the left; "left_to_right"
+    reads the text anew after each fill; "most_confident_first" too, and takes the mask
+    with the likeliest best word next, the leftmost where several are alike.
 
     Source: Ghazvininejad et al. 2019 (arXiv:1904.09324), section 4, for the order by
     confidence, here one word at a time.

@@ -32,11 +32,10 @@ def strongest_neurons(
     num_neurons: int = 10,
     order: str = "activation",
 ) -> StrongNeurons:
-    """The neurons that are strongest at a token.
+    """The neurons that are strongest at a token, by activation or by contribution.
 
-    Args:
-        order: "activation", the largest first; or "contribution", by the length of
-            what a neuron adds to the residual, whatever the activation's sign.
+    A contribution is the length of what a neuron adds to the residual, whatever the
+    sign.
     """
     if order not in ORDERS:
         raise ValueError(f"`order` must be one of {ORDERS}. Received: {order}.")

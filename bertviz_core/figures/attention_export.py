@@ -138,9 +138,6 @@ def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Column
 
     Of a difference, where it is largest, whatever its sign. Tokens are numbered as in
     `attention_columns`.
-
-    Args:
-        view: its tokens and filters.
     """
     targets = np.stack([layer.targets[..., 0] for layer in links])  # [L, N, T]
     weights = np.stack([layer.weights[..., 0] for layer in links])

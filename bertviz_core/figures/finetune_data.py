@@ -30,11 +30,7 @@ _PATTERNS: tuple[dict[str, Any], ...] = ({"shape": ""}, _HATCHED, _DOTTED)
 def balance_figure(
     names: Sequence[str], parts: Sequence[np.ndarray], words: Words
 ) -> go.Figure:
-    """Draws how many rows each of C classes has in each part of the split.
-
-    Args:
-        parts: int `[C]` each, rows to train, for validation and to test on.
-    """
+    """Draws how many rows each class has to train, for validation and to test on."""
     bars = [
         {
             "type": "bar",

@@ -100,8 +100,7 @@ def largest_error_figure(
 ) -> go.Figure:
     """Draws the largest error `[P]` over the constant `[P]`.
 
-    Args:
-        marked: of "chosen", "taylor", "paper" and "best": constant and error.
+    Marked are "chosen", "taylor", "paper" and "best", each a constant and its error.
     """
     traces = [{**line(constants, largest), "showlegend": False}]
     for (name, (constant, error)), symbol in zip(
