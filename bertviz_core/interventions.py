@@ -18,11 +18,13 @@ class Interventions(FrozenArrays):
     Michel et al. 2019 (arXiv:1905.10650), equation 3.
     """
 
-    head_mask: np.ndarray | None = None  # float [L, N]; 0 switches a head off
+    # float [L, N]; 1 leaves a head, 0 switches it off.
+    head_mask: np.ndarray | None = None
     # int [L or 1, N or 1, T, T]; 0 cuts the edge from the row's token to the column's
     # before the softmax. Each row keeps an edge.
     edge_mask: np.ndarray | None = None
-    neuron_mask: np.ndarray | None = None  # float [L, I]; 0 silences a neuron
+    # float [L, I]; 0 silences a feed-forward neuron.
+    neuron_mask: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -44,8 +44,9 @@ _FLAG_TAGS = range(0xE0020, 0xE0080)
 class Word:
     """One clickable part of a text."""
 
-    start: int  # its first character in the text
-    end: int  # and past its last
+    # Both: its first and past-the-last character in the text.
+    start: int
+    end: int
     text: str  # the characters between them
     is_mask: bool  # whether it is a mask, in any spelling
 
@@ -55,7 +56,9 @@ class MaskedText:
     """A text with masks that remembers what they hide."""
 
     text: str  # every mask is spelled [MASK]
-    originals: tuple[str, ...]  # what each mask hides, "" for nothing
+    # What stood at each mask, left to right; "" where the mask was typed and hides
+    # nothing.
+    originals: tuple[str, ...]
 
 
 def normalise_masks(text: str) -> tuple[str, tuple[str, ...]]:

@@ -29,8 +29,10 @@ def untold(fraction: float, message: str, so_far: Any = None) -> None:
 class Task:
     """How a function is asked."""
 
-    resource: str | None = None  # `None`: `JOB_RESOURCE` as a job, else of calls
-    is_kept: bool = True  # whether a worker keeps a job's answer for the same question
+    # What it takes; `None` for `JOB_RESOURCE` as a job, else `CALL_RESOURCE`.
+    resource: str | None = None
+    # Whether a worker keeps the answer of a job for who asks the same.
+    is_kept: bool = True
 
 
 def task(

@@ -54,10 +54,13 @@ class TokenizedText(FrozenArrays):
     # int32 [T, 2], first and past-the-last character of each token in its own text
     # (`text` or `pair`); (0, 0) for a token that was added.
     offsets: np.ndarray
-    word_ids: np.ndarray  # int32 [T], index of the word in its text; -1 if added
+    # int32 [T], index of the word within its text; -1 for a token that was added.
+    word_ids: np.ndarray
     unk_token_id: int  # from the vocabulary
     mask_token_id: int  # from the vocabulary
-    num_tokens_uncut: int  # before the end was cut off, if it was
+    # Tokens before anything was cut; more than T means that the end of the text was
+    # left out.
+    num_tokens_uncut: int
 
     @property
     def num_tokens(self) -> int:
@@ -119,12 +122,15 @@ class Trace(FrozenArrays):
 
     model_id: str  # which model
     tokenized: TokenizedText  # what went in
-    hidden_states: np.ndarray | None = None  # float32 [L + 1, T, H], embeddings first
-    attention_probs: np.ndarray | None = None  # float32 [L, N, Q, K]; rows look
+    # float32 [L + 1, T, H], embedding output first.
+    hidden_states: np.ndarray | None = None
+    # float32 [L, N, Q, K]; rows look, columns are looked at; rows sum to 1.
+    attention_probs: np.ndarray | None = None
     pooled_output: np.ndarray | None = None  # float32 [H]
     nsp_logits: np.ndarray | None = None  # float32 [2]; 0 = is next, 1 = random
     class_logits: np.ndarray | None = None  # float32 [num_labels]
-    mlm_positions: np.ndarray | None = None  # int [P], where words were asked
+    # int [P], token indices where words were predicted.
+    mlm_positions: np.ndarray | None = None
     mlm_logits: np.ndarray | None = None  # float32 [P, V], before softmax
 
     @property
@@ -180,7 +186,9 @@ class LoadReport:
     absent_parts: tuple[str, ...]
     unused: tuple[str, ...]  # weights of the checkpoint that the model has no place for
     optimizer_slots: int  # how many optimiser values were passed over
-    reshaped: tuple[str, ...]  # in another layout or form: "name: (2, 8) -> (8, 2)"
+    # Weights stored in another layout or with another name form ("name: (2, 8) -> (8,
+    # 2)").
+    reshaped: tuple[str, ...]
     # Sentences about choices, as (template, details) pairs like a `BertVizError`, for
     # instance which GELU the checkpoint means.
     notes: tuple[tuple[str, dict[str, str | int | float]], ...] = ()
@@ -203,9 +211,13 @@ class ModelEntry:
 class TrainedInputs:
     """What a classifier was given to learn from, where its files say so."""
 
-    max_tokens: int = 0  # that texts were cut to; 0 where it is not known
-    has_pairs: bool | None = None  # whether it read two texts, if known
-    text_column: str = ""  # of its table; "" where it is not known
+    # That its texts were cut to, special tokens counted; 0 where it is not known.
+    max_tokens: int = 0
+    # Whether it read two texts at a time; `None` where it is not known.
+    has_pairs: bool | None = None
+    # Both: of the table that it learned from; "" where they are not known, or there is
+    # no second text.
+    text_column: str = ""
     pair_column: str = ""
 
 

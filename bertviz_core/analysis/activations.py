@@ -31,7 +31,8 @@ class Parameter:
 
     symbol: str  # as formulas write it, in LaTeX
     default: float  # of the function's paper
-    lowest: float  # between these it is worth looking at
+    # Between these it is worth looking at.
+    lowest: float
     highest: float
 
 
@@ -41,7 +42,8 @@ class Activation:
 
     value: _Function  # f(x, parameter)
     derivative: _Function  # f′(x, parameter), by x
-    parameter: Parameter | None = None  # what shapes it; else it is not used
+    # What shapes it, or `None`; then the number given is not used.
+    parameter: Parameter | None = None
 
 
 def activate(

@@ -17,11 +17,14 @@ from bertviz_core.trace import FrozenArrays
 class Alignment(FrozenArrays):
     """Which token of one text stands for which of the other, left to right."""
 
-    first: np.ndarray  # int [P], token indices, rising; of the second likewise
+    # Both: int [P], token indices, each rising.
+    first: np.ndarray
     second: np.ndarray
-    is_same: np.ndarray  # bool [P]; false for a token that was replaced
-    only_first: np.ndarray  # int, token indices without a partner
-    only_second: np.ndarray  # likewise
+    # bool [P]: both tokens are the same; false for one that was replaced ("he", "she").
+    is_same: np.ndarray
+    # Both: int, token indices without a partner.
+    only_first: np.ndarray
+    only_second: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ class Training(FrozenArrays):
 
     inputs: np.ndarray  # float64 [P], the examples
     targets: np.ndarray  # float64 [P], what the network should say
-    outputs: np.ndarray  # float64 [S + 1, P], said before the first step, after each
+    # float64 [S + 1, P], what it says before the first step and after each.
+    outputs: np.ndarray
     # float64 [S + 1, H], the share of the examples for which a neuron's input is
     # positive, in [0, 1].
     activity: np.ndarray
@@ -88,7 +89,8 @@ class StepsBack(FrozenArrays):
     """Back-propagation to one weight w, in the three steps that it takes."""
 
     errors: np.ndarray  # float64 [P], y - t; the loss is the mean of their squares
-    residuals: np.ndarray  # float64 [P], derivatives by the outputs, 2 (y - t) / P
+    # float64 [P], the loss's derivatives by the outputs, 2 (y - t) / P.
+    residuals: np.ndarray
     out: float  # v, by which the neuron's output is multiplied
     slopes: np.ndarray  # float64 [P], f'(z)
     inputs: np.ndarray  # float64 [P], x

@@ -27,7 +27,9 @@ class Pca(FrozenArrays):
     # so that the same data gives the same picture.
     axes: np.ndarray
     variances: np.ndarray  # float64 [k], along each axis; divided by M, not M - 1
-    explained: np.ndarray  # float64 [k], share of the variance; 0 if there is none
+    # float64 [k], share of the whole variance; 0 in a cloud whose vectors are all
+    # alike.
+    explained: np.ndarray
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Coordinates on the axes, float64 `[M, k]`, of points `[M, H]`."""

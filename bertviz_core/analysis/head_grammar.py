@@ -32,12 +32,14 @@ class HeadGrammar(FrozenArrays):
     # float64 [P, L, N], of a word's attention to the other words, what goes to words of
     # this kind; mean over words.
     part_shares: np.ndarray
-    part_baselines: np.ndarray  # float64 [P], of even attention: their share of words
+    # float64 [P], what even attention gives them: their share of the words.
+    part_baselines: np.ndarray
     part_counts: np.ndarray  # int [P], words of this kind
     # R names: "nsubj" from the dependent to what it depends on, and "nsubj of" back,
     # the most frequent first.
     relations: tuple[str, ...]
-    accuracies: np.ndarray  # float64 [R, L, N], how often the word looked at most is it
+    # float64 [R, L, N], how often the word that a head looks at most is the right one.
+    accuracies: np.ndarray
     # float64 [R], how often always pointing equally far is right, at the distance that
     # is best for the relation.
     baselines: np.ndarray

@@ -60,8 +60,10 @@ RELATIONS = ("previous token", "next token", "same word elsewhere")
 class HeadProfile(FrozenArrays):
     """Every measure of every head, added up over rows, so that texts can be added."""
 
-    totals: np.ndarray  # float64 [M, L, N] by `MEASURES`, over rows that count
-    even_totals: np.ndarray  # float64 [M], of even attention to all a row sees
+    # float64 [M, L, N] by the order of `MEASURES`, sums over the rows that count.
+    totals: np.ndarray
+    # float64 [M], the same for attention spread evenly over all that each row may see.
+    even_totals: np.ndarray
     num_rows: np.ndarray  # int64 [M], rows that count
     num_texts: int  # how many texts
 

@@ -18,11 +18,17 @@ _VALUES_A_BLOCK = 4_000_000
 class MapQuality:
     """What a map keeps of who is near whom."""
 
-    trustworthiness: float  # 1 if neighbours on the map are neighbours; random: 0.5
-    neighbours_kept: float  # share of the k nearest that are kept; random: k / (M - 1)
+    # 1 = all neighbours on the map are neighbours in full; about 0.5 for a map drawn at
+    # random.
+    trustworthiness: float
+    # Share of the k nearest in full that are among the k nearest on the map; about k /
+    # (M - 1) at random.
+    neighbours_kept: float
     num_neighbours: int  # k
     num_points: int  # M
-    num_checked: int  # points whose neighbours were compared
+    # Points whose neighbours were compared; fewer than M only where a sample was asked
+    # for.
+    num_checked: int
 
 
 def map_quality(

@@ -19,7 +19,9 @@ class MaskArithmetic:
     precision: str  # of `PRECISIONS`
     hiding: float  # what is added to a hidden score
     stored: float  # what the precision makes of it; infinite where it is too large
-    leak: float  # share that `SCORES` get, hidden, beside one of 0 in sight
+    # Share of attention that the two hidden tokens of `SCORES` get beside one in sight
+    # with a score of 0.
+    leak: float
     # Shares of those two where nothing is in sight, as in a row of padding; NaN where
     # there are none. Without a mask the second gets 0.73.
     all_hidden: tuple[float, float]
@@ -59,7 +61,9 @@ class PaddingCost:
     num_rows: int  # rows in all
     num_places: int  # tokens and padding
     padding_share: float  # of the places, in [0, 1]
-    pair_share: float  # of the products of attention, what no text needs, likewise
+    # Share of the products of attention (every place with every place of its row) that
+    # no text needs, in [0, 1].
+    pair_share: float
 
 
 def padding_cost(

@@ -33,15 +33,19 @@ class PositionGeometry(FrozenArrays):
     """Position embeddings, measured."""
 
     cosines: np.ndarray  # float32 [P, P], of each position with each
-    coordinates: np.ndarray  # float64 [P, k], on up to `NUM_AXES` widest axes
+    # float64 [P, k], on the k widest axes, `NUM_AXES` if there are as many.
+    coordinates: np.ndarray
     explained: np.ndarray  # float64 [k], share of the variance along each axis
     # What a flat map on two of the axes keeps, for each pair in the order of
     # `itertools.combinations`; `None` where there are too few positions to measure it.
     qualities: tuple[MapQuality | None, ...]
     norms: np.ndarray  # float64 [P], lengths
     by_distance: np.ndarray  # float64 [P], mean of cos(p_i, p_{i + d}) over i, by d
-    near_cosines: np.ndarray  # float64 [P], mean cosine with those beside
-    norm_scores: np.ndarray  # float64 [P], robust deviations of the lengths
+    # float64 [P], mean cosine with the positions beside: one for the first and the
+    # last.
+    near_cosines: np.ndarray
+    # float64 [P], robust deviation of each length from the median.
+    norm_scores: np.ndarray
     near_scores: np.ndarray  # float64 [P], likewise of `near_cosines`
 
     @property

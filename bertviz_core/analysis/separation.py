@@ -22,8 +22,11 @@ class Separation:
     # vectors or more.
     score: float | None
     num_scored: int  # vectors that the score is of: those whose group has another
-    largest_share: float | None  # of always naming the largest group, if scored
-    within_cosine: float | None  # mean over pairs of a group, if there is any
+    # What always naming the largest group would score, of the same vectors; `None` like
+    # the score.
+    largest_share: float | None
+    # Mean over pairs of different vectors of one group; `None` without such a pair.
+    within_cosine: float | None
     between_cosine: float | None  # mean over pairs of two groups; `None` with one group
 
 

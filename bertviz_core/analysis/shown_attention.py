@@ -31,12 +31,16 @@ class AttentionOptions:
 
     merge_words: bool = False  # makes one row and column of the pieces of a word
     hide_special: bool = False  # leaves [CLS] and [SEP] out
-    from_segment: int | None = None  # who looks: 0, 1 or both; other rows are 0
-    to_segment: int | None = None  # who is looked at: likewise for columns
+    # Whose looking is shown, 0 or 1; `None` for both texts. Other rows are 0.
+    from_segment: int | None = None
+    # Who is shown as looked at, likewise; other columns are 0.
+    to_segment: int | None = None
     renormalise: bool = False  # divides each row by what is left of it
     least_weight: float = 0.0  # smaller weights become 0
     mass: float = 1.0  # of each row, the largest weights that reach this share stay
-    least_share: float = 0.0  # weights below this share of the largest become 0
+    # Weights below this share of the largest become 0; for numbers that do not end at
+    # 1.
+    least_share: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ _NORMAL_GRID = np.linspace(-8, 8, 3200)
 class GradientPath(FrozenArrays):
     """What is left of a gradient on its way back through a network."""
 
-    slopes: np.ndarray  # float64 [n, H], derivatives of functions, first layer first
+    # float64 [n, H], the derivative of each layer's function at what it is applied to,
+    # first layer first.
+    slopes: np.ndarray
     # float64 [n + 1], the size (Euclidean norm) of the gradient after k layers on the
     # way back: 1 at first, at the input last.
     gradients: np.ndarray
@@ -50,7 +52,8 @@ class OutputSigns:
 
     mean: float  # of the outputs
     deviation: float  # their standard deviation
-    positive: float  # share of the outputs, in [0, 1]
+    # Both: shares of the outputs, in [0, 1]; the rest is 0.
+    positive: float
     negative: float
 
     def one_sided(self, num_inputs: int) -> float:

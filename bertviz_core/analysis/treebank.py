@@ -20,10 +20,13 @@ class ParsedSentence:
     """One sentence with its parts of speech and its dependencies."""
 
     text: str  # as it is read; words stand where `spans` says
-    spans: tuple[tuple[int, int], ...]  # first and past-the-last character of each
+    # First and past-the-last character of each of W words.
+    spans: tuple[tuple[int, int], ...]
     parts_of_speech: tuple[str, ...]  # W universal tags, such as "NOUN"
-    heads: tuple[int, ...]  # W indices of what each word depends on; -1 for the root
-    relations: tuple[str, ...]  # W universal ones, without subtypes: "nsubj"
+    # W indices of the word that each depends on; -1 for the root.
+    heads: tuple[int, ...]
+    # W universal relations without their subtypes, such as "nsubj".
+    relations: tuple[str, ...]
 
 
 def read_treebank(conllu: str) -> tuple[ParsedSentence, ...]:

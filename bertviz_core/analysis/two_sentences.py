@@ -24,10 +24,13 @@ class PredictionComparison(FrozenArrays):
 
     log_probs_a: np.ndarray  # float64 [V]
     log_probs_b: np.ndarray  # float64 [V]
-    shifts: np.ndarray  # float64 [V], log p in B less in A; likelier by exp(shift)
+    # float64 [V], log p in B less log p in A: above 0 the word is likelier in B, by the
+    # factor `exp(shift)`.
+    shifts: np.ndarray
     ranks_a: np.ndarray  # int64 [V]
     ranks_b: np.ndarray  # int64 [V]
-    divergence_bits: float  # Jensen-Shannon; 0 = the same, 1 = nothing shared
+    # Jensen-Shannon divergence of the two; 0 = the same, 1 = no word in common.
+    divergence_bits: float
 
 
 def compare_predictions(

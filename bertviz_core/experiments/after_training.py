@@ -150,8 +150,11 @@ class LayerComparison(FrozenArrays):
     num_fitted: int  # rows that the probes learned from: of the training part
     rows: np.ndarray  # int [M], which rows of the validation part are judged and drawn
     targets: np.ndarray  # int or float [M]
-    scores: np.ndarray  # float64 [2, L + 1], a linear probe's accuracy, or R²
-    score_intervals: np.ndarray  # float64 [2, L + 1, 2], 95 %, or NaN
+    # float64 [2, L + 1], share of rows whose class a linear probe names, or its R² for
+    # numbers.
+    scores: np.ndarray
+    # float64 [2, L + 1, 2], 95 %, of Wilson; NaN for numbers.
+    score_intervals: np.ndarray
     least: float  # what always naming the commonest class scores; 0 for numbers
     # float64 [2, L + 1], share of rows that are nearest to the centre of their own
     # class, by cosine; NaN for numbers, where classes are too few or too small, and

@@ -27,7 +27,9 @@ class PairArithmetic(FrozenArrays):
     key: np.ndarray  # float64 [D], k of the key token
     products: np.ndarray  # float64 [D], q times k, element by element
     running_sums: np.ndarray  # float64 [D]; the last is q . k
-    scores: np.ndarray  # float64 [K], q . k / sqrt(D) before masking, rounded
+    # float64 [K], q . k / sqrt(D) for every key, before masking, as the forward pass
+    # rounded it.
+    scores: np.ndarray
     # float64 [K], what is added to a score: 0, or -10000 where a sparse pattern does
     # not let the query token look.
     mask_terms: np.ndarray
@@ -35,7 +37,9 @@ class PairArithmetic(FrozenArrays):
     unrounded_probs: np.ndarray  # float64 [K], the same of scores that no one rounded
     exposed_prob: float  # what the forward pass computed for this pair
     value: np.ndarray  # float64 [D], v of the key token
-    output: np.ndarray  # float64 [D], the head's: probability times v, summed
+    # float64 [D], the head's output for the query token: the sum of probability times v
+    # over all keys.
+    output: np.ndarray
     # Length of a f(x), this pair's part of what the attention block adds: probability
     # times v through the head's rows of the output projection.
     norm: float

@@ -22,7 +22,9 @@ class Answers(FrozenArrays):
     """The likeliest answers before and after a change, and the watched one."""
 
     ids: np.ndarray  # int [M], the likeliest before first
-    values: np.ndarray  # float64 [2, M], before and after: of `Prediction.value`
+    # float64 [2, M], before and after: probabilities, or the number of a head that says
+    # one.
+    values: np.ndarray
     ranks: np.ndarray  # int [2, M], among all answers, 1 = likeliest
 
 
@@ -32,7 +34,9 @@ class Target:
 
     head: str  # "mlm", "nsp" or "classifier"
     index: int  # a token id, 0 (is next) or 1 (random), or a class
-    position: int = 0  # index of the token to predict; 0 for the other heads
+    # Index of the token whose word is predicted; 0 for the other heads, which read the
+    # first token alone.
+    position: int = 0
 
     def __post_init__(self) -> None:
         if self.head not in TARGET_HEADS:
@@ -58,10 +62,13 @@ class Switches:
     """What to switch off; empty leaves the model as it is."""
 
     heads: tuple[tuple[int, int], ...] = ()  # (layer, head) pairs
-    attention: tuple[int, ...] = ()  # layers with all heads off
-    feed_forward: tuple[int, ...] = ()  # layers with this block off
+    # Layers whose attention is switched off in all heads.
+    attention: tuple[int, ...] = ()
+    # Layers whose feed-forward block is switched off.
+    feed_forward: tuple[int, ...] = ()
     edges: tuple[Edge, ...] = ()  # arrows to cut
-    neurons: tuple[tuple[int, int], ...] = ()  # (layer, neuron) pairs
+    # (layer, neuron) pairs of the feed-forward blocks.
+    neurons: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,9 @@ class Prediction:
     """What the model says about a target."""
 
     logit: float  # of the target, before softmax
-    probability: float  # of the target; always 1 for a head with one output
+    # Of the target. Always 1 for a head with one output, a regression: read the logit
+    # there.
+    probability: float
     rank: int  # of the target among all answers, 1 = likeliest
     is_number: bool  # whether the head has one output: it says a number, not a class
 
@@ -110,7 +119,9 @@ class AblationMap(FrozenArrays):
     """What the target becomes when one thing alone is switched off."""
 
     before: Prediction  # from the model as it is
-    probabilities: np.ndarray  # float [L, C], of N heads or `ABLATED_PARTS`, off
+    # float [L, C] with the part off; C is N heads, or one column for each of
+    # `ABLATED_PARTS`.
+    probabilities: np.ndarray
     logits: np.ndarray  # float [L, C], likewise
 
     @property
@@ -135,7 +146,9 @@ class PatchingMap(FrozenArrays):
 
     clean: TokenizedText  # the text that hidden states are taken from
     corrupted: TokenizedText  # the text that they are put into
-    clean_score: float  # of the clean text as it is, see `patch_hidden_states`
+    # Of the clean text as it is; what a score is, `minus` of `patch_hidden_states`
+    # says.
+    clean_score: float
     corrupted_score: float  # of the corrupted text as it is
     # float [L + 1, T] of the corrupted text with one hidden state replaced: row 0 the
     # embedding output, row l the output of block l - 1.
@@ -170,4 +183,6 @@ class SparsePrediction(_BeforeAndAfter, FrozenArrays):
     answers: Answers  # the likeliest of both
     edges: np.ndarray  # bool [Q, K]; true where a row may still look
     kept_share: float  # of the model's own edges, in (0, 1]
-    cut_mass: np.ndarray  # float [L, N], attention on cut edges before, mean
+    # float [L, N], in [0, 1]: attention that lay on the cut edges before, mean over the
+    # rows.
+    cut_mass: np.ndarray

@@ -30,9 +30,12 @@ class GibbsSettings:
     """How a chain draws."""
 
     temperature: float = 1.0  # at least 0, see `analysis.sampling.softmax`
-    top_k: int | None = None  # of the most likely words; `None` keeps all
+    # Keep this many of the most likely words; `None` keeps all.
+    top_k: int | None = None
     top_p: float = 1.0  # in (0, 1]
-    order: str = "random"  # of `ORDERS`; "in_order" begins again after the last
+    # "random" picks any open place at each step, "in_order" goes from left to right and
+    # begins again.
+    order: str = "random"
     seed: int = 0  # at least 0
     num_chains: int = 1  # independent chains that run side by side
     burn_in: int = 0  # first steps that are not counted
@@ -71,8 +74,9 @@ class GibbsRun(FrozenArrays):
     start: GibbsState  # before the steps
     end: GibbsState  # after them
     positions: np.ndarray  # int32 [S, C], token index that each step drew anew
-    old_ids: np.ndarray  # int32 [S, C], what stood there
-    new_ids: np.ndarray  # int32 [S, C], what was drawn
+    # Both: int32 [S, C], what stood there and what was drawn.
+    old_ids: np.ndarray
+    new_ids: np.ndarray
     # float64 [S, C], of the drawn word under the distribution that it was drawn from
     # (temperature, top-k and top-p applied).
     log_probs: np.ndarray

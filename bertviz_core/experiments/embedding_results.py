@@ -21,7 +21,8 @@ class InputSum(FrozenArrays):
     """The vectors that enter the first block, taken apart."""
 
     tokenized: TokenizedText  # the text
-    parts: np.ndarray  # float32 [3, T, H], as `PARTS`; `summed` is their sum
+    # float32 [3, T, H], in the order of `PARTS`; they add up to `summed`.
+    parts: np.ndarray
     summed: np.ndarray  # float32 [T, H], before the layer norm
     normed: np.ndarray  # float32 [T, H], after it: the model's own numbers
     means: np.ndarray  # float64 [T], of the numbers of each sum
@@ -33,8 +34,11 @@ class InputSum(FrozenArrays):
     sum_norms: np.ndarray  # float64 [T]
     normed_norms: np.ndarray  # float64 [T]
     cosines: np.ndarray  # float64 [3, T], of each part with the sum
-    shares: np.ndarray  # float64 [3, T], (part · sum) / |sum|²; they sum to 1
-    largest_difference: float  # of `normed` from NumPy's, in float64
+    # float64 [3, T], (part · sum) / |sum|²; the three add up to 1, and one below 0
+    # takes away from the others.
+    shares: np.ndarray
+    # Between `normed` and the layer norm of `summed` computed in NumPy in float64.
+    largest_difference: float
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,9 @@ class SentenceStates(FrozenArrays):
     sentence_index: np.ndarray  # int [M], the sentence of each point
     position: np.ndarray  # int [M], its token index; 0 for "cls", -1 for "mean"
     labels: tuple[str, ...]  # M names: the token, or the sentence's text
-    states: np.ndarray  # float32 [L + 1, M, H], before a final norm
+    # float32 [L + 1, M, H], embedding output first. In a pre-norm model the last one is
+    # before the final norm.
+    states: np.ndarray
 
     @property
     def num_cut(self) -> int:
@@ -76,8 +82,11 @@ class WordSenses(FrozenArrays):
     senses: tuple[str, ...]  # M names of the senses, from the sentences; "" for none
     states: np.ndarray  # float32 [L + 1, M, H], the mean over the word's tokens
     cosines: np.ndarray  # float64 [L + 1, M, M], between occurrences
-    separations: tuple[Separation, ...]  # at each of L + 1 layers
-    map: SentenceMap | None  # by PCA, each turned onto the one before; `None` under 3
+    # At each of L + 1 layers, of the occurrences with a sense.
+    separations: tuple[Separation, ...]
+    # Each layer by PCA, turned onto the one before; `None` for fewer than three
+    # occurrences.
+    map: SentenceMap | None
 
 
 @dataclass(frozen=True)
@@ -97,5 +106,6 @@ class SimilarContexts:
     layer: int  # of the vectors; 0 is the input's
     contexts: tuple[Context, ...]  # nearest first
     mean_cosine: float  # of all tokens that were searched
-    num_tokens: int  # that were searched, without [CLS] and [SEP]
+    # Both: that were searched; [CLS] and [SEP] are no tokens of a sentence's own.
+    num_tokens: int
     num_sentences: int

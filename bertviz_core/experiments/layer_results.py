@@ -40,13 +40,16 @@ class Attribution(FrozenArrays):
 
     tokenized: TokenizedText  # the text
     contrast: int | None  # the answer that it is compared with, or `None`
-    value: float  # log p of the target, less the contrast's; or the number
+    # Log p of the target, less log p of the contrast; the number itself where the
+    # classifier has one output.
+    value: float
     methods: tuple[str, ...]  # names of the rows of `scores`
     # float64 [M, T]; above 0 the token supports the target. NaN where a method says
     # nothing: occlusion of added tokens and of the place that is predicted.
     # "gradient_norm" has no sign.
     scores: np.ndarray
-    baseline_value: float  # the same with the baseline for every word
+    # `value` of the text with the baseline in every place of a word.
+    baseline_value: float
     num_steps: int  # points on the way of integrated gradients from the baseline
     compared: np.ndarray  # int [S], token indices that the methods are compared on
     # float64 [M, M], Spearman correlation over those tokens; of sizes where one of the

@@ -35,7 +35,8 @@ class DrawnMap(FrozenArrays):
     # Of the method, and of the choice of checked points; the same one and the same
     # points give the same map on the same machine.
     seed: int = 0
-    neighbourhood: float | None = None  # see `NEIGHBOURHOODS`; `None` for PCA
+    # About how many neighbours each point has, see `NEIGHBOURHOODS`; `None` for PCA.
+    neighbourhood: float | None = None
     num_steps: int | None = None  # of the same methods' optimisation
 
 
@@ -85,17 +86,21 @@ class LayerFacts(FrozenArrays):
     num_deviations: float  # the rule for outlier dimensions, see `outlier_dimensions`
     mean_cosines: np.ndarray  # float64 [L + 1], of all pairs of different tokens
     mean_cosines_without: np.ndarray  # float64 [L + 1], the outlier dimensions left out
-    pair_quartiles: np.ndarray  # float64 [L + 1, 3], of cosines of drawn pairs
+    # float64 [L + 1, 3], of the cosines of pairs drawn at random.
+    pair_quartiles: np.ndarray
     num_pairs: int  # that were drawn
     mean_norms: np.ndarray  # float64 [L + 1]
-    norm_ranges: np.ndarray  # float64 [L + 1, 2], percentiles 5 and 95
+    # float64 [L + 1, 2], 5th and 95th percentile of the lengths.
+    norm_ranges: np.ndarray
     mean_norms_without: np.ndarray  # float64 [L + 1]
-    outliers: tuple[tuple[int, ...], ...]  # L + 1 times, furthest out first
+    # L + 1 tuples of dimensions, furthest out first.
+    outliers: tuple[tuple[int, ...], ...]
     scores: np.ndarray  # float64 [L + 1, H], deviations of each dimension's mean
     contributions: np.ndarray  # float64 [L + 1, H], parts of the mean cosine
     # float64 [L + 1], share of the nearest neighbours by cosine that are the same
     # without the outlier dimensions; NaN where there are too few tokens.
     neighbours_kept: np.ndarray
     num_neighbours: int  # that were compared
-    num_checked: int  # tokens whose neighbours were compared
+    # Tokens whose neighbours were compared; drawn where there are many.
+    num_checked: int
     seed: int  # of the pairs, and of the tokens whose neighbours were compared

@@ -29,7 +29,8 @@ class NeuronEffects(AblationMap):
     # int64 [F, 2], (layer, neuron) pairs, the largest measured change of
     # `Prediction.value` first, whatever its sign.
     neurons: np.ndarray
-    estimated_deltas: np.ndarray  # float [F], as the gradient predicts them
+    # float [F], its change as the gradient predicts it, off less on.
+    estimated_deltas: np.ndarray
 
 
 @task(GRADIENT_RESOURCE)

@@ -36,9 +36,14 @@ class FormulaEffect(FrozenArrays):
     """The model beside one with a wrong formula in it."""
 
     name: str  # which formula, of `WRONG`
-    place: CodePlace | None  # wrong lines; `None` for another curve
-    differences: np.ndarray  # float64 [L + 1], largest of a state's numbers
-    sizes: np.ndarray  # float64 [L + 1], largest number of the own states
+    # The lines with the wrong formula; `None` for a curve that is right in other
+    # models.
+    place: CodePlace | None
+    # float64 [L + 1], largest difference of a number of a hidden state, embedding
+    # output first.
+    differences: np.ndarray
+    # float64 [L + 1], largest size of a number of the model's own states.
+    sizes: np.ndarray
     pooled_difference: float | None  # of the pooled output; `None` without a pooler
     # float64 [2], that the second text follows, right and wrong; `None` without that
     # head or without a second text.
@@ -53,8 +58,10 @@ class HeldOut:
     """How well hidden tokens are guessed, each hidden in turn."""
 
     num_tokens: int  # hidden in all
-    perplexities: tuple[float, float]  # right and wrong formula; 1 is perfect
-    right_firsts: tuple[float, float]  # share of right first guesses, likewise
+    # With the right and with the wrong formula; 1 is perfect.
+    perplexities: tuple[float, float]
+    # Share of the tokens that are the first guess, right and wrong.
+    right_firsts: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,13 @@ class WeightPicture(FrozenArrays):
     """One weight of a model, at a glance."""
 
     shape: tuple[int, ...]  # ours
-    mean: float  # of its numbers
-    spread: float  # their standard deviation
+    # Both: of its numbers; the spread is the standard deviation.
+    mean: float
+    spread: float
     low: float  # its smallest number
     high: float  # its largest
-    counts: np.ndarray  # int64 [B], numbers in equal intervals from low to high
+    # int64 [B], numbers in each of B equal intervals from low to high.
+    counts: np.ndarray
     edges: np.ndarray  # float64 [B + 1], where the intervals end
 
 
@@ -84,4 +93,5 @@ class PaddedPair(FrozenArrays):
     # heads and tokens, in [0, 1].
     masked_shares: np.ndarray
     unmasked_shares: np.ndarray
-    seconds: tuple[float, float]  # of one batch, and one by one; medians
+    # Of a pass of both in one batch, and of the two one by one; medians.
+    seconds: tuple[float, float]

@@ -15,11 +15,15 @@ from bertviz_core.trace import Arrays
 class ReferenceCheck:
     """Our numbers beside the reference's."""
 
-    source: str  # program that computed the reference, in float64
+    # Name and version of the program that computed the reference, in float64, from the
+    # same checkpoint.
+    source: str
     made: str  # the day on which it did, as YYYY-MM-DD
     tokens: tuple[str, ...]  # what both read
-    differences: dict[str, float]  # the largest, by the name of an output
-    magnitudes: dict[str, float]  # the largest of the reference, likewise
+    # The largest absolute difference, by the name of an output.
+    differences: dict[str, float]
+    # The largest absolute number of the reference, likewise.
+    magnitudes: dict[str, float]
 
 
 @task()

@@ -34,10 +34,14 @@ class CodePlace:
 class LayerStep:
     """One operation on the way."""
 
-    name: str  # "layer_2/attention_scores", or the operation; whatever the text
+    # "layer_2/attention_scores", or the operation alone outside of layers; the same for
+    # every text.
+    name: str
     operation: str  # what is done, a key of `step_table.OPERATIONS`
     layer: int | None  # from 0; `None` outside of layers
-    axes: tuple[str, ...]  # their letters; "2" for the answers about the next
+    # Letters of the axes, see the head of this file; "2" for the two answers of
+    # next-sentence prediction.
+    axes: tuple[str, ...]
     shape: tuple[int, ...]  # their sizes with this text
     formula: str  # LaTeX, without the signs around it
     inputs: tuple[str, ...]  # names of the steps that it is computed from
@@ -99,7 +103,8 @@ class NormInput(FrozenArrays):
 
     step: str  # name of the norm's step
     vector: np.ndarray  # float32 [H], before the norm
-    gamma: np.ndarray  # float32 [H], the norm's own, like beta
+    # Both: float32 [H], the norm's own weights.
+    gamma: np.ndarray
     beta: np.ndarray
     epsilon: float  # added to the variance
 
@@ -156,9 +161,16 @@ class NeuronFactors(FrozenArrays):
 
     tokens: tuple[str, ...]  # T pieces
     weights: np.ndarray  # float64 [F, T], how much of each factor a token holds
-    top_neurons: np.ndarray  # int64 [F, k, 2], (layer, neuron), strongest first
-    top_shares: np.ndarray  # float64 [F, k], their numbers, of length 1 in all
-    error: float  # length of what is left out, of that of all; 0 is perfect
-    negative_share: float  # likewise of activations below 0, set to 0
+    # int64 [F, k, 2], (layer, neuron) pairs that a factor is most made of, strongest
+    # first.
+    top_neurons: np.ndarray
+    # float64 [F, k], their numbers in the factor, whose length is 1.
+    top_shares: np.ndarray
+    # Length of what the factors leave out, as a share of that of all activations; 0 is
+    # perfect.
+    error: float
+    # Length of the activations below 0, which were set to 0, as a share of that of all
+    # activations.
+    negative_share: float
     num_iterations: int  # until nothing more was won
     seed: int  # of the start; another may find other factors

@@ -42,7 +42,8 @@ class Objective(FrozenArrays):
     losses: np.ndarray  # float64 [M], -ln p(the true piece)
     mlm_loss: float  # their sum divided by P
     num_places: int  # P
-    nsp_loss: float | None  # -ln p(what the second text is), if it is asked
+    # -ln p(what the second text is); `None` without one or its head.
+    nsp_loss: float | None
     total: float  # what pre-training makes smaller
 
 

@@ -20,9 +20,12 @@ class TinyLook:
     """One look at the network in training."""
 
     num_steps: int  # optimiser steps done
-    loss: float | None  # mean, in nats, since the look before; `None` at first
+    # Mean loss, in nats, of guessing words in the steps since the look before; `None`
+    # before the first step.
+    loss: float | None
     accuracy: float | None  # share of these guesses that were right; `None` likewise
-    guesses: tuple[tuple[str, float], ...]  # the best words, with probabilities
+    # The best words for the fixed sentence with their probabilities, best first.
+    guesses: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)

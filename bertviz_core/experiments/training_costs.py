@@ -34,7 +34,9 @@ class Cost:
     """What a computation takes."""
 
     seconds: float  # the median of some runs
-    num_bytes: int | None  # most beyond what TensorFlow held, if it counts
+    # Most that TensorFlow held at a time beyond what it held before; `None` where it
+    # does not count.
+    num_bytes: int | None
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,8 @@ class RemovedTokens(FrozenArrays):
     """What becomes of a guess when nobody may look at a token, exactly."""
 
     tokens: np.ndarray  # int [R], those that were hidden, one at a time
-    moved: np.ndarray  # float64 [R], probability that goes to other words
+    # float64 [R], how much probability goes to other words, in [0, 1].
+    moved: np.ndarray
     # Rank correlation of `moved` with the shares that reach the focus; `None` where one
     # of the two has no order.
     agreement: float | None

@@ -69,7 +69,8 @@ class WordScore(FrozenArrays):
 
     word: str  # as it was typed
     tokens: tuple[str, ...]  # n pieces
-    log_probs: np.ndarray  # float64 [n], given those before, later ones masked
+    # float64 [n], each given the pieces before it; those after it are masked.
+    log_probs: np.ndarray
     ranks: np.ndarray  # int [n], among the whole vocabulary
 
     @property
@@ -104,7 +105,9 @@ class MinimalPair(FrozenArrays):
 
     first: SentenceScore  # their scores, of one variant
     second: SentenceScore  # their scores, of one variant
-    aligned: np.ndarray  # int [A, 2], places of both side by side; -1 for none
+    # int [A, 2], places in `first.positions` and `second.positions` that belong side by
+    # side; -1 for none.
+    aligned: np.ndarray
 
     @property
     def difference(self) -> float:
@@ -121,7 +124,8 @@ class EveryPosition(FrozenArrays):
     top_tokens: tuple[tuple[str, ...], ...]  # k best words of each of S places
     top_log_probs: np.ndarray  # float64 [S, k]
     entropy_bits: np.ndarray  # float64 [S], of the whole distribution
-    surprisal_bits: np.ndarray  # float64 [S], -log2 p of the word there, or NaN
+    # float64 [S], -log2 p of the word that stands there; NaN at a mask.
+    surprisal_bits: np.ndarray
     ranks: np.ndarray  # int [S], of that word; 0 at a mask
 
 
@@ -131,7 +135,8 @@ class WholeWords(FrozenArrays):
 
     tokens: tuple[tuple[str, ...], ...]  # M words of n pieces
     log_probs: np.ndarray  # float64 [M, n], each piece given those before it
-    bound: float  # log p above which no word is missing; `-inf`: all are here
+    # Log p above which no word is missing here; `-inf`: every word is here.
+    bound: float
 
     def best(self, count: int) -> WholeWords:
         """The first words alone; the bound knows those that are left out."""

@@ -41,9 +41,11 @@ class WordAnalogy:
 
     inputs: tuple[str, str, str]  # the entries a, b, c
     expected: str  # the entry that was hoped for; "" for none
-    in_pieces: tuple[InPieces, ...]  # of the four, those read as several
+    # Those of the four words that are read as several entries.
+    in_pieces: tuple[InPieces, ...]
     rank: int | None  # of the one that was hoped for, 1 = nearest; `None` for none
-    rank_without_inputs: int | None  # likewise; `None` for one of them
+    # The same with a, b and c left out; `None` also where it is one of them.
+    rank_without_inputs: int | None
     nearest: NamedNeighbours  # with a, b and c among the candidates
     nearest_without_inputs: NamedNeighbours  # without them, as most tutorials show it
     num_compared: int  # entries that could be an answer, a, b and c included
@@ -54,10 +56,12 @@ class WordAnalogy:
 class WordAxis(FrozenArrays):
     """Words between two words."""
 
-    first: tuple[str, ...]  # the words at this end, one or more
+    # Both: the words at the ends, one or more at each.
+    first: tuple[str, ...]
     second: tuple[str, ...]
     words: tuple[str, ...]  # M words that were asked about
-    in_pieces: tuple[InPieces, ...]  # those read as several entries
+    # Those of all words that are read as several entries.
+    in_pieces: tuple[InPieces, ...]
     positions: np.ndarray  # float64 [M], on the line; 0 at the first, 1 at the second
     cosines: np.ndarray  # float64 [M], with the direction from the first to the second
     distances: np.ndarray  # float64 [M], from the line
@@ -76,4 +80,5 @@ class AxisRemoved:
     word: str  # the entry that was asked about, or a word of several
     share: float  # of the word's squared length that lay along the axis, in [0, 1]
     before: NamedNeighbours  # nearest by cosine as the vectors are
-    after: NamedNeighbours  # likewise without the direction in any vector
+    # Nearest by cosine once the direction is gone from all vectors.
+    after: NamedNeighbours

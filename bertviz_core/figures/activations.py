@@ -53,7 +53,8 @@ class Curve:
 
     name: str  # its key in `ACTIVATIONS`
     label: str  # as the reader knows it
-    values: np.ndarray  # float [P], the function, and its derivative
+    # Both: float [P], the function and its derivative.
+    values: np.ndarray
     slopes: np.ndarray
     value: float  # at the x that is read out
     slope: float  # likewise

@@ -30,12 +30,15 @@ class HeldHeads(FrozenArrays):
     """All heads, exact or as a sketch. Without either, thumbnails say as much."""
 
     key: str  # another one for other numbers
-    exact: np.ndarray | None = None  # float32 [L, N, S, S]
+    # float32 [L, N, S, S]; `None` where that is too much.
+    exact: np.ndarray | None = None
     # uint8, or uint16 beyond 256 columns, [L, N, S, R]: the columns of the strongest
     # cells of each row, in no order; `None` beside `exact`.
     targets: np.ndarray | None = None
-    levels: np.ndarray | None = None  # uint8 [L, N, S, R], 255 √weight
-    rests: np.ndarray | None = None  # uint8 [L, N, S], of the others' mean
+    # uint8 [L, N, S, R], what stands there: 255 √weight.
+    levels: np.ndarray | None = None
+    # uint8 [L, N, S], likewise the mean of the other cells of the row.
+    rests: np.ndarray | None = None
 
 
 def hold_heads(layers: Sequence[np.ndarray]) -> HeldHeads:

@@ -23,7 +23,9 @@ SIGNS = {"mask": "▢", "special": "◆", "word": ""}
 class Measure:
     """What the numbers of a picture are, in the reader's language."""
 
-    name: str  # which head, or what was put together; with "{layer}", "{head}"
+    # Which head, or what was put together; "{layer}" and "{head}" are filled with the
+    # numbers of the view.
+    name: str
     unit: str  # what one number is: a weight, a length
     filters: tuple[str, ...] = ()  # what was left out or changed, a phrase each
     top: float = 1.0  # the value at the end of the scale, above 0
@@ -43,19 +45,29 @@ class AttentionView(FrozenArrays):
     segments: np.ndarray  # int [T]; 0 first text, 1 second
     thumbnails: np.ndarray  # uint8 [L, N, h, w], from `grid_thumbnails`
     matrix: np.ndarray  # float32 [T, T], the shown head
-    words: Mapping[str, str]  # `locales/…/attention_view.json`, and `list_comma`
-    layer: int = 0  # the shown one, from 0; the screen counts from 1
+    # Texts of the interface: those of `locales/…/attention_view.json`, and `list_comma`
+    # of `app.json`.
+    words: Mapping[str, str]
+    # Both: the shown head, from 0; the screen counts from 1.
+    layer: int = 0
     head: int = 0
-    links: StrongestLinks | None = None  # for lines of several heads of the layer
-    from_token: int | None = None  # locked at first; `None` is every token
+    # Of the shown layer, for lines of several heads; `None` leaves the lines to the
+    # shown head.
+    links: StrongestLinks | None = None
+    # Both: locked at first; `None` is every token.
+    from_token: int | None = None
     to_token: int | None = None
-    scale: str = "linear"  # of `SCALES`; "row": each up to its largest weight
+    # "linear", "log" or "row" (each row up to its largest weight).
+    scale: str = "linear"
     threshold: float = 0.05  # lines below this share of the scale's end are not drawn
     is_difference: bool = False  # weights may be negative; diverging colours
     is_lying: bool = False  # lines go between two rows of tokens, not two columns
     measure: Measure | None = None  # what is shown; `None` is a weight of one head
-    heads: tuple[int, ...] = ()  # whose lines are drawn; empty: the shown one
-    groups: np.ndarray | None = None  # int [T], words' numbers, see `group_words`
+    # Of the shown layer, whose lines are drawn; empty is the shown head.
+    heads: tuple[int, ...] = ()
+    # int [T], tokens of one word share a number, see `group_words`; `None` groups
+    # nothing.
+    groups: np.ndarray | None = None
     # int [T], index in the text of the first token that each row stands for; `None`
     # counts the rows.
     first_tokens: np.ndarray | None = None
@@ -112,9 +124,12 @@ class HeadMap(FrozenArrays):
 
     values: np.ndarray  # float [L, N]; NaN leaves a cell empty
     words: Mapping[str, str]  # texts of the interface, see `AttentionView`
-    layer: int | None = 0  # the chosen head's, from 0; `None` for no head of it
+    # Both: the chosen head, from 0; both `None` where it is none of these.
+    layer: int | None = 0
     head: int | None = 0
-    is_difference: bool = True  # diverging colours; else none is below 0
+    # Values may be negative; diverging colours, up to the largest magnitude. Otherwise
+    # none is below 0.
+    is_difference: bool = True
     top: float = 1.0  # where the scale of such values ends, as shares do at 1
     is_distance: bool = False  # the smallest values tell most, and 0 is the head itself
 

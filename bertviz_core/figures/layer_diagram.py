@@ -39,7 +39,9 @@ class Box:
     """A part of a layer."""
 
     kind: str  # "attention", "feed_forward", "norm" or "sum"
-    is_on_stream: bool  # else it works on a copy beside the residual stream
+    # The residual stream itself runs through it; else it works on a copy beside the
+    # stream.
+    is_on_stream: bool
 
 
 def layer_boxes(pre_norm: bool) -> tuple[Box, ...]:

@@ -51,7 +51,8 @@ class FirstChoice:
     colour: int = 0  # which of the colours, from 0
     search: str = ""  # text that points are looked for by
     only: bool = False  # whether points that do not match are left out
-    near: bool = False  # whether only a point and its nearest are there
+    # Whether all but the selected point and its nearest are left out.
+    near: bool = False
     selected: int | None = None  # a point, or `None`
 
 
@@ -65,9 +66,12 @@ class PointMap(FrozenArrays):
     # Texts of the interface; `locales/…/point_map.json`.
     words: Mapping[str, str] = field(default_factory=dict)
     state_names: tuple[str, ...] = ("",)  # S names
-    notes: tuple[str, ...] = ("",)  # S sentences: what each state is worth
-    contexts: tuple[str, ...] = ()  # texts that points are of, as a sentence
-    context_of: np.ndarray | None = None  # int [M], index into `contexts`
+    # S sentences that are always shown with a state: what it is worth.
+    notes: tuple[str, ...] = ("",)
+    # Texts that points belong to, as the sentence of a token.
+    contexts: tuple[str, ...] = ()
+    # int [M], index into `contexts`; `None` for none.
+    context_of: np.ndarray | None = None
     first: FirstChoice = field(default_factory=FirstChoice)  # what is chosen at first
     title: str = ""  # what is drawn, of which model and how: for saved pictures
     name: str = ""  # of the files of saved pictures, without an ending
