@@ -65,10 +65,11 @@ def answer(explorer, target, interventions=None, text=TEXT, pair=None):
     return logits[target.index], powers[target.index] / powers.sum()
 
 
-def by_oracle(name, text, target, **masks):
+def by_oracle(name, text, target, pair=None, **masks):
     """Probability and logit of a target by the oracle, with masks `[1, ...]`."""
     explorer = explorer_named(name)
-    inputs = explorer.tokenize(text).inputs | {"mlm_positions": [target.position]}
+    inputs = explorer.tokenize(text, pair, cut=True).inputs
+    inputs["mlm_positions"] = [target.position]
     found = oracle.forward(_made(name)[1], explorer.config, inputs | masks)
     logits = found[LOGITS[target.head]][0]
     powers = np.exp(logits)

@@ -196,10 +196,7 @@ def forward(weights, config, inputs, seen=None):
     places = inputs.get("mlm_positions", ())
     of_texts, of_words = [{} for _ in ids], [{} for _ in places]
     result = stacked(
-        [
-            _forward_one(weights, config, inputs, b, noted)
-            for b, noted in _taps(of_texts)
-        ]
+        [forward_one(weights, config, inputs, b, noted) for b, noted in _taps(of_texts)]
     )
     if "mlm_positions" in inputs:
         vectors = result["sequence_output"].reshape(-1, config.hidden_size)
@@ -224,7 +221,8 @@ def stacked(dicts):
     return {name: np.stack([d[name] for d in dicts]) for name in dicts[0]}
 
 
-def _forward_one(weights, config, inputs, b, tap):
+def forward_one(weights, config, inputs, b, tap):
+    """All of a text but its words."""
     ids = inputs["input_ids"][b]
     layers, heads = config.num_hidden_layers, config.num_attention_heads
 

@@ -15,6 +15,7 @@ from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.experiments.gradients import slopes as derivatives
 from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.targets import ask
+from bertviz_core.trace import LOGITS
 from tests.core import oracle
 from tests.core.brute_force import written
 from tests.core.cause_models import TARGETS, TEXT, WORD, by_oracle, explorer_named
@@ -163,23 +164,22 @@ class ByHand:
         return self.weights["words"][np.asarray(input_ids)]
 
     def value(self, vectors, types=None):
-        weights, config = self.weights, self.config
+        weights, config, target = self.weights, self.config, self.target
         types = self.tokenized.token_type_ids if types is None else types
-        x = vectors + weights["positions"][: len(vectors)] + weights["segments"][types]
-        x = oracle.layer_norm(x, *weights["embedding_norm"], config.layer_norm_eps)
-        for layer in weights["layers"]:
-            x, _ = oracle.block(layer, config, x)
-        if config.pre_norm:
-            x = oracle.layer_norm(x, *weights["final_norm"], config.layer_norm_eps)
-        log_probs = log_softmax(self.logits(x))
-        value = log_probs[self.target.index]
-        return value if self.contrast is None else value - log_probs[self.contrast]
+        inputs = {
+            "input_ids": np.zeros((1, len(types)), int),
+            "token_type_ids": [types],
+        }
 
-    def logits(self, x):
-        if self.target.head == "mlm":
-            return oracle.mlm(self.weights, self.config, x[self.target.position])
-        name = self.target.head
-        return oracle.dense(oracle.pooler(self.weights, x), *self.weights[name])
+        def tap(name, value):
+            return vectors if name == "embeddings.word" else value
+
+        found = oracle.forward_one(weights, config, inputs, 0, tap)
+        vector = found["sequence_output"][target.position]
+        found["mlm_logits"] = oracle.mlm(weights, config, vector)
+        log_probs = log_softmax(found[LOGITS[target.head]])
+        value = log_probs[target.index]
+        return value if self.contrast is None else value - log_probs[self.contrast]
 
     def slope(self, at, direction):
         """Derivative of the value along a direction, both `[T, H]`."""

@@ -5,13 +5,13 @@ import pytest
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments import masked_rows
+from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.next_sentence import (
     predict_next_sentence,
     run_shuffled_test,
 )
 from bertviz_core.experiments.random_weights import shuffled_explorer
-from tests.core import oracle
-from tests.core.cause_models import explorer_named
+from tests.core.cause_models import by_oracle, explorer_named
 
 PAIRS = [
     ("the cat", "sat on a mat"),
@@ -22,20 +22,12 @@ PAIRS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def is_next(post_norm_model, explorer):
+def is_next(first, second):
     """P(is next) of one pair by the oracle."""
-    model, weights = post_norm_model
-
-    def probability(first, second, cut=False):
-        inputs = explorer.tokenize(first, second, cut).inputs
-        logits = oracle.forward(weights, model.config, inputs)["nsp_logits"][0]
-        return np.exp(logits[0]) / np.exp(logits).sum()
-
-    return probability
+    return by_oracle("post-norm", first, Target("nsp", 0), second)[0]
 
 
-def test_a_pair_and_its_swap_equal_the_oracle_in_one_pass(explorer, is_next):
+def test_a_pair_and_its_swap_equal_the_oracle_in_one_pass(explorer):
     for first, second in PAIRS:
         before = explorer.num_forward_passes
         found = predict_next_sentence(explorer, first, second)
@@ -45,17 +37,13 @@ def test_a_pair_and_its_swap_equal_the_oracle_in_one_pass(explorer, is_next):
         assert found.probability_swapped == swapped
 
 
-def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(
-    explorer, is_next, monkeypatch
-):
+def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(explorer, monkeypatch):
     # Small batches: pairs of several lengths, back in their order afterwards.
     monkeypatch.setattr(masked_rows, "TOKENS_A_PASS", 24)
     found = run_shuffled_test(explorer, PAIRS, seed=3)
     assert sorted(found.partners) == list(range(5))
     true = [is_next(*pair) for pair in PAIRS]
-    shuffled = [
-        is_next(PAIRS[i][0], PAIRS[p][1], True) for i, p in enumerate(found.partners)
-    ]
+    shuffled = [is_next(PAIRS[i][0], PAIRS[p][1]) for i, p in enumerate(found.partners)]
     np.testing.assert_allclose(found.probabilities, true, atol=1e-6)
     np.testing.assert_allclose(found.shuffled, shuffled, atol=1e-6)
     right = sum(p > 0.5 for p in true) + sum(p <= 0.5 for p in shuffled)

@@ -83,7 +83,7 @@ def read(monkeypatch, weights, config, tokenized, position, name=""):
 
             patch.setattr(oracle, "layer_norm", norm)
         slip = Slip(name, config)
-        found = oracle._forward_one(weights, config, tokenized.inputs, 0, slip)
+        found = oracle.forward_one(weights, config, tokenized.inputs, 0, slip)
         vector = found["sequence_output"][position]
         return found | {"mlm_logits": oracle.mlm(weights, config, vector)}
 
