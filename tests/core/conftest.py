@@ -66,7 +66,8 @@ def words(post_norm_model):
 def cache(tmp_path, monkeypatch):
     """Where the app keeps what it is brought: a folder that is not there yet."""
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
+    for name in ("BERTVIZ_MODELS", "BERTVIZ_LEASE_MINUTES"):
+        monkeypatch.delenv(name, raising=False)
     return tmp_path / "cache"
 
 

@@ -1,9 +1,14 @@
 """Waiting for what other processes and threads do."""
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 from bertviz_core.tasks import TRAIN_RESOURCE
 
+ROOT = Path(__file__).parents[2]
 # Far above what anything takes; a test that gets there has failed.
 DEADLINE_SECONDS = 60.0
 
@@ -31,6 +36,22 @@ def trainers(engine):
     """Addresses of workers that train."""
     workers = engine._connection().client.scheduler_info(n_workers=-1)["workers"]
     return [a for a, found in workers.items() if TRAIN_RESOURCE in found["resources"]]
+
+
+def run_python(*arguments, **environment):
+    """A Python of its own that has ended well, with what it wrote."""
+    inherited = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        env=inherited | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done
 
 
 def start(engine, task, *given):

@@ -1,6 +1,5 @@
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -24,6 +23,7 @@ from bertviz_core.experiments.stored_maps import find_map
 from bertviz_core.training.finetune.visitor_tables import keep_table
 from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
+from tests.core.engine_waiting import run_python
 
 pytestmark = pytest.mark.usefixtures("cache")
 CHINESE = "bert-mini-zh"
@@ -66,7 +66,7 @@ def test_listing_loads_nothing_heavy():
         "list_models(); assert not {'keras', 'tensorflow', 'openvino', 'tokenizers', "
         "'torch', 'huggingface_hub'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_python("-c", code)
 
 
 def test_a_download_is_listed_and_opened_without_a_server():

@@ -1,8 +1,3 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,24 +5,13 @@ from bertviz_core.experiments.chain_results import GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_chain
 from bertviz_core.explorer import Explorer
 from tests.core.bundled import open_bundled
+from tests.core.engine_waiting import ROOT, run_python
 
-ROOT = Path(__file__).parents[2]
 GOOGLE = ROOT / "tests" / "data" / "checkpoints" / "google_tiny"
 
 
 def run(script, *arguments):
-    environment = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
-    done = subprocess.run(
-        [sys.executable, f"examples/{script}.py", *map(str, arguments)],
-        cwd=ROOT,
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return run_python(f"examples/{script}.py", *arguments).stdout.splitlines()
 
 
 def test_a_head_of_a_google_checkpoint():

@@ -1,5 +1,7 @@
 """Geometry equals hand computation, plain loops and full sorts."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,11 @@ def cloud(rows=23, size=7, seed=4):
     """Wider along some numbers than along others, and not around the origin."""
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(rows, size)) * np.arange(1, size + 1) + 2).astype("f4")
+
+
+def pair_cosines(points):
+    """Of every two rows."""
+    return [cosine(*pair) for pair in itertools.combinations(points, 2)]
 
 
 def rotation(size, seed):
@@ -106,8 +113,7 @@ def test_no_other_rotation_brings_two_clouds_closer():
 
 def test_the_mean_cosine_is_that_of_every_pair():
     points = cloud(9)
-    pairs = [cosine(points[i], points[j]) for i in range(9) for j in range(i)]
-    assert mean_cosine(points) == pytest.approx(np.mean(pairs))
+    assert mean_cosine(points) == pytest.approx(np.mean(pair_cosines(points)))
     directions = points / np.linalg.norm(points.astype("f8"), axis=1)[:, None]
     third = [directions[i, 3] * directions[j, 3] for i in range(9) for j in range(i)]
     assert cosine_contributions(points)[3] == pytest.approx(np.mean(third))
@@ -125,7 +131,7 @@ def test_random_pairs_are_pairs_and_the_seed_decides():
     drawn = random_pair_cosines(points, 4000, 3)
     np.testing.assert_array_equal(drawn, random_pair_cosines(points, 4000, 3))
     assert (drawn != random_pair_cosines(points, 4000, 5)).any()
-    pairs = {round(cosine(points[i], points[j]), 9) for i in range(9) for j in range(i)}
+    pairs = {round(x, 9) for x in pair_cosines(points)}
     assert {round(x, 9) for x in drawn} == pairs  # every pair, and no row with itself
     assert drawn.mean() == pytest.approx(mean_cosine(points), abs=0.03)
     with pytest.raises(ValueError, match="num_pairs"):

@@ -1,15 +1,12 @@
 import importlib
-import os
-import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from bertviz_core.quiet import not_found
+from tests.core.engine_waiting import run_python
 
-ROOT = Path(__file__).parents[2]
 # Of the standard library; nothing imports it but a test.
 SPARE = "this"
 
@@ -36,15 +33,7 @@ print(len(made))
 
 def keras_imported(asked="", **environment):
     """What the lines above print, with this argument and these variables."""
-    others = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT_KERAS.replace("{}", asked)],
-        cwd=ROOT,
-        env=others | environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-c", IMPORT_KERAS.replace("{}", asked), **environment)
     assert done.stderr == ""
     return done.stdout.splitlines()
 
