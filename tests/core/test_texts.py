@@ -1,7 +1,5 @@
 """Texts: sentences, labelled lines, pieces put together, kinds of entries, words."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,8 @@ from bertviz_core.errors import TextError
 from bertviz_core.mask_text import split_words
 from bertviz_core.sentence_splitting import neighbouring_sentences, split_sentences
 from bertviz_core.sentences import LANGUAGES, bundled_sentences, bundled_text
-from bertviz_core.trace import SPECIAL_TOKENS, TokenizedText
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core.random_models import VOCABULARY
 
 
@@ -307,21 +306,9 @@ def test_the_special_entries_are_those_of_the_tokenizer():
     assert {VOCABULARY[i] for i in np.flatnonzero(found)} == set(SPECIAL_TOKENS)
 
 
-def tokenized(text):
-    """A token for each word, between two that a model adds."""
-    words = split_words(text)
-    return TokenizedText(
-        text=text,
-        pair=None,
-        tokens=("[CLS]", *(word.text for word in words), "[SEP]"),
-        input_ids=np.array([7, *(9 if word.is_mask else 1 for word in words), 8]),
-        token_type_ids=np.zeros(len(words) + 2, int),
-        offsets=np.array([(0, 0), *((w.start, w.end) for w in words), (0, 0)]),
-        word_ids=np.array([-1, *range(len(words)), -1]),
-        unk_token_id=0,
-        mask_token_id=9,
-        num_tokens_uncut=len(words) + 2,
-    )
+def tokenized(text, pair=None):
+    """A token for each character, known or not."""
+    return BertTokenizer(VOCABULARY).encode(text, pair)
 
 
 def test_a_character_is_one_that_the_tokenizer_sets_apart():
@@ -380,12 +367,7 @@ def test_the_reader_says_where_words_end(text, words, expected):
 
 
 def test_a_typed_separator_is_never_part_of_a_word():
-    before = dataclasses.replace(
-        tokenized("北京好"),
-        text="北[SEP]好",
-        tokens=("[CLS]", "北", "[SEP]", "好", "[SEP]"),
-        offsets=np.array([(0, 0), (0, 1), (1, 6), (6, 7), (0, 0)]),
-    )
+    before = tokenized("北[SEP]好")
     word_ids = with_words(before, "北[SEP]好").word_ids
     types = before.token_type_ids
     assert group_words(word_ids, types).tolist() == [0, 1, 2, 3, 4]
@@ -393,15 +375,11 @@ def test_a_typed_separator_is_never_part_of_a_word():
 
 
 def test_each_text_of_a_pair_has_its_own_words():
-    both = dataclasses.replace(
-        tokenized("北京大学"),
-        pair="很好",
-        text="北京",
-        token_type_ids=np.array([0, 0, 0, 1, 1, 1]),
-        offsets=np.array([(0, 0), (0, 1), (1, 2), (0, 1), (1, 2), (0, 0)]),
-    )
-    assert with_words(both, "", "很好").word_ids.tolist() == [-1, 0, 1, 0, 0, -1]
-    assert with_words(both, "北京", "很 好").word_ids.tolist() == [-1, 0, 0, 0, 1, -1]
+    both = tokenized("北京", "很好")
+    words = with_words(both, "", "很好").word_ids
+    assert words.tolist() == [-1, 0, 1, -1, 0, 0, -1]
+    words = with_words(both, "北京", "很 好").word_ids
+    assert words.tolist() == [-1, 0, 0, -1, 0, 1, -1]
 
 
 @pytest.mark.parametrize(
