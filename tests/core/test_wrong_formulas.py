@@ -91,7 +91,8 @@ def read(monkeypatch, weights, config, tokenized, position, name=""):
 @pytest.fixture(scope="module")
 def any_wrong():
     """A model that can be given every wrong formula, with an epsilon as BERT's."""
-    sizes = {"intermediate_size": 60, "vocab_size": len(VOCABULARY)}
+    sizes = {"num_hidden_layers": 2, "intermediate_size": 60}
+    sizes |= {"vocab_size": len(VOCABULARY)}
     config = dataclasses.replace(CONFIG, layer_norm_eps=1e-12, **sizes)
     model, weights = random_model(config, ("pooler", "mlm", "nsp"))
     return explorer_of(model), weights
