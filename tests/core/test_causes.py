@@ -78,9 +78,8 @@ def test_each_head_alone_is_off_as_in_a_whole_pass(name, target):
     assert np.abs(found.delta_logits).min(axis=1).max() > 1e-4, "nothing was off"
 
 
-@pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
-def test_each_half_of_a_layer_is_off_as_in_a_whole_pass(name):
-    explorer = explorer_named(name)
+def test_each_half_of_a_layer_is_off_as_in_a_whole_pass(any_norm_explorer):
+    explorer = any_norm_explorer
     found = ablate_parts(explorer, TEXT, WORD)
     agree_with(found, slow_part_map(explorer, WORD))
     agree(found.deltas, found.probabilities - found.before.probability, 0)
@@ -234,12 +233,8 @@ def test_long_texts_are_cut():
     assert found.clean_score != found.corrupted_score
 
 
-NORMS = pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
-
-
-@NORMS
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
-def test_any_combination_is_what_its_masks_give(name, target):
+def test_any_combination_is_what_its_masks_give(any_norm_explorer, target):
     heads = np.ones((LAYERS, HEADS), "float32")
     heads[0, 2] = heads[2, 6] = 0
     heads[1] = 0
@@ -258,7 +253,7 @@ def test_any_combination_is_what_its_masks_give(name, target):
         edges=(Edge(4, 1, 2, 5), Edge(0, 8, 1), Edge(4, 4, head=3), Edge(0, 4)),
         neurons=((2, 11),),
     )
-    explorer = explorer_named(name)
+    explorer = any_norm_explorer
     found = switch_off(explorer, TEXT, target, switches)
     before, after = answer(explorer, target), answer(explorer, target, by_hand)
     agree([found.before.logit, found.before.probability], before)
@@ -380,9 +375,8 @@ def edges_by_hand(pattern, tokens):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
-def test_a_pattern_does_what_its_edges_say(name, pattern):
-    explorer, edges = explorer_named(name), edges_by_hand(pattern, 9)
+def test_a_pattern_does_what_its_edges_say(any_norm_explorer, pattern):
+    explorer, edges = any_norm_explorer, edges_by_hand(pattern, 9)
     found = predict_sparsely(explorer, TEXT, WORD, pattern)
     off = Interventions(edge_mask=edges.astype("int32")[None, None])
     agree([found.before.logit, found.before.probability], answer(explorer, WORD))

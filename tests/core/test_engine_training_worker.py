@@ -29,7 +29,6 @@ from bertviz_core.training.finetune.request import (
 )
 from bertviz_core.visitor_files import run_folder
 from tests.core import engine_fake_tasks as tasks
-from tests.core import engine_fake_trainings
 from tests.core.engine_waiting import trainers, wait_until
 
 SAMPLE = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "topic"))
@@ -39,7 +38,7 @@ SAMPLE = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "t
 def engine(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BERTVIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
-        engine = ClusterEngine(train=f"{engine_fake_trainings.__name__}:train")
+        engine = ClusterEngine(train=f"{tasks.__name__}:train")
         yield engine
         engine.close()
 
