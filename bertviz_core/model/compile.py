@@ -244,10 +244,11 @@ def _put(found: Mapping[str, Any], into: Into, copy: bool = False) -> Arrays:
     """Outputs as arrays; new ones may share memory, unless they are to be copies."""
     outputs = {}
     for name, place in into.items():
-        if place is not None:
+        if place is None:
+            outputs[name] = (np.array if copy else np.asarray)(found[name])
+        else:
             np.copyto(place, found[name])
-        fresh = np.array if copy else np.asarray
-        outputs[name] = fresh(found[name]) if place is None else place
+            outputs[name] = place
     return outputs
 
 

@@ -59,6 +59,12 @@ PARAMETERS = {"leaky_relu": 0.07, "prelu": -0.3, "elu": 1.7, "swish": 2.3}
 CORNERS = ("relu", "leaky_relu", "prelu", "elu")
 
 
+def slopes_of(function, at, step=1e-6):
+    """Along each axis, by the difference of two values."""
+    steps = step * np.eye(len(at))
+    return [(function(at + by) - function(at - by)) / (2 * step) for by in steps]
+
+
 @pytest.fixture
 def x():
     points = np.random.default_rng(5).normal(0, 2.5, 67)
@@ -246,11 +252,7 @@ def test_in_a_wide_network_the_gradient_is_that_of_differences():
         direction = rng.standard_normal(width)
         return forward(start, rng) @ direction / np.linalg.norm(direction)
 
-    step = 1e-6
-    gradient = [
-        (output(step * unit) - output(-step * unit)) / (2 * step)
-        for unit in np.eye(width)
-    ]
+    gradient = slopes_of(output, np.zeros(width))
     path = gradient_through_layers("tanh", depth, weight, width=width, seed=seed)
     assert path.gradients[-1] == pytest.approx(np.linalg.norm(gradient), rel=1e-7)
     # A deeper network begins with the same layers.
@@ -290,10 +292,7 @@ def test_a_step_of_the_two_weights_goes_down_the_gradient_of_its_example():
     for before, after, example in zip(
         path.weights[:-1], path.weights[1:], inputs, strict=True
     ):
-        slopes = [
-            (loss(before + h, example) - loss(before - h, example)) / 2e-5
-            for h in 1e-5 * np.eye(2)
-        ]
+        slopes = slopes_of(lambda at, example=example: loss(at, example), before, 1e-5)
         np.testing.assert_allclose(after - before, -rate * np.array(slopes), atol=1e-9)
 
 
@@ -333,20 +332,12 @@ def test_a_relu_dies_while_it_trains_and_its_leaky_twin_comes_back():
 def test_the_slope_that_prelu_learns_follows_the_loss():
     """One step of the training, checked by moving each leak a little."""
     leaks = np.linspace(-0.2, 0.6, NUM_NEURONS)
-    step, rate = 1e-6, 1e-3
+    rate = 1e-3
 
     def trained_with(moved):
         return train("prelu", parameter=moved, seed=5, num_steps=1, learning_rate=rate)
 
-    def loss(moved):
-        return trained_with(moved).losses[0]
-
-    slopes = np.array(
-        [
-            (loss(leaks + step * one) - loss(leaks - step * one)) / (2 * step)
-            for one in np.eye(NUM_NEURONS)
-        ]
-    )
+    slopes = np.array(slopes_of(lambda at: trained_with(at).losses[0], leaks))
     taken = np.diff(trained_with(leaks).leaks, axis=0)[0]
     # A long gradient is shortened as a whole: the direction is the loss's own.
     cosine = taken @ slopes / np.linalg.norm(taken) / np.linalg.norm(slopes)
@@ -400,9 +391,10 @@ def test_the_steepest_place_is_where_calculus_puts_it():
 @pytest.mark.parametrize("name", ["relu", "prelu", "swish", "gelu"])
 def test_three_steps_back_give_the_slope_of_the_loss(name):
     training = train(name, num_steps=12, learning_rate=0.3, seed=5)
-    step, neuron, change = 9, 2, 1e-6
+    step, neuron = 9, 2
 
-    def loss(to_weight, to_bias):
+    def loss(by):
+        to_weight, to_bias = by
         total = training.outputs[step].copy()
         w, b = training.into[step, neuron], training.biases[step, neuron]
         leak = training.leaks[step, neuron] if name == "prelu" else None
@@ -412,7 +404,7 @@ def test_three_steps_back_give_the_slope_of_the_loss(name):
         return ((total - training.targets) ** 2).mean()
 
     found = training.steps_back(step, neuron)
-    slopes = [(loss(*by) - loss(*-by)) / (2 * change) for by in change * np.eye(2)]
+    slopes = slopes_of(loss, np.zeros(2))
     assert found.terms.sum() == pytest.approx(slopes[0], rel=1e-5)
     assert (found.errors**2).mean() == pytest.approx(training.losses[step])
     # Together with the bias, what was measured while it trained.
