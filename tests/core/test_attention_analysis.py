@@ -93,12 +93,9 @@ def test_words_sum_to_columns_and_average_from_rows():
     merged = merge_words(attention.astype("float32"), groups)
     assert merged.dtype == np.float32
     np.testing.assert_allclose(merged.sum(axis=-1), 1, rtol=0, atol=1e-6)
-    for place in np.ndindex(2, 3):
-        for a in range(3):
-            for b in range(3):
-                block = attention[place][groups == a][:, groups == b]
-                expected = block.sum(axis=1).mean()
-                assert merged[place][a, b] == pytest.approx(expected, abs=1e-6)
+    for *place, a, b in np.ndindex(2, 3, 3, 3):
+        block = attention[*place][groups == a][:, groups == b]
+        assert merged[*place, a, b] == pytest.approx(block.sum(axis=1).mean(), abs=1e-6)
 
 
 def test_chinese_characters_merge_by_any_spans_that_are_given():

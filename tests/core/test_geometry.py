@@ -219,9 +219,8 @@ def test_separation_equals_a_loop(seed):
     assert (found.score, found.num_scored) == (pytest.approx(score), scored)
     assert found.largest_share == pytest.approx(3 / 8)
     cosines = {True: [], False: []}
-    for i in range(9):
-        for j in range(i):
-            cosines[groups[i] == groups[j]].append(cosine(points[i], points[j]))
+    for i, j in itertools.combinations(range(9), 2):
+        cosines[groups[i] == groups[j]].append(cosine(points[i], points[j]))
     assert found.within_cosine == pytest.approx(np.mean(cosines[True]))
     assert found.between_cosine == pytest.approx(np.mean(cosines[False]))
 
@@ -257,10 +256,9 @@ def by_features(x, y):
 def test_every_two_layers_are_compared_by_the_formula(num_tokens):
     states = np.random.default_rng(3).normal(size=(4, num_tokens, 7))
     found = layer_similarities(states.astype("float32"))
-    for first in range(4):
-        for second in range(4):
-            expected = by_features(states[first], states[second])
-            assert found[first, second] == pytest.approx(expected, abs=1e-6)
+    for first, second in np.ndindex(4, 4):
+        expected = by_features(states[first], states[second])
+        assert found[first, second] == pytest.approx(expected, abs=1e-6)
     np.testing.assert_allclose(np.diag(found), 1)
 
 

@@ -219,12 +219,11 @@ def test_the_distance_of_two_heads_is_the_root_of_the_mean_divergence_of_rows():
     first[0, 0, :, 0] = first[0, 1, :, 1] = second[0, 0, :, 3] = second[0, 1, :, 2] = 1
     distances = (divergence_sums(first) + divergence_sums(second)).distances()
     assert distances[0, 0, 0, 1] == pytest.approx(1)
-    for a in np.ndindex(L, N):
-        for b in np.ndindex(L, N):
-            rows = [divergence(first[a][q], first[b][q]) for q in range(T)]
-            rows += [divergence(second[a][q], second[b][q]) for q in range(5)]
-            expected = math.sqrt(max(sum(rows) / len(rows), 0)) if a != b else 0
-            assert distances[a + b] == pytest.approx(expected, abs=1e-7)
+    for a, b in itertools.product(np.ndindex(L, N), repeat=2):
+        rows = [divergence(first[a][q], first[b][q]) for q in range(T)]
+        rows += [divergence(second[a][q], second[b][q]) for q in range(5)]
+        expected = math.sqrt(max(sum(rows) / len(rows), 0)) if a != b else 0
+        assert distances[a + b] == pytest.approx(expected, abs=1e-7)
 
 
 def test_of_a_long_text_evenly_spaced_rows_are_compared():
