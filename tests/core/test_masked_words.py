@@ -450,31 +450,27 @@ ONE_MASK = "the [MASK] sat ."
 
 @pytest.mark.parametrize("pair", [None, "a mat"])
 def test_every_layer_equals_the_oracles_head(any_norm, pair):
-    case, asked = (
-        traced(any_norm, ONE_MASK, pair),
-        list(map(VOCABULARY.index, ("cat", "红"))),
-    )
+    case = traced(any_norm, ONE_MASK, pair)
+    asked = [VOCABULARY.index("cat"), VOCABULARY.index("红")]
     lens = read_layers(case.explorer, ONE_MASK, pair, asked, top_k=4)
     states = [case.last_norm(x.astype("float64")) for x in case.trace.hidden_states]
-    assert lens.top_ids.shape == (CONFIG.num_hidden_layers + 1, len(lens.positions), 4)
-    for layer in range(len(states)):
-        for column, position in enumerate(lens.positions):
-            log_probs = log_softmax(
-                oracle.mlm(case.weights, case.config, states[layer][position])
-            )
-            order = np.argsort(-log_probs)
-            assert lens.top_ids[layer, column].tolist() == order[:4].tolist()
-            assert lens.top_tokens[layer][column] == tuple(NAMES[i] for i in order[:4])
-            np.testing.assert_allclose(
-                lens.top_log_probs[layer, column], log_probs[order[:4]], atol=1e-5
-            )
-            entropy = -(np.exp(log_probs) * log_probs).sum() / np.log(2)
-            assert lens.entropy_bits[layer, column] == pytest.approx(entropy, abs=1e-4)
-            for row, index in enumerate(asked):
-                found = lens.word_log_probs[row, layer, column]
-                assert found == pytest.approx(log_probs[index], abs=1e-5)
-                rank = order.tolist().index(index) + 1
-                assert lens.word_ranks[row, layer, column] == rank
+    assert lens.top_ids.shape == (len(states), len(lens.positions), 4)
+    assert len(states) == CONFIG.num_hidden_layers + 1
+    for at in np.ndindex(lens.top_ids.shape[:2]):
+        vector = states[at[0]][lens.positions[at[1]]]
+        log_probs = log_softmax(oracle.mlm(case.weights, case.config, vector))
+        order = np.argsort(-log_probs)
+        best = order[:4]
+        assert lens.top_ids[at].tolist() == best.tolist()
+        assert lens.top_tokens[at[0]][at[1]] == tuple(NAMES[i] for i in best)
+        np.testing.assert_allclose(lens.top_log_probs[at], log_probs[best], atol=1e-5)
+        entropy = -(np.exp(log_probs) * log_probs).sum() / np.log(2)
+        assert lens.entropy_bits[at] == pytest.approx(entropy, abs=1e-4)
+        for row, index in enumerate(asked):
+            found = lens.word_log_probs[row, *at]
+            assert found == pytest.approx(log_probs[index], abs=1e-5)
+            rank = order.tolist().index(index) + 1
+            assert lens.word_ranks[row, *at] == rank
 
 
 def test_only_the_asked_places_are_read(explorer):
