@@ -28,11 +28,10 @@ class OracleWords:
         return log_softmax(logits[0])
 
 
-def written(input_ids, **changes):
-    """A copy with other ids: `written(ids, p3=7)` puts 7 at position 3."""
+def written(input_ids, changes):
+    """A copy with other ids, by position."""
     changed = np.array(input_ids)
-    for place, index in changes.items():
-        changed[int(place.removeprefix("p"))] = index
+    changed[list(changes)] = list(changes.values())
     return changed
 
 

@@ -35,7 +35,7 @@ def test_every_step_draws_from_the_models_distribution_with_its_own_numbers(
     ids = run.start.input_ids[0]
     for step in range(7):
         position = run.positions[step, 0]
-        seen = written(ids, **{f"p{position}": HIDDEN})
+        seen = written(ids, {position: HIDDEN})
         logits = words.log_probs(seen, run.start.token_type_ids, position)
         probs = sampling_distribution(logits[ALLOWED], temperature, 9, 0.8)
         drawn = ALLOWED.index(run.new_ids[step, 0])
@@ -47,7 +47,7 @@ def test_every_step_draws_from_the_models_distribution_with_its_own_numbers(
         entropy = -(probs[probs > 0] * np.log2(probs[probs > 0])).sum()
         assert run.entropy_bits[step, 0] == pytest.approx(entropy, abs=1e-4)
         assert run.old_ids[step, 0] == ids[position]
-        ids = written(ids, **{f"p{position}": run.new_ids[step, 0]})
+        ids = written(ids, {position: run.new_ids[step, 0]})
         np.testing.assert_array_equal(run.sequences()[step + 1, 0], ids)
     np.testing.assert_array_equal(run.end.input_ids[0], ids)
 

@@ -244,7 +244,7 @@ def test_integrated_gradients_equal_the_sum_over_the_way(
     hand = ByHand(post_norm_model, found.tokenized, target, contrast)
     ids = found.tokenized.input_ids
     words = [1, 3, 4] if target.head == "mlm" else [1, 2, 3, 4]
-    start = hand.vectors(written(ids, **{f"p{index}": hidden for index in words}))
+    start = hand.vectors(written(ids, dict.fromkeys(words, hidden)))
     change = hand.vectors(ids) - start
     # The three points and weights of Gauss and Legendre, from a table, on [0, 1].
     far = np.sqrt(3 / 5) / 2
@@ -286,7 +286,7 @@ def test_occlusion_equals_changing_the_text(
             assert np.isnan(found.scores[0, token])
             continue
         moved, other_types = target, types
-        other_ids = written(ids, **{f"p{token}": HIDDEN})
+        other_ids = written(ids, {token: HIDDEN})
         if method == "occlusion_delete":
             other_ids, other_types = np.delete(ids, token), np.delete(types, token)
             if target.head == "mlm" and token < 2:

@@ -44,9 +44,9 @@ def test_a_word_of_several_pieces_is_read_from_left_to_right(explorer, words):
     base = explorer.tokenize("the [MASK] [MASK] [MASK] [MASK] sat [MASK]")
     steps = [
         (score, 0, base.input_ids, e),
-        (score, 1, written(base.input_ids, p2=e), more),
-        (score, 2, written(base.input_ids, p2=e, p3=more), more),
-        (score, 3, written(base.input_ids, p2=e, p3=more, p4=more), s),
+        (score, 1, written(base.input_ids, {2: e}), more),
+        (score, 2, written(base.input_ids, {2: e, 3: more}), more),
+        (score, 3, written(base.input_ids, {2: e, 3: more, 4: more}), s),
         (one, 0, explorer.tokenize(text).input_ids, red),
     ]
     for found, piece, ids, index in steps:
@@ -115,8 +115,8 @@ def test_a_sentence_score_equals_hiding_token_by_token(explorer, words, variant,
     for position, token in enumerate(tokenized.tokens):
         if token in ("[CLS]", "[SEP]"):
             continue
-        hide = {f"p{p}": HIDDEN for p in hidden_by_hand(tokenized, position, variant)}
-        ids = written(tokenized.input_ids, **hide)
+        hide = dict.fromkeys(hidden_by_hand(tokenized, position, variant), HIDDEN)
+        ids = written(tokenized.input_ids, hide)
         log_probs = words.log_probs(ids, tokenized.token_type_ids, position)
         index = tokenized.input_ids[position]
         expected.append((log_probs[index], rank(log_probs, index)))
@@ -198,7 +198,7 @@ def fill_by_hand(words, tokenized, mode):
         else:
             position = left[0]
         steps.append((position, *found[position]))
-        ids = written(ids, **{f"p{position}": found[position][0]})
+        ids = written(ids, {position: found[position][0]})
         left.remove(position)
     return steps, ids
 
@@ -233,7 +233,7 @@ def brute_pairs(words, tokenized, first, second):
     alone = words.log_probs(ids, types, first)
     pairs = {}
     for a in ALLOWED:
-        given = words.log_probs(written(ids, **{f"p{first}": a}), types, second)
+        given = words.log_probs(written(ids, {first: a}), types, second)
         pairs |= {(a, b): alone[a] + given[b] for b in ALLOWED}
     return pairs
 
@@ -419,7 +419,7 @@ def test_every_place_equals_one_text_at_a_time(explorer, words, masked):
     ]
     assert found.positions.tolist() == expected_places
     for row, position in enumerate(expected_places):
-        ids = written(text.input_ids, **{f"p{position}": HIDDEN} if masked else {})
+        ids = written(text.input_ids, {position: HIDDEN} if masked else {})
         log_probs = words.log_probs(ids, text.token_type_ids, position)
         order = sorted(range(len(log_probs)), key=lambda i: -log_probs[i])
         assert found.top_tokens[row] == tuple(NAMES[i] for i in order[:4])
