@@ -11,6 +11,7 @@ const SCROLLING = 'pre, .katex-display, [data-testid="stMarkdownContainer"]:has(
 const BOX = '[data-testid="stVerticalBlock"][overflow="auto"]' // of a set height
 
 let endLast = () => {}
+let visited = '' // the path of the page that is shown
 let touched = location.href // the address as the reader last clicked or pressed a key
 
 /**
@@ -23,6 +24,7 @@ function tendFrame({ language, names }) {
   document.documentElement.lang = language
   let asked = 0
   const tend = () => {
+    tellFirstVisit()
     asked = 0
     NAMED.forEach((attribute) => rename(attribute, names))
     // What is left of them stands beside words that say the same.
@@ -56,6 +58,18 @@ function tendFrame({ language, names }) {
     NAMED.forEach(giveBack)
   }
   return endLast
+}
+
+/** On the first visit of a page in this browser a style sheet shows how to read it. */
+function tellFirstVisit() {
+  if (visited === location.pathname) return
+  visited = location.pathname
+  let isFirst = false
+  try {
+    isFirst = localStorage.getItem(`visited ${visited}`) === null
+    localStorage.setItem(`visited ${visited}`, 'yes')
+  } catch {} // a browser that keeps nothing
+  document.documentElement.toggleAttribute('data-first-visit', isFirst)
 }
 
 function rename(attribute, names) {

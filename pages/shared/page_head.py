@@ -45,28 +45,31 @@ _WITH_INTRO = ("activations", "fine_tune", "pretraining")
 def page_head(page: str) -> None:
     """Draws one line: the title of a page, and what opens how to read it.
 
-    That is three sentences and the new words; the picture comes first. Call it before
-    the page's own script: that imports what its figures need, and the visitor reads
-    meanwhile.
+    That is three sentences and the new words; the picture comes first. On the first
+    visit of a browser the sentences also stand below: see `assets/components/frame.js`.
+    Call it before the page's own script: that imports what its figures need, and the
+    visitor reads meanwhile.
     """
+    told = {
+        "app.what_you_see": f"{page}.what_you_see",
+        "app.what_to_look_for": f"{page}.what_to_look_for",
+        "app.what_it_does_not_prove": f"{page}.what_it_does_not_prove",
+    }
+    said = [f"**{t(title)}** {t(key)}" for title, key in told.items()]
     with st.container(horizontal=True, vertical_alignment="center", key="page_head"):
         st.title(t(f"{page}.title"), anchor=False, width="content")
         with st.popover(t("app.how_to_read"), icon=":material/menu_book:"):
             if page in _WITH_INTRO:
                 st.markdown(t(f"{page}.intro"))
             # One element: each costs the server as much as ten lines of text.
-            told = {
-                "app.what_you_see": f"{page}.what_you_see",
-                "app.what_to_look_for": f"{page}.what_to_look_for",
-                "app.what_it_does_not_prove": f"{page}.what_it_does_not_prove",
-            }
-            said = [f"**{t(title)}** {t(key)}" for title, key in told.items()]
-            said.append(f"**{t('glossary.title')}**")
-            said += [
+            words = [
                 f"**{t(f'glossary.{name}')}** — {t(f'glossary.{name}_meaning')}"
                 for name in TERMS[page]
             ]
-            st.markdown("\n\n".join(said))
+            title = f"**{t('glossary.title')}**"
+            st.markdown("\n\n".join((*said, title, *words)))
+    with st.container(border=True, key="first_visit"):
+        st.markdown("  \n".join(said))
 
 
 @contextmanager

@@ -16,13 +16,17 @@ from pages.shared.language import current_language, plain
 _PROJECTOR = "projector"
 _STYLE = "<style>{}</style>"
 # In this order: a card above each page, where Streamlit opened the browser and finds
-# tools for agents; room above and beside a page, which a laptop has not; the focus on a
-# link, else a tint like that of the page that is open; its words, else cut on a phone;
-# what is said of a box, else over the end of its text; a table that scrolls where it is
-# wider than a phone; words of a program, which are too pale to read otherwise; a
-# formula, whose fractions are higher than its box and would be cut.
+# tools for agents; how to read a page, from its second visit on; a menu that is folded
+# away, whose links the Tab key would still find; room above and beside a page, which a
+# laptop has not; the focus on a link, else a tint like that of the page that is open;
+# its words, else cut on a phone; what is said of a box, else over the end of its text;
+# a table that scrolls where it is wider than a phone; words of a program, which are too
+# pale to read otherwise; a formula, whose fractions are higher than its box and would
+# be cut.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
+html:not([data-first-visit]) :has(> .st-key-first_visit) { display: none; }
+[data-testid="stSidebar"][data-collapsed="true"] { visibility: hidden; }
 [data-testid="stHeader"] { height: 2.25rem; min-height: 2.25rem; }
 [data-testid="stMainBlockContainer"] { margin-top: -1.25rem; }
 @media (width > 768px) {
@@ -61,6 +65,7 @@ html { font-size: 22px !important; }
 [data-testid="stMain"] :is(
   [data-testid="stCaptionContainer"],
   .st-key-page_head [data-testid="stPopover"],
+  .st-key-first_visit,
   [data-testid="stTooltipIcon"]
 ) { display: none; }
 """

@@ -1,5 +1,6 @@
 """The frame in a real browser: language, the way back, keyboard, phones."""
 
+import contextlib
 import re
 
 import pytest
@@ -79,6 +80,30 @@ def test_the_keyboard_reaches_all_and_nothing_covers_the_menu(visit):
     expect(page.locator(SIDEBAR)).to_be_in_viewport()
 
 
+def test_how_to_read_a_page_stands_open_on_the_first_visit_of_a_browser(
+    browser, server_url
+):
+    with contextlib.closing(browser.new_context(locale=LOCALES["en"])) as context:
+        page = context.new_page()
+        told = page.locator(".st-key-first_visit")
+        for name, is_first in (
+            *(("masked_word", True), ("masked_word", False)),
+            *(("models", True), ("models", False)),
+        ):
+            page.goto(f"{server_url}/{name}")
+            settle(page)
+            expect(told).to_be_visible(visible=is_first)
+        menu = page.locator(SIDEBAR)
+        for name, is_first in (("Layers", True), ("Models", False), ("Layers", False)):
+            menu.get_by_role("link", name=name).click()
+            heading(page, name).wait_for()
+            settle(page)
+            expect(told).to_be_visible(visible=is_first)
+        # A click brings the same back.
+        page.locator(".st-key-page_head button").click()
+        expect(page.get_by_test_id("stPopoverBody")).to_contain_text("What you see")
+
+
 def no_hint_lies_on_what_is_typed(page, typed):
     typed.press_sequentially("a")
     hint = page.get_by_test_id("InputInstructions").first
@@ -98,6 +123,12 @@ def test_a_phone_shows_all_and_does_not_scroll_sideways(visit):
     typed = page.locator(".st-key-text textarea")
     assert typed.evaluate("input => input.scrollWidth - input.clientWidth") <= 0
     no_hint_lies_on_what_is_typed(page, typed)
+    # A menu that is folded away has no stop of the Tab key.
+    for _ in range(3):
+        page.keyboard.press("Tab")
+        assert page.evaluate(
+            "!document.activeElement.closest('[data-testid=stSidebar]')"
+        )
     # A tap on a page puts the menu away.
     page.get_by_test_id("stExpandSidebarButton").click()
     page.locator(SIDEBAR).get_by_role("link", name="Models").click()
