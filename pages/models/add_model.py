@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS = 4096  # of a path on Linux
 _CHUNK_BYTES = 1 << 20
 _COUNT = "num_uploads"
+# Of the session: the name of the tab that is open, and which way that is.
+_TAB, _WAY = "model_tab", "model_way"
 
 
 def add_model() -> None:
@@ -32,7 +34,12 @@ def add_model() -> None:
     ways = {"upload": _from_upload}
     if may_bring_any_model():
         ways |= {"path": _from_path, "hub": _from_hub}
-    tabs = st.tabs([t(f"models.way_{way}") for way in ways])
+    names = {plain(f"models.way_{way}"): way for way in ways}
+    if st.session_state.get(_TAB) not in names:  # another language: the same way
+        before = st.session_state.get(_WAY, "upload")
+        st.session_state[_TAB] = plain(f"models.way_{before}")
+    tabs = st.tabs(list(names), key=_TAB, on_change="rerun")
+    st.session_state[_WAY] = names[st.session_state[_TAB]]
     for draw, tab in zip(ways.values(), tabs, strict=True):
         with tab:
             draw()

@@ -85,6 +85,15 @@ def test_a_path_that_a_visitor_types_asks_for_no_click(open_link, client):
     assert not app.warning
 
 
+def test_the_way_to_add_a_model_stays_open_in_another_language(open_app):
+    app = open_app("models")
+    app.session_state["model_tab"] = "From the Hugging Face hub"
+    app.run()
+    app.get_by_key("lang").set_value("中文").run()
+    assert app.session_state["model_tab"] == "从 Hugging Face 下载"
+    assert [tab.label for tab in app.tabs][-1] == "从 Hugging Face 下载"
+
+
 def test_a_server_for_strangers_opens_no_path_and_offers_uploads_only(
     open_app, client, monkeypatch
 ):
