@@ -8,9 +8,11 @@ const NARROW = matchMedia('(width <= 768px)') // where Streamlit lays the menu o
 const PAGE_LINK = '[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"]'
 const CLOSE_MENU = '[data-testid="stSidebarCollapseButton"] button'
 const SCROLLING = 'pre, .katex-display, [data-testid="stMarkdownContainer"]:has(table)'
+const ROW = '[class*="st-key-"]:has(> [data-testid="stButtonGroup"])'
 const BOX = '[data-testid="stVerticalBlock"][overflow="auto"]' // of a set height
 
 let endLast = () => {}
+let pressed = null // in a row of buttons the one with the focus, its row and its number there
 let visited = '' // the path of the page that is shown
 let touched = location.href // the address as the reader last clicked or pressed a key
 
@@ -25,6 +27,7 @@ function tendFrame({ language, names }) {
   let asked = 0
   const tend = () => {
     tellFirstVisit()
+    keepFocus()
     asked = 0
     NAMED.forEach((attribute) => rename(attribute, names))
     // What is left of them stands beside words that say the same.
@@ -47,18 +50,34 @@ function tendFrame({ language, names }) {
   // A formula becomes wider once its letters have come.
   document.fonts.addEventListener('loadingdone', tend)
   document.addEventListener('click', closeMenu)
+  document.addEventListener('focusin', notePressed)
   const endHistory = tendHistory()
   tend()
   endLast = () => {
     observer.disconnect()
     cancelAnimationFrame(asked)
     document.removeEventListener('click', closeMenu)
+    document.removeEventListener('focusin', notePressed)
     document.fonts.removeEventListener('loadingdone', tend)
     endHistory()
     NAMED.forEach(giveBack)
   }
   return endLast
 }
+
+function notePressed({ target }) {
+  const row = target.closest(ROW)
+  pressed = row && { target, key: row.className.match(/st-key-\S+/)?.[0], number: buttonsOf(row).indexOf(target) }
+}
+
+/** A button whose name changes as it is pressed is another one then: it gets the focus. */
+function keepFocus() {
+  if (!pressed?.key || pressed.target.isConnected || document.activeElement !== document.body) return
+  const row = document.querySelector(`.${CSS.escape(pressed.key)}`)
+  if (row) buttonsOf(row)[pressed.number]?.focus()
+}
+
+const buttonsOf = (row) => [...row.querySelectorAll('[data-testid="stButtonGroup"] button')]
 
 /** On the first visit of a page in this browser a style sheet shows how to read it. */
 function tellFirstVisit() {

@@ -65,6 +65,7 @@ def words_are_hidden_and_put_back(page):
     word(page, "They").focus()
     page.keyboard.press("Space")
     shows(page, "[MASK] were married and had three [MASK].")
+    expect(word(page, "They")).to_be_focused()
     page.get_by_role("button", name="Undo").click()
     shows(page, DEFAULT)
 
