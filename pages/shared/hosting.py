@@ -20,6 +20,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from streamlit import config
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.pages_manager import PagesManager
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
@@ -53,11 +55,29 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     # `st.navigation` has run once: without this line, a link to any page but the
     # first, opened first on a fresh server, shows "Page not found".
     PagesManager.uses_pages_directory = False
+    AppSession.request_rerun = _request_rerun  # type: ignore[method-assign, assignment]
     send_at_once()
     share_arenas()
     warm_up()
     yield
     await asyncio.to_thread(close)
+
+
+_REQUEST_RERUN = AppSession.request_rerun
+
+
+def _request_rerun(session: AppSession, client_state: ClientState | None) -> None:
+    """Passes over what a part of a page says once the visitor is on another.
+
+    A box that is left by a click on a link says what was typed after the link does.
+    Streamlit would then run a part that is gone, and the browser would show the old
+    page's address and none of what the new page has drawn; or the link would be lost.
+    """
+    if client_state is not None and client_state.fragment_id:
+        open_page = session._pages_manager.current_page_script_hash
+        if client_state.page_script_hash not in ("", open_page):
+            return
+    _REQUEST_RERUN(session, client_state)
 
 
 def require_decision() -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -76,6 +77,21 @@ def test_the_server_warms_the_engine_up_before_it_serves_and_closes_it(
 
     asyncio.run(serve())
     assert happened == ["warm-up", "serves", "close"]
+
+
+@pytest.mark.parametrize(
+    ("page", "part", "is_heard"),
+    [("old", "a", False), ("new", "a", True), ("", "a", True), ("old", "", True)],
+)
+def test_what_a_part_of_a_page_says_once_it_is_left_is_passed_over(
+    monkeypatch, page, part, is_heard
+):
+    heard = []
+    monkeypatch.setattr(hosting, "_REQUEST_RERUN", lambda _, said: heard.append(said))
+    said = SimpleNamespace(page_script_hash=page, fragment_id=part)
+    now = SimpleNamespace(current_page_script_hash="new")
+    hosting._request_rerun(SimpleNamespace(_pages_manager=now), said)
+    assert heard == [said] * is_heard
 
 
 # Prints how many places the threads of a server that runs take memory from.
