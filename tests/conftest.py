@@ -14,9 +14,9 @@ from bertviz_core.quiet import import_keras
 # By their file, the longest first: two processes take a file each, and the one that
 # takes a long one last keeps the other waiting.
 LONG = """
-    fine_tune layers programs embeddings engine_cluster masked_panels
+    fine_tune layers embeddings engine_cluster masked_panels
     engine_training_worker attention fine_tune_results attention_questions
-    deploy masked_word engine_server backends finetune_bundle pretrain_devices
+    deploy masked_word programs engine_server backends finetune_bundle pretrain_devices
     training_run pretrain_run engine_training gradients finetune_trainer engine_models
     model maps wrong_formulas pretrain_initial finetune_network tiny_pretraining
     examples finetune_estimate finetune_precision training_fast training_costs parity
