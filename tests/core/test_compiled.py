@@ -167,7 +167,11 @@ def walks(forward):
         states = found["output"]
         agree(states, whole["hidden_states"][:, layer + 1])
         agree(found["attention.probs"], whole["attention_probs"][:, layer])
-    agree(forward.read("pooler", states[:, 0])["output"], whole["pooled_output"])
+    asked = states.reshape(-1, states.shape[-1])[inputs["mlm_positions"]]
+    agree(forward.read("mlm", asked)["output"], whole["mlm_logits"])
+    heads = {"pooler": "pooled_output", "nsp": "nsp_logits"}
+    for head, name in (heads | {"classifier": "class_logits"}).items():
+        agree(forward.read(head, states[:, 0])["output"], whole[name])
 
 
 def test_a_walk_part_by_part_equals_the_whole_pass(any_norm_forward):
@@ -199,6 +203,17 @@ def test_wrong_inputs_are_refused(forward, name):
         forward(everything() | {name: np.zeros((1,) * (rank + 1))})
     with pytest.raises(ValueError, match="`segment_ids` is not an input"):
         forward(everything() | {"segment_ids": np.zeros((BATCH, TOKENS))})
+
+
+def test_a_block_takes_a_mask_of_texts_of_rows_or_of_heads(any_norm_forward):
+    forward, _ = any_norm_forward
+    x = np.random.default_rng(6).normal(size=(BATCH, TOKENS, CONFIG.hidden_size))
+    mask = random_inputs()["attention_mask"]
+    rows = np.repeat(mask[:, None], TOKENS, axis=1)
+    heads = np.repeat(rows[:, None], CONFIG.num_attention_heads, axis=1)
+    expected = forward.block(0, x, mask)
+    for given in (rows, heads, rows[:, None]):
+        agree_by_name(forward.block(0, x, given), expected, 1e-6)
 
 
 def test_each_question_is_told_of_once():

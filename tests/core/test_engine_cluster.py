@@ -279,6 +279,18 @@ def test_a_cancelled_job_stops_also_where_exceptions_are_swallowed_and_the_next_
     assert any_engine.job(job_id).state == "cancelled"
 
 
+def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
+    gate = tmp_path / "gate"
+    first, second = (start(engine, tasks.count, 2, gate) for _ in range(2))
+    scheduler = engine._connection().client
+    # Both are with the worker, which has room for one.
+    wait_until(lambda: [len(keys) for keys in scheduler.processing().values()] == [2])
+    assert engine.ask(tasks.echo)(value=3) == 3
+    assert "waiting" in {engine.job(first).state, engine.job(second).state}
+    gate.touch()
+    assert [ended(engine, job).result for job in (first, second)] == [2, 2]
+
+
 @pytest.mark.parametrize(
     ("takes_long", "real"),
     [(tasks.download_model, download_model), (tasks.predict_table, predict_table)],
