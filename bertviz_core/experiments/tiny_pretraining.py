@@ -7,7 +7,8 @@ seconds, and learns nothing but this page.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.stats import entropy
@@ -64,55 +65,44 @@ def pretrain_tiny(
             that is not in 1 to `MAX_TINY_STEPS`.
     """
     _require_sizes(text, num_steps)
-    pupil = _Pupil(text, sentence, num_steps, seed)
-    tell(pupil.run)
-    while pupil.run.looks[-1].num_steps < num_steps:
-        pupil.learn(_STEPS_PER_LOOK)
-        tell(pupil.run)
-    return pupil.run
+    tokenizer, corpus = _read_page(text)
+    question = _read_question(sentence, tokenizer)
+    settings = _settings(tokenizer.vocab_size, num_steps, seed)
+    trainer = Trainer(settings, tokenizer.vocab_size)
+    batches = Batches(corpus, TokenKinds.of(tokenizer.vocabulary), settings)
+    forward = CompiledForward(trainer.bert)
+    guesses = functools.partial(_guesses, forward, question, tokenizer.vocabulary)
+    frequencies = np.unique(corpus.tokens, return_counts=True)[1]
+    run = TinyRun(
+        tokens=question.tokens,
+        vocab_size=tokenizer.vocab_size,
+        num_weights=trainer.bert.count_params(),
+        num_tokens=len(corpus.tokens),
+        num_steps=num_steps,
+        frequency_loss=float(entropy(frequencies)),
+        looks=(TinyLook(0, None, None, guesses()),),
+    )
+    tell(run)
+    for done in range(0, num_steps, _STEPS_PER_LOOK):
+        count = min(_STEPS_PER_LOOK, num_steps - done)
+        means = trainer.run(batches, 0, done, count).means
+        told = means["mlm_loss"], means["mlm_accuracy"]
+        look = TinyLook(done + count, *told, guesses())
+        run = dataclasses.replace(run, looks=(*run.looks, look))
+        tell(run)
+    return run
 
 
-class _Pupil:
-    """A network, the page it learns from, and what it said so far."""
-
-    def __init__(self, text: str, sentence: str, num_steps: int, seed: int) -> None:
-        tokenizer, corpus = _read_page(text)
-        question = _read_question(sentence, tokenizer)
-        settings = _settings(tokenizer.vocab_size, num_steps, seed)
-        self.vocabulary = tokenizer.vocabulary
-        frequencies = np.unique(corpus.tokens, return_counts=True)[1]
-        self.trainer = Trainer(settings, tokenizer.vocab_size)
-        self.batches = Batches(corpus, TokenKinds.of(self.vocabulary), settings)
-        self.forward = CompiledForward(self.trainer.bert)
-        self.inputs = {
-            "input_ids": question.input_ids[None],
-            "mlm_positions": question.mask_positions,
-        }
-        self.run = TinyRun(
-            tokens=question.tokens,
-            vocab_size=tokenizer.vocab_size,
-            num_weights=self.trainer.bert.count_params(),
-            num_tokens=len(corpus.tokens),
-            num_steps=num_steps,
-            frequency_loss=float(entropy(frequencies)),
-            looks=(TinyLook(0, None, None, self._guesses()),),
-        )
-
-    def learn(self, num_steps: int) -> None:
-        """Takes some steps, fewer at the end, and looks."""
-        done = self.run.looks[-1].num_steps
-        count = min(num_steps, self.run.num_steps - done)
-        means = self.trainer.run(self.batches, 0, done, count).means
-        look = TinyLook(
-            done + count, means["mlm_loss"], means["mlm_accuracy"], self._guesses()
-        )
-        self.run = dataclasses.replace(self.run, looks=(*self.run.looks, look))
-
-    def _guesses(self) -> tuple[tuple[str, float], ...]:
-        logits = self.forward(self.inputs, ("mlm_logits",))["mlm_logits"][0]
-        probabilities = softmax(logits)
-        best = np.argsort(-probabilities, kind="stable")[:_NUM_GUESSES]
-        return tuple((self.vocabulary[i], float(probabilities[i])) for i in best)
+def _guesses(
+    forward: CompiledForward, question: TokenizedText, vocabulary: Sequence[str]
+) -> tuple[tuple[str, float], ...]:
+    inputs = {
+        "input_ids": question.input_ids[None],
+        "mlm_positions": question.mask_positions,
+    }
+    probabilities = softmax(forward(inputs, ("mlm_logits",))["mlm_logits"][0])
+    best = np.argsort(-probabilities, kind="stable")[:_NUM_GUESSES]
+    return tuple((vocabulary[i], float(probabilities[i])) for i in best)
 
 
 def _require_sizes(text: str, num_steps: int) -> None:
