@@ -229,7 +229,6 @@ def prepare_inputs(
         data: reads the targets.
         tell: told how far it is; may raise to cancel.
     """
-    targets = [learner.centred(part.targets) for part in (data.train, data.validation)]
     if learner.settings.level == "head":
         made = [_head_inputs(learner, part, tell) for part in rows]
     elif kept_bytes(learner, sum(int(part.lengths.sum()) for part in rows)):
@@ -237,8 +236,8 @@ def prepare_inputs(
     else:
         made = [(part.batch, part.lengths) for part in rows]
     train, validation = (
-        RowInputs(batch, lengths, wanted)
-        for (batch, lengths), wanted in zip(made, targets, strict=True)
+        RowInputs(*kept, learner.centred(part.targets))
+        for kept, part in zip(made, (data.train, data.validation), strict=True)
     )
     return train, validation
 
@@ -265,24 +264,19 @@ _Kept = tuple[Callable[[np.ndarray], Arrays], np.ndarray]
 
 
 def _head_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
-    lengths = np.ones(len(rows.lengths), "int64")
-    if not learner.learns_pooler:
-        pooled = np.array(_frozen(learner, rows, tell, reads_pooled=True))  # [R, H]
-        return lambda chosen: {"pooled_output": pooled[chosen]}, lengths
-    # The pooler reads the first token alone; all tokens of all rows may be too many.
-    firsts = np.array(
-        _frozen(learner, rows, tell, reads_pooled=False, most_tokens=1)
-    )  # [R, 1, H]
+    kept = np.array(_frozen(learner, rows, tell))  # [R, H] or [R, 1, H]
 
     def batch(chosen: np.ndarray) -> Arrays:
+        if learner.network.reads_pooled:
+            return {"pooled_output": kept[chosen]}
         ones = np.ones((len(chosen), 1), "int32")
-        return {"states": firsts[chosen], "attention_mask": ones}
+        return {"states": kept[chosen], "attention_mask": ones}
 
-    return batch, lengths
+    return batch, np.ones(len(kept), "int64")
 
 
 def _upper_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
-    states = _frozen(learner, rows, tell, reads_pooled=False)
+    states = _frozen(learner, rows, tell)
 
     def batch(chosen: np.ndarray) -> Arrays:
         picked = [states[row] for row in chosen]
@@ -294,20 +288,14 @@ def _upper_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
     return batch, rows.lengths
 
 
-def _frozen(
-    learner: Learner,
-    rows: TokenRows,
-    tell: Tell,
-    reads_pooled: bool,
-    most_tokens: int | None = None,
-) -> list[np.ndarray]:
-    """float32 of each row: `[H]`, or `[T, H]` without padding, the first of them."""
+def _frozen(learner: Learner, rows: TokenRows, tell: Tell) -> list[np.ndarray]:
+    """float32 of each row: `[H]`, or `[T, H]` without padding, see `FrozenPart`."""
     groups = by_length(rows.lengths, 2 * learner.settings.batch_size)
     found: list[np.ndarray] = [np.empty(0)] * len(rows.lengths)
     for index, chosen in enumerate(groups):
-        outputs = learner.frozen_output(rows.batch(chosen), reads_pooled)
+        outputs = learner.frozen_output(rows.batch(chosen))
         for row, output in zip(chosen, outputs, strict=True):
-            kept = output if reads_pooled else output[: rows.lengths[row]][:most_tokens]
-            found[row] = np.array(kept)  # not the padded batch behind it
+            length = None if output.ndim == 1 else rows.lengths[row]
+            found[row] = np.array(output[:length])  # not the padded batch behind it
         tell(TrainingEvent("cache", fraction=(index + 1) / len(groups)))
     return found

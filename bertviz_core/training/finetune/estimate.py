@@ -213,12 +213,11 @@ def _through_frozen(
     learner: Learner, timed: list[Arrays]
 ) -> tuple[_Timing, list[Arrays]]:
     """Passes through layers that do not learn, and what the network reads of them."""
-    reads_pooled = learner.settings.level == "head" and not learner.learns_pooler
-    name = "pooled_output" if reads_pooled else "states"
+    name = "pooled_output" if learner.network.reads_pooled else "states"
     inputs: list[Arrays] = []
 
     def read(batch: Arrays) -> None:
-        made = learner.frozen_output(batch, reads_pooled)
+        made = learner.frozen_output(batch)
         mask = batch["attention_mask"][:, : made.shape[1]]
         inputs.append({name: made, "attention_mask": mask})
 

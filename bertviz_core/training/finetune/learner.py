@@ -7,6 +7,7 @@ and K tokens.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,7 @@ class Network(OpenShapes):
         for index, block in enumerate(bert.blocks):
             block.trainable = index >= num_frozen
         learns_encoder = num_frozen < len(bert.blocks)
+        self.reads_pooled = not (learns_encoder or learns_pooler)
         bert.pooler.trainable = learns_encoder or learns_pooler
         if bert.final_norm is not None:
             bert.final_norm.trainable = learns_encoder
@@ -203,20 +205,18 @@ class FrozenPart(OpenShapes):
     """What the layers that do not learn make of tokens, to be kept.
 
     Args:
-        network: see `Network`.
-        reads_pooled: gives `pooled_output` `[B, H]` instead of the states
-            `[B, T, H]` that enter the first block that learns.
+        network: see `Network`; where the pooler does not learn either, `pooled_output`
+            `[B, H]` is kept, else what `lower` gives.
     """
 
-    def __init__(self, network: Network, reads_pooled: bool, **kwargs: Any) -> None:
+    def __init__(self, network: Network, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.network = network
-        self.reads_pooled = reads_pooled
         self.built = True
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         found = self.network.lower(inputs, False)
-        if self.reads_pooled:
+        if self.network.reads_pooled:
             found = self.network.pooled(found, inputs, False)
         return ops.cast(found, "float32")
 
@@ -358,7 +358,6 @@ class Learner:
         if data.is_regression:
             wide = targets.astype("float64")  # squares of large numbers
             self.mean, self.spread = float(wide.mean()), float(wide.std()) or 1.0
-        self._frozen_parts: dict[bool, FrozenPart] = {}
         self.optimizer = self._compile()
         self._decaying = list(filter(decays, self.network.trainable_variables))
         self._due_rates: list[float] = []  # of the steps since weights decayed
@@ -423,15 +422,16 @@ class Learner:
             found[chosen] = self.network.predict_on_batch(rows.batch(chosen))
         return found
 
-    def frozen_output(self, batch: Arrays, reads_pooled: bool) -> np.ndarray:
+    @functools.cached_property
+    def _frozen_part(self) -> FrozenPart:
+        """Made once: a second one would be compiled again."""
+        part = FrozenPart(self.network, dtype=self.network.dtype_policy)
+        part.compile(jit_compile=self._jit)
+        return part
+
+    def frozen_output(self, batch: Arrays) -> np.ndarray:
         """What the frozen layers make of a batch of tokens, see `FrozenPart`."""
-        part = self._frozen_parts.get(reads_pooled)
-        if part is None:  # once: a second one would be compiled again
-            policy = self.network.dtype_policy
-            part = FrozenPart(self.network, reads_pooled, dtype=policy)
-            part.compile(jit_compile=self._jit)
-            self._frozen_parts[reads_pooled] = part
-        found: np.ndarray = part.predict_on_batch(batch)
+        found: np.ndarray = self._frozen_part.predict_on_batch(batch)
         return found
 
     def mean_loss(self, outputs: np.ndarray, targets: np.ndarray) -> float:
@@ -447,13 +447,12 @@ class Learner:
                 model may not fit into memory.
         """
         self._decay()
-        found = {} if into is None else into
-        for variable in self.network.trainable_variables:
-            if into is None:
-                found[variable.path] = np.array(as_numpy(variable))
-            else:
-                np.copyto(found[variable.path], as_numpy(variable))
-        return found
+        variables = self.network.trainable_variables
+        if into is None:
+            into = {v.path: np.empty(v.shape, "float32") for v in variables}
+        for variable in variables:
+            np.copyto(into[variable.path], as_numpy(variable))
+        return into
 
     def set_weights(self, weights: Arrays) -> None:
         """Puts back what `weights` gave."""
