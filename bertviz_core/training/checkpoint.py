@@ -21,7 +21,7 @@ from bertviz_core.weights import as_numpy
 from bertviz_core.whole_files import replace_folder
 
 _NAME = re.compile(r"step-(\d{9})")
-_STATE, _INFO = "state.safetensors", "checkpoint.json"
+_ROOT, _STATE, _INFO = "checkpoints", "state.safetensors", "checkpoint.json"
 NUM_KEPT = 2
 
 
@@ -40,7 +40,7 @@ class Checkpoint:
     state: dict[str, np.ndarray]
 
 
-def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
+def save_checkpoint(checkpoint: Checkpoint, run: Path) -> Path:
     """Writes a checkpoint beside the others and then removes the oldest.
 
     It appears under its name when it is complete; until then, and when it fails,
@@ -48,7 +48,7 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
 
     Args:
         checkpoint: what to write.
-        root: folder of the run's checkpoints.
+        run: folder of the run, whose `checkpoints` it goes to.
 
     Returns:
         Its folder.
@@ -56,6 +56,7 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
     Raises:
         TrainingError: no room on the disk, or no right to write there.
     """
+    root = run / _ROOT
     folder = root / f"step-{checkpoint.step:09}"
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -73,7 +74,7 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
             step=checkpoint.step,
             reason=reason_of(error),
         ) from error
-    folders = _folders(root)
+    folders = _folders(run)
     # Later ones are damaged: the run has gone back to one before them.
     later = folders[folders.index(folder) + 1 :]
     older = folders[: -len(later) - NUM_KEPT]
@@ -83,14 +84,14 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
     return folder
 
 
-def has_checkpoint(root: Path) -> bool:
+def has_checkpoint(run: Path) -> bool:
     """Whether a run has begun, so that there is something to go on with."""
-    return bool(_folders(root))
+    return bool(_folders(run))
 
 
 def read_latest(
-    root: Path,
-    fingerprint: str | None = None,
+    run: Path,
+    fingerprint: str = "",
     with_state: bool = True,
     say: Callable[[str], None] = lambda line: None,
     anew: str = "--out FOLDER",
@@ -98,8 +99,8 @@ def read_latest(
     """Reads the newest checkpoint of a run that is whole; `None` where there is none.
 
     Args:
-        root: folder of the run's checkpoints.
-        fingerprint: of the run that is to go on; `None` for any.
+        run: its folder.
+        fingerprint: of the run that is to go on, or how it begins.
         with_state: false leaves `state` empty, for who asks which run it is.
         say: told in a line of each newer one that is damaged.
         anew: the option by which this command begins another run.
@@ -107,7 +108,7 @@ def read_latest(
     Raises:
         TrainingError: all that there are are damaged, or it is of another run.
     """
-    folders = _folders(root)[::-1]
+    folders = _folders(run)[::-1]
     for folder in folders:
         try:
             found = _read(folder, with_state)
@@ -120,7 +121,7 @@ def read_latest(
                 ) from error
             say(f"The checkpoint {folder.name} is damaged; taking the one before")
         else:
-            if fingerprint not in (None, found.fingerprint):
+            if not found.fingerprint.startswith(fingerprint):
                 raise TrainingError(
                     "The checkpoint of step {step} belongs to other data or other "
                     "settings. Give those that the run began with, or begin another "
@@ -132,9 +133,9 @@ def read_latest(
     return None
 
 
-def keep_newest(root: Path) -> None:
+def keep_newest(run: Path) -> None:
     """Removes all checkpoints but the last: of a run that may never go on."""
-    for folder in _folders(root)[:-1]:
+    for folder in _folders(run)[:-1]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -155,11 +156,9 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
             os.fsync(file.fileno())
 
 
-def _folders(root: Path) -> list[Path]:
+def _folders(run: Path) -> list[Path]:
     """Complete checkpoints, the oldest first."""
-    if not root.is_dir():
-        return []
-    return sorted(path for path in root.iterdir() if _NAME.fullmatch(path.name))
+    return sorted(p for p in run.glob(f"{_ROOT}/*") if _NAME.fullmatch(p.name))
 
 
 def named_variables(

@@ -22,9 +22,9 @@ class TrainingEvent:
     Args:
         kind: what it is about, in the order of a run: "compare", a simple method
             learns from the rows; "compared", what it reached; "tokenize", texts become
-            tokens; "cache", frozen layers are computed once; "resumed", it goes on;
-            "step"; "epoch", one has ended; "unsaved", it could not be written to the
-            disk; "ended", and why; "judge", the finished model reads the test rows.
+            tokens; "cache", frozen layers are computed once; "begun", steps begin, or
+            go on; "step"; "epoch", one has ended; "unsaved", it could not be written to
+            the disk; "ended", and why; "judge", the finished model reads the test rows.
         epoch: from 1; 0 before the first.
         step: optimiser steps done.
         num_steps: of all epochs; a run may end before.
@@ -38,7 +38,7 @@ class TrainingEvent:
         validation_loss: for "epoch", as `metric`.
         best_epoch: the best so far, from 1; 0 before the first.
         is_whole: whether all steps of an epoch were taken: for "epoch", of this one,
-            for "ended", of any, for "resumed", of the last that had begun.
+            for "ended", of any, for "begun", of the last that had begun.
         seconds_left: estimate for the rest of the run, for "judge" of the reading;
             `None` when unknown.
         ending: one of `ENDINGS` for "ended", "" elsewhere.

@@ -87,7 +87,7 @@ def assert_same_states(first, second, atol=1e-6):
     Args:
         first, second: their folders.
     """
-    one, other = (read_latest(folder / "checkpoints") for folder in (first, second))
+    one, other = read_latest(first), read_latest(second)
     assert one.step == other.step
     assert set(one.state) == set(other.state)
     for name, values in one.state.items():

@@ -60,7 +60,7 @@ def test_what_was_told_before_an_accident_and_comes_again_is_told_once():
     history.epochs, history.best_epoch = [[4.0, 1.0, 0.5, 0.25]], 1
     again = RunHistory(**json.loads(json.dumps(history.to_dict())))
     again.restart()
-    again.take(TrainingEvent("resumed", epoch=1, step=4, num_steps=40))
+    again.take(TrainingEvent("begun", epoch=1, step=4, num_steps=40))
     assert [point[0] for point in again.curve] == [1, 2, 3, 4]
     again.take(step(5, 99.0, epoch=2))
     assert again.curve[-1, :2].tolist() == [5, 99.0]
@@ -114,7 +114,7 @@ def test_where_nothing_chooses_an_epoch_none_is_called_the_best():
     ended = {"ending": "finished", "epoch": 2, "step": 20}
     again = RunHistory(**json.loads(json.dumps(history.to_dict())))
     resumed = {"epoch": 2, "step": 20, "num_steps": 40, "best_epoch": 2}
-    again.take(TrainingEvent("resumed", **resumed))
+    again.take(TrainingEvent("begun", **resumed))
     assert again.best_epoch == 2
     again.take(TrainingEvent("ended", **ended))
     said = " ".join(sentences(again))
@@ -140,6 +140,8 @@ def test_a_run_that_died_in_its_first_epoch_begins_anew():
     for number in (1, 2, 3):
         history.take(step(number, 5.0))
     history.restart()
+    history.take(TrainingEvent("begun", num_steps=40))
+    assert (history.phase, history.epoch) == ("train", 1)
     history.take(step(1, 4.0))
     assert history.curve.tolist() == [[1, 4.0, 0.5]]
     assert history.resumed_epoch == 0
@@ -155,13 +157,12 @@ def test_a_run_that_died_in_its_first_epoch_begins_anew():
 def test_who_asked_a_run_to_go_on_is_told_so_and_not_of_an_accident(epoch, words):
     history = RunHistory(is_asked=True)
     history.restart()
-    if epoch:
-        history.take(TrainingEvent("resumed", epoch=epoch, step=8, num_steps=40))
+    history.take(TrainingEvent("begun", epoch=epoch, step=4 * epoch, num_steps=40))
     history.take(step(9, 5.0, epoch=epoch + 1))
     assert [words in text for text in sentences(history)] == [True]
     assert history.num_restarts == 0
     history.restart()
-    history.take(step(1, 5.0))
+    history.take(TrainingEvent("begun", num_steps=40))
     assert "ended unexpectedly" in sentences(history)[-1]
     assert history.num_restarts == 1
 
@@ -171,7 +172,7 @@ def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_that_of_before()
     history.take(epoch(1, 0.5, 1, 10))
     history.take(epoch(2, 0.75, 2, 20))
     resumed = {"epoch": 1, "step": 10, "num_steps": 40, "best_epoch": 1}
-    history.take(TrainingEvent("resumed", **resumed))
+    history.take(TrainingEvent("begun", **resumed))
     assert history.best_epoch == 1
     history.take(epoch(2, 0.25, 1, 20))
     assert [row[3] for row in history.epochs] == [0.5, 0.25]

@@ -334,9 +334,9 @@ def test_a_run_that_was_stopped_again_and_again_ends_as_if_it_had_not(
         for told in (events, top_run.events)
     )
     assert taken == before
-    resumed = [event for event in events if event.kind == "resumed"]
-    assert [event.step for event in resumed] == [3, 10]
-    assert not any(event.is_whole for event in resumed)
+    begun = [event for event in events if event.kind == "begun"]
+    whole = [(event.step, event.is_whole) for event in begun]
+    assert whole == [(0, True), (3, False), (10, False)]
 
 
 @pytest.mark.parametrize(

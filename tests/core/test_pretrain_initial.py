@@ -55,7 +55,7 @@ def state_before_the_first_step(asked, text, out):
     """What a run has drawn or taken over when it begins."""
     said = []
     trained(asked, text, out, said.append, stop_after_seconds=0)
-    return read_latest(out / "checkpoints").state, said
+    return read_latest(out).state, said
 
 
 def test_a_run_begins_with_the_weights_and_words_of_the_model(first, tmp_path):

@@ -95,7 +95,7 @@ def test_the_finished_model_opens_like_any_other_and_knows_its_words(world):
     assert set(loaded.model.heads) == {"pooler", "mlm", "nsp"}
     assert loaded.tokenizer.vocabulary == samples.VOCABULARY
     assert loaded.model.config == asked.model
-    state = read_latest(folder / "whole" / "checkpoints").state
+    state = read_latest(folder / "whole").state
     for variable in loaded.model.trainable_variables:
         trained = state[f"weights/{variable.path}"]
         np.testing.assert_allclose(as_numpy(variable), trained, atol=1e-3)
@@ -115,7 +115,7 @@ def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
         stopped = trained(folder, asked, "parts", say, should_stop)
     assert stopped is None
     assert said[-1] == "Stopped after step 4 of 13; saved"
-    assert read_latest(folder / "parts" / "checkpoints").step == 4
+    assert read_latest(folder / "parts").step == 4
     said.clear()
     assert trained(folder, asked, "parts", said.append) is not None
     assert said[0] == "Going on after step 4"
@@ -211,7 +211,7 @@ def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
     )
     with pytest.raises(TrainingError, match="checkpoint of step 0 is good"):
         trained(folder, wild, "wild", str)
-    kept = read_latest(folder / "wild" / "checkpoints")
+    kept = read_latest(folder / "wild")
     assert kept.step == 0
     assert all(np.isfinite(values).all() for values in kept.state.values())
 
@@ -233,7 +233,7 @@ def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch)
     with pytest.raises(TrainingError, match="checkpoint of step 6 is good"):
         trained_in_one_phase(world, tmp_path)
     assert saved == [0, 6]
-    assert read_latest(tmp_path / "checkpoints").step == 6
+    assert read_latest(tmp_path).step == 6
 
 
 def test_text_that_cannot_be_measured_ends_no_run(world, tmp_path, monkeypatch):
@@ -314,9 +314,10 @@ def checkpoint(step):
 
 def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
     assert read_latest(tmp_path / "none") is None
-    (tmp_path / ".step-x7").mkdir()  # of a process that was killed while it wrote
-    save_checkpoint(checkpoint(7), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["step-000000007"]
+    # Of a process that was killed while it wrote.
+    (tmp_path / "checkpoints" / ".step-x7").mkdir(parents=True)
+    assert save_checkpoint(checkpoint(7), tmp_path).name == "step-000000007"
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 1
     read = read_latest(tmp_path)
     assert (read.step, read.fingerprint) == (7, "f")
     for name, values in checkpoint(7).state.items():
@@ -336,7 +337,7 @@ def test_a_full_disk_leaves_the_checkpoints_before(tmp_path, monkeypatch):
     with pytest.raises(TrainingError, match=r"step 8 cannot be saved.*No space left"):
         save_checkpoint(checkpoint(8), tmp_path)
     assert read_latest(tmp_path).step == 5
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 2
 
 
 def damage(folder, name="state.safetensors"):
@@ -354,7 +355,8 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path, name):
     # The next one to be saved is the newest that is whole, and the damaged one goes.
     save_checkpoint(checkpoint(4), tmp_path)
     assert read_latest(tmp_path).step == 4
-    assert sorted(path.name[-2:] for path in tmp_path.iterdir()) == ["03", "04"]
+    left = (tmp_path / "checkpoints").iterdir()
+    assert sorted(path.name[-2:] for path in left) == ["03", "04"]
 
 
 def test_damaged_checkpoints_are_refused_by_name_where_none_is_whole(tmp_path):
@@ -477,7 +479,7 @@ def test_a_later_phase_without_text_is_refused_before_the_first_step(begun, tmp_
     wrong = weighed(asked, **{"text.txt": 0.0})
     with pytest.raises(TrainingError, match="two tokens in phase 2"):
         run.pretrain(wrong, [text], tmp_path / "run", str)
-    assert read_latest(tmp_path / "run" / "checkpoints") is None
+    assert read_latest(tmp_path / "run") is None
 
 
 def test_a_phase_is_saved_before_the_next_one_begins(begun, tmp_path, monkeypatch):
@@ -493,7 +495,7 @@ def test_a_phase_is_saved_before_the_next_one_begins(begun, tmp_path, monkeypatc
     monkeypatch.setattr(run.Trainer, "run", fails_in_the_second)
     with pytest.raises(TrainingError, match="no memory"):
         run.pretrain(seldom, [text], tmp_path / "run", str)
-    assert read_latest(tmp_path / "run" / "checkpoints").step == 8
+    assert read_latest(tmp_path / "run").step == 8
 
 
 def test_several_machines_need_an_encoded_text_and_a_precision(

@@ -246,7 +246,7 @@ def _train_seeds(
         folder.mkdir(exist_ok=True)
         if restart:
             shutil.rmtree(folder / _WORK, ignore_errors=True)
-        is_begun = has_checkpoint(folder / _WORK / "checkpoints")
+        is_begun = has_checkpoint(folder / _WORK)
         is_finished = (folder / _BUNDLE).exists() and not is_begun and not restart
         if not is_finished:
             click.echo(f"seed {seed}", err=True)
@@ -287,7 +287,7 @@ def _require_unfinished(out: Path, restart: bool) -> None:
 
     if restart:
         shutil.rmtree(out / _WORK, ignore_errors=True)
-    elif (out / _BUNDLE).exists() and not has_checkpoint(out / _WORK / "checkpoints"):
+    elif (out / _BUNDLE).exists() and not has_checkpoint(out / _WORK):
         raise _holds_another(out)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,9 @@ def finetune(
     precision = settings.precision
     if work_folder is not None:
         # Before the minutes that it may take to count words.
-        precision = _precision_of(work_folder, fingerprint) or precision
+        there = read_latest(work_folder, f"{fingerprint} ", False, anew="--restart")
+        if there is not None:
+            precision = there.fingerprint.rpartition(" ")[2]
         require_room(work_folder, loaded, settings, len(data.labels))
     precision = chosen_precision(precision)
     metric = metric_name(data.is_regression, settings)
@@ -122,18 +124,6 @@ def finetune(
         data_hash=data_hash,
         base_hash=base_hash,
     )
-
-
-def _precision_of(work_folder: Path, fingerprint: str) -> str:
-    """That of a run that goes on; "" where none has begun. Others are refused."""
-    root = work_folder / "checkpoints"
-    there = read_latest(root, with_state=False)
-    if there is None:
-        return ""
-    precision = there.fingerprint.rpartition(" ")[2]
-    fingerprint = f"{fingerprint} {precision}"
-    read_latest(root, fingerprint, with_state=False, anew="--restart")
-    return precision
 
 
 def weights_hash(loaded: LoadedModel) -> str:
@@ -205,7 +195,7 @@ def _as_loaded(
 # The file that pages read is written no more often than this.
 WRITE_SECONDS = 0.5
 # Beside these, the file is written when one of them is told.
-_TURNS = ("compared", "epoch", "unsaved", "ended", "resumed")
+_TURNS = ("compared", "epoch", "unsaved", "ended", "begun")
 
 
 class _StoppedEarlyError(Exception):
@@ -250,8 +240,39 @@ class TrainingRun:
         Raises:
             BertVizError: the one that the folder tells, too.
         """
+        with self._ended_in_the_folder():
+            self.history.language = _language_of(self.request.model)
+            self._write()
+            if (self.folder / run_files.KEPT).exists():  # it broke off after that
+                self._end_well(self.history.ending)
+                return
+            loaded = open_model(self.request.model)
+            data = read_data()
+            if not self.history.log:
+                rows = {"train": len(data.train), "test": len(data.test)}
+                if len(data.validation):
+                    told = said("begins", validation=len(data.validation), **rows)
+                else:
+                    told = said("begins_without_validation", **rows)
+                self.history.say(told)
+            if self.request.tensorboard:
+                self._logs.append(TensorBoardLog(self.folder / run_files.LOG_FOLDER))
+            result = finetune(
+                loaded,
+                data,
+                self.request.settings,
+                self._take,
+                self._should_stop,
+                self.folder / run_files.WORK,
+                counts_words=not self._was_comparing,  # the same might kill it again
+            )
+            self._keep(result)
+            self._end_well(result.ending)
+
+    @contextlib.contextmanager
+    def _ended_in_the_folder(self) -> Iterator[None]:
         try:
-            self._run(open_model, read_data)
+            yield
         except _StoppedEarlyError:
             self._tell_stop()
             self.history.say(said("stopped_early"))
@@ -266,39 +287,6 @@ class TrainingRun:
         finally:
             for log in self._logs:
                 log.close()
-
-    def _run(
-        self,
-        open_model: Callable[[str], LoadedModel],
-        read_data: Callable[[], TrainingData],
-    ) -> None:
-        self.history.language = _language_of(self.request.model)
-        self._write()
-        if (self.folder / run_files.KEPT).exists():  # it broke off after that
-            self._end_well(self.history.ending)
-            return
-        loaded = open_model(self.request.model)
-        data = read_data()
-        if not self.history.log:
-            rows = {"train": len(data.train), "test": len(data.test)}
-            if len(data.validation):
-                told = said("begins", validation=len(data.validation), **rows)
-            else:
-                told = said("begins_without_validation", **rows)
-            self.history.say(told)
-        if self.request.tensorboard:
-            self._logs.append(TensorBoardLog(self.folder / run_files.LOG_FOLDER))
-        result = finetune(
-            loaded,
-            data,
-            self.request.settings,
-            self._take,
-            self._should_stop,
-            self.folder / run_files.WORK,
-            counts_words=not self._was_comparing,  # the same might kill it again
-        )
-        self._keep(result)
-        self._end_well(result.ending)
 
     def _take(self, event: TrainingEvent) -> None:
         self.history.seconds = time.monotonic() - self._began_at
@@ -334,7 +322,6 @@ class TrainingRun:
         self.history.enter("pack")
         self._write()
         outputs = self.folder / f"new.{run_files.OUTPUTS}"
-        bundle = self.folder / f"new.{run_files.BUNDLE}"
         # Of this model and of simple methods, each by its name.
         said: dict[str, Any] = {"model": result.report.outputs}
         said |= {
@@ -348,10 +335,9 @@ class TrainingRun:
         except CheckpointError as error:  # whose advice is for a command
             reason = str(error.details.get("reason", error))
             raise run_files.cannot_write(reason) from error
-        pack_model(scratch, bundle)
         # What an earlier stop has left stays until all is there.
+        pack_model(scratch, self.folder / run_files.BUNDLE)
         outputs.replace(self.folder / run_files.OUTPUTS)
-        bundle.replace(self.folder / run_files.BUNDLE)
         replace_folder(scratch, self.folder / visitor_files.MODEL)
         (self.folder / run_files.KEPT).touch()
 
@@ -361,7 +347,7 @@ class TrainingRun:
             self._logs.pop().close()
         run_files.pack_log_of(self.folder)
         if ending == "asked":
-            keep_newest(self.folder / run_files.WORK / "checkpoints")
+            keep_newest(self.folder / run_files.WORK)
         else:
             for name in (run_files.LOG_FOLDER, run_files.WORK):
                 shutil.rmtree(self.folder / name, ignore_errors=True)

@@ -78,11 +78,10 @@ def create_run(request: TrainingRequest, run_id: str, owner: str = "") -> Path:
         folder.mkdir(mode=0o700)
         visitor_files.own(folder, owner)
         write_json(folder / REQUEST, lend_tables(request, folder).to_dict())
-    except OSError as error:
+    except BaseException as error:
         visitor_files.remove(folder)
-        raise cannot_write(reason_of(error)) from error
-    except BaseException:
-        visitor_files.remove(folder)
+        if isinstance(error, OSError):
+            raise cannot_write(reason_of(error)) from error
         raise
     return folder
 

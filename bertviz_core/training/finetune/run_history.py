@@ -132,12 +132,12 @@ class RunHistory:
             return
         self.step, self.num_steps = event.step, event.num_steps
         self.metric_name = event.metric_name
-        self.epoch = event.epoch
+        self.epoch = event.epoch or 1
         if event.seconds_left is not None:
             self.seconds_left = event.seconds_left
-        if event.kind == "resumed":
-            self._forget_after(event.step, event.epoch, event.best_epoch)
-            self._say_restart(event.epoch, 0 if event.is_whole else event.step)
+        if event.kind == "begun":
+            self._forget_after(event)
+            self._say_restart(event)
         elif event.kind == "step":
             self._take_step(event)
         elif event.kind == "epoch":
@@ -151,12 +151,6 @@ class RunHistory:
             self.say(said("reading"))
 
     def _take_step(self, event: TrainingEvent) -> None:
-        last = self.pending[-1] if self.pending else [0.0]
-        if self.points and not self.pending:
-            last = self.points[-1]
-        if event.step <= last[0]:
-            self._forget_after(event.step - 1, event.epoch - 1, event.best_epoch)
-        self._say_restart(0)
         rate, loss = event.learning_rate or 0.0, event.loss or 0.0
         self.pending.append([event.step, loss, rate])
         if len(self.pending) >= self.stride:
@@ -182,25 +176,24 @@ class RunHistory:
         best = self.epochs[self.best_epoch - 1][3]
         self.say(of_epoch(event, self.best_epoch, best))
 
-    def _forget_after(self, step: int, num_epochs: int, best_epoch: int) -> None:
-        """Drops what was told twice: a run goes on from its last whole epoch."""
-        self.points = [point for point in self.points if point[0] <= step]
-        self.pending = [point for point in self.pending if point[0] <= step]
-        self.epochs, self.best_epoch = self.epochs[:num_epochs], best_epoch
+    def _forget_after(self, event: TrainingEvent) -> None:
+        """Drops what will be told twice."""
+        self.points = [point for point in self.points if point[0] <= event.step]
+        self.pending = [point for point in self.pending if point[0] <= event.step]
+        self.epochs, self.best_epoch = self.epochs[: event.epoch], event.best_epoch
 
-    def _say_restart(self, num_epochs: int, step: int = 0) -> None:
-        """`step` is the one after which it goes on, where that is within an epoch."""
+    def _say_restart(self, event: TrainingEvent) -> None:
         if not self.is_restarted:
             return
         name = "asked_on" if self.is_asked else "restarted"
-        if step:
-            self.say(said("on_within", step=step))
-        elif num_epochs:
-            self.say(said(name, epoch=num_epochs))
+        if not event.is_whole:
+            self.say(said("on_within", step=event.step))
+        elif event.epoch:
+            self.say(said(name, epoch=event.epoch))
         else:
             self.say(said(f"{name}_anew"))
         self.is_restarted = self.is_asked = False
-        self.resumed_epoch = None if step and not num_epochs else num_epochs
+        self.resumed_epoch = event.epoch if event.is_whole or event.epoch else None
 
 
 def _mean(points: list[list[float]]) -> list[float]:

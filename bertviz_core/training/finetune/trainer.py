@@ -265,7 +265,7 @@ class Trainer:
         state[_LOSSES] = np.array(self._losses, "float64")
         checkpoint = Checkpoint(self.step, self.fingerprint, state)
         try:
-            save_checkpoint(checkpoint, self.work_folder / "checkpoints")
+            save_checkpoint(checkpoint, self.work_folder)
         except TrainingError as error:
             if self._is_kept:  # the epochs after it would only say the same again
                 reason, done = str(error.details["reason"]), len(self.points)
@@ -277,22 +277,20 @@ class Trainer:
 
     def _go_on(self) -> None:
         """Takes up what lies in the work folder, if anything does."""
-        folder, found = self.work_folder, None
-        if folder is not None:
-            root = folder / "checkpoints"
-            found = read_latest(root, self.fingerprint, anew="--restart")
-        if found is None:
-            return
-        state = dict(found.state)
-        self.points = [EpochPoint(*map(float, row)) for row in state.pop(_POINTS)]
-        self._losses = list(map(float, state.pop(_LOSSES)))
-        self.best_epoch = int(state.pop(_NUMBER))
-        names = [name for name in state if name.startswith(_WEIGHTS)]
-        best = {name.removeprefix(_WEIGHTS): state.pop(name) for name in names}
-        self.best_weights = best or None
-        self.learner.set_state(state)
-        self.step, self.kept_epoch = found.step, len(self.points)
-        self._tell("resumed", epoch=len(self.points), is_whole=not self._losses)
+        found = None
+        if self.work_folder is not None:
+            found = read_latest(self.work_folder, self.fingerprint, anew="--restart")
+        if found is not None:
+            state = dict(found.state)
+            self.points = [EpochPoint(*map(float, row)) for row in state.pop(_POINTS)]
+            self._losses = list(map(float, state.pop(_LOSSES)))
+            self.best_epoch = int(state.pop(_NUMBER))
+            names = [name for name in state if name.startswith(_WEIGHTS)]
+            best = {name.removeprefix(_WEIGHTS): state.pop(name) for name in names}
+            self.best_weights = best or None
+            self.learner.set_state(state)
+            self.step, self.kept_epoch = found.step, len(self.points)
+        self._tell("begun", epoch=len(self.points), is_whole=not self._losses)
 
 
 def require_fit(

@@ -37,7 +37,7 @@ SETTINGS_FILE = "settings.json"
 def settings_of_run(out: Path) -> PretrainSettings | None:
     """Those of the run that has begun in a folder; `None` where none has."""
     path = out / SETTINGS_FILE
-    if not has_checkpoint(out / "checkpoints") or not path.is_file():
+    if not has_checkpoint(out) or not path.is_file():
         return None
     return PretrainSettings.from_json_file(path)
 
@@ -109,7 +109,7 @@ def _words_of_run(
     out: Path, corpus: Sequence[Path], cache: Path
 ) -> BertTokenizer | None:
     """The words that its text was encoded with; `None` where that is gone."""
-    found = read_latest(out / "checkpoints", with_state=False)
+    found = read_latest(out, with_state=False)
     # Settings, encoded text and words, see `run`.
     parts = [] if found is None else found.fingerprint.split()
     name = parts[1] if len(parts) == 3 else ""

@@ -12,7 +12,6 @@ import csv
 import dataclasses
 import hashlib
 import io
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -52,7 +51,7 @@ from bertviz_core.training.pretrain.initial import (
 from bertviz_core.training.pretrain.masking import TokenKinds
 from bertviz_core.training.pretrain.settings import MAY_CHANGE, PretrainSettings
 from bertviz_core.training.pretrain.trainer import Trainer, save_model_of
-from bertviz_core.training.run_folder import held, not_written
+from bertviz_core.training.run_folder import as_json, held, not_written
 from bertviz_core.training.schedule import learning_rate
 from bertviz_core.weights import copy_weights
 from bertviz_core.whole_files import write_whole
@@ -167,9 +166,8 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
                 keys=", ".join(changed),
             )
     elif writes_files():
-        text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
         try:
-            write_whole(out / SETTINGS_FILE, text + "\n")
+            write_whole(out / SETTINGS_FILE, as_json(settings.to_dict(), 2))
         except OSError as error:
             raise not_written(out, error) from error
 
@@ -197,8 +195,7 @@ class _Run:
         pieces = "\n".join(self.tokenizer.vocabulary) + f"\n{len(self.corpus.tokens)}"
         digest = hashlib.sha256(pieces.encode()).hexdigest()[:16]
         self.fingerprint = f"{settings.fingerprint()} {folder.name} {digest}"
-        self.checkpoints = out / "checkpoints"
-        checkpoint = read_latest(self.checkpoints, self.fingerprint, say=say)
+        checkpoint = read_latest(out, self.fingerprint, say=say)
         self.batches = Batches(self.corpus, self.kinds, settings)
         self.trainer = Trainer(settings, self.tokenizer.vocab_size, num_devices)
         self.step = self.saved_step = 0
@@ -315,7 +312,7 @@ class _Run:
             if not all(np.isfinite(values).all() for values in state.values()):
                 raise self._no_number(self.saved_step, self.step)
             checkpoint = Checkpoint(self.step, self.fingerprint, state)
-            save_checkpoint(checkpoint, self.checkpoints)
+            save_checkpoint(checkpoint, self.out)
         self.saved_step = self.step
 
     def _no_number(self, first: int, last: int) -> TrainingError:
