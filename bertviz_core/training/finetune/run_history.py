@@ -136,8 +136,7 @@ class RunHistory:
         if event.seconds_left is not None:
             self.seconds_left = event.seconds_left
         if event.kind == "begun":
-            self._forget_after(event)
-            self._say_restart(event)
+            self._take_beginning(event)
         elif event.kind == "step":
             self._take_step(event)
         elif event.kind == "epoch":
@@ -164,7 +163,6 @@ class RunHistory:
     def _take_epoch(self, event: TrainingEvent) -> None:
         if not event.is_whole:  # the first of a run that was stopped: no epoch
             return
-        self.epochs = self.epochs[: event.epoch - 1]
         values = (event.loss, event.validation_loss, event.metric)
         known = (math.nan if value is None else value for value in values)
         self.epochs.append([float(event.step), *known])
@@ -176,13 +174,11 @@ class RunHistory:
         best = self.epochs[self.best_epoch - 1][3]
         self.say(of_epoch(event, self.best_epoch, best))
 
-    def _forget_after(self, event: TrainingEvent) -> None:
-        """Drops what will be told twice."""
+    def _take_beginning(self, event: TrainingEvent) -> None:
+        """Drops what will be told twice, and says why the run goes on."""
         self.points = [point for point in self.points if point[0] <= event.step]
         self.pending = [point for point in self.pending if point[0] <= event.step]
         self.epochs, self.best_epoch = self.epochs[: event.epoch], event.best_epoch
-
-    def _say_restart(self, event: TrainingEvent) -> None:
         if not self.is_restarted:
             return
         name = "asked_on" if self.is_asked else "restarted"

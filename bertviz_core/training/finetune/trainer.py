@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -242,16 +242,17 @@ class Trainer:
             learning_rate=self.settings.learning_rate,
         )
 
-    def _tell(self, kind: str, **fields: float | bool | str | None) -> None:
-        base: dict[str, float | bool | str | None] = {
-            "epoch": min(len(self.points) + 1, self.settings.epochs),
-            "step": self.step,
-            "num_steps": self.num_steps,
-            "fraction": self.step / self.num_steps,
-            "metric_name": self.metric if len(self.data.validation) else "",
-            "best_epoch": self.best_epoch,
-        }
-        self.tell(TrainingEvent(kind, **(base | fields)))  # type: ignore[arg-type]
+    def _tell(self, kind: str, **fields: Any) -> None:
+        event = TrainingEvent(
+            kind,
+            epoch=min(len(self.points) + 1, self.settings.epochs),
+            step=self.step,
+            num_steps=self.num_steps,
+            fraction=self.step / self.num_steps,
+            metric_name=self.metric if len(self.data.validation) else "",
+            best_epoch=self.best_epoch,
+        )
+        self.tell(dataclasses.replace(event, **fields))
 
     def _save(self) -> None:
         """Keeps the run on the disk; where that fails, memory has it still."""
