@@ -89,9 +89,13 @@ def assert_same_states(first, second, atol=1e-6):
     """
     one, other = read_latest(first), read_latest(second)
     assert one.step == other.step
-    assert set(one.state) == set(other.state)
-    for name, values in one.state.items():
-        np.testing.assert_allclose(other.state[name], values, atol=atol, err_msg=name)
+    assert_same_state(other.state, one.state, atol)
+
+
+def assert_same_state(state, expected, atol):
+    assert set(state) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(state[name], values, atol=atol, err_msg=name)
 
 
 def kept(held_out_rate):

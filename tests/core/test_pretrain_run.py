@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import time
+import types
 from pathlib import Path
 
 import keras
@@ -156,7 +157,9 @@ def test_the_running_mean_of_the_weights_is_what_is_judged_and_shipped():
     ],
     ids=["muon in bfloat16, in parts, dropout", "pre-norm, sparse, remat, drop, mean"],
 )  # fmt: skip
-def test_every_kind_of_run_goes_on_to_the_same_weights(world, tmp_path, changes):
+def test_every_kind_of_run_goes_on_to_the_same_weights(
+    world, tmp_path, changes, monkeypatch
+):
     folder, plain, _, _ = world
     raw = of_one_phase(plain).to_dict()
     changes = {
@@ -164,18 +167,41 @@ def test_every_kind_of_run_goes_on_to_the_same_weights(world, tmp_path, changes)
         for name, value in changes.items()
     }
     asked = run.PretrainSettings.from_dict(raw | changes)
-    whole, parts, said = tmp_path / "whole", tmp_path / "parts", []
-    cache = folder / "whole" / "corpus"
+    steps, taken = Trainer.run, []
 
-    def say(line):
-        if line.startswith("step 8/"):  # as a process that dies then leaves it
-            shutil.copytree(whole, parts)
+    def noted(trainer, *given):
+        taken.append((trainer, *given))
+        return steps(trainer, *given)
 
-    assert trained(folder, asked, whole, say, cache=cache) is not None
-    assert trained(folder, asked, parts, said.append, cache=cache) is not None
-    assert said[0] == "Going on after step 6"
-    samples.assert_same_states(whole, parts, atol=1e-5)
-    assert open_model(str(parts / "model")).model.config == asked.model
+    monkeypatch.setattr(Trainer, "run", noted)
+    model = trained(folder, asked, tmp_path, cache=folder / "whole" / "corpus")
+    assert open_model(str(model)).model.config == asked.model
+    last, path = read_latest(tmp_path), tmp_path / "checkpoints" / "step-000000008"
+    shutil.rmtree(path)
+    before = read_latest(tmp_path)
+    assert (before.step, last.step) == (6, 8)
+    # Another process has all that the state is of; in this one nothing is compiled
+    # again, and what the last steps have left is that of a later step.
+    Trainer(asked, len(samples.VOCABULARY)).set_state(before.state)
+    trainer, *_ = taken[-1]
+    trainer.set_state(before.state)
+    steps(*taken[-1])
+    samples.assert_same_state(trainer.state(), last.state, atol=1e-5)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Steps that compute nothing, where what is around them is asked for."""
+
+    def run_none(trainer, batches, phase_index, first_step, num_steps, should_stop):
+        means = dict.fromkeys(
+            ("loss", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy"), 0.5
+        )
+        return types.SimpleNamespace(
+            num_steps=num_steps, means=means, seconds=1.0, waiting_seconds=0.0
+        )
+
+    monkeypatch.setattr(Trainer, "run", run_none)
 
 
 def trained_in_one_phase(world, out, say=str):
@@ -216,6 +242,7 @@ def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
     assert all(np.isfinite(values).all() for values in kept.state.values())
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch):
     """The loss of a step is known before the step moves the weights."""
     state, save, saved = run.Trainer.state, run.save_checkpoint, []
@@ -236,6 +263,7 @@ def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch)
     assert read_latest(tmp_path).step == 6
 
 
+@pytest.mark.usefixtures("quick")
 def test_text_that_cannot_be_measured_ends_no_run(world, tmp_path, monkeypatch):
     def refuse(_):
         raise TrainingError("There is no word to hide.")
@@ -454,6 +482,7 @@ def weighed(asked, **weights):
     return dataclasses.replace(asked, phases=(asked.phases[0], second))
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_refused_run_is_corrected_in_the_same_folder(begun, tmp_path):
     text, asked = begun
     folder = tmp_path / "run"
@@ -482,6 +511,7 @@ def test_a_later_phase_without_text_is_refused_before_the_first_step(begun, tmp_
     assert read_latest(tmp_path / "run") is None
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_phase_is_saved_before_the_next_one_begins(begun, tmp_path, monkeypatch):
     text, asked = begun
     seldom = dataclasses.replace(asked, checkpoint_steps=1000)

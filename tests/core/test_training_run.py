@@ -172,6 +172,8 @@ def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
     CARE.pop().release()
     broken = run_files.status_of(folder)
     assert (broken.state, broken.has_log) == ("interrupted", True)
+    assert (broken.has_epoch, broken.has_model) == (True, False)
+    assert broken.resumed_epoch is None
     run_files.pack_log_of(folder)
     first = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
     assert len(first) == 1
@@ -286,31 +288,17 @@ def test_a_disk_without_room_for_the_run_is_told_before_the_first_step(monkeypat
     assert run_files.status_of(folder).step == 0
 
 
-def killed_run(settings=HEAD, step=13, folder=None, **options):
+def killed_run(step=13, folder=None, **options):
     """The folder of a run whose process is gone after this step, in its third epoch."""
-    folder = folder or new_run(settings, **options)
+    folder = folder or new_run(**options)
     kill_at(folder, step=step)
     with pytest.raises(Killed):
         run(folder)
     return folder
 
 
-def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model(whole):
-    folder = killed_run(SETTINGS)
-    killed = run_files.status_of(folder)
-    assert (killed.state, killed.has_model) == ("running", False)
-    assert (killed.has_epoch, killed.resumed_epoch) == (True, None)
-    status = run(folder)
-    assert (status.state, status.num_restarts, status.resumed_epoch) == ("done", 1, 2)
-    assert any("goes on after epoch 2" in text for text in sentences(status))
-    expected = whole[1]
-    np.testing.assert_array_equal(status.curve[:, 0], expected.curve[:, 0])
-    np.testing.assert_allclose(status.curve, expected.curve, rtol=1e-4)
-    assert status.judged[:, 3].tolist() == expected.judged[:, 3].tolist()
-    assert_same_answers(folder, whole[0])
-
-
-def test_a_run_that_was_stopped_goes_on_from_its_step_to_the_same_model(whole):
+def test_a_run_that_was_stopped_and_then_killed_goes_on_to_the_same_model(whole):
+    """From its step, and then from its last epoch."""
     folder = new_run(SETTINGS, title="Mine", tensorboard=True)
     stop_after(folder, step=7)
     stopped = run(folder)
@@ -324,9 +312,12 @@ def test_a_run_that_was_stopped_goes_on_from_its_step_to_the_same_model(whole):
         run(folder)
     assert (folder / run_files.BUNDLE).read_bytes() == early
     status = run(folder)
-    assert (status.state, status.ending, status.num_restarts) == ("done", "finished", 1)
-    assert any("goes on after step 7" in text for text in sentences(status))
-    assert status.curve[:, 0].tolist() == whole[1].curve[:, 0].tolist()
+    assert (status.state, status.ending) == ("done", "finished")
+    assert (status.num_restarts, status.resumed_epoch) == (1, 2)
+    for place in ("step 7", "epoch 2"):
+        assert any(f"goes on after {place}" in text for text in sentences(status))
+    np.testing.assert_array_equal(status.curve[:, 0], whole[1].curve[:, 0])
+    np.testing.assert_allclose(status.curve, whole[1].curve, rtol=1e-4)
     assert status.judged[:, 3].tolist() == whole[1].judged[:, 3].tolist()
     for name in ("model/model.safetensors", run_files.OUTPUTS):
         assert (folder / name).read_bytes() == (whole[0] / name).read_bytes()
@@ -334,25 +325,18 @@ def test_a_run_that_was_stopped_goes_on_from_its_step_to_the_same_model(whole):
     assert files_of(folder) == files_of(whole[0])
 
 
-def test_a_run_that_was_killed_in_its_first_epoch_begins_anew():
-    folder = killed_run(step=3)
-    assert not run_files.status_of(folder).has_epoch
-    status = run(folder)
-    assert (status.num_restarts, status.resumed_epoch) == (1, 0)
-    # It did not die of counting words, which are counted again.
-    assert methods_of(folder) == {"model", "majority", "tfidf"}
-
-
-def test_a_run_that_has_only_waited_begins_like_any_other():
+def test_a_run_that_has_only_waited_begins_like_any_other_and_killed_begins_anew():
     folder = new_run()
     run_files.ask_to_go_on(folder)
-    killed_run(folder=folder)
+    killed_run(folder=folder, step=3)
     waited = run_files.status_of(folder)
-    assert waited.num_restarts == 0
+    assert (waited.num_restarts, waited.has_epoch) == (0, False)
     assert not any("go on" in text for text in sentences(waited))
-    status = run(folder)  # this time the process did die
-    assert status.num_restarts == 1
+    status = run(folder)  # this time the process did die, in its first epoch
+    assert (status.num_restarts, status.resumed_epoch) == (1, 0)
     assert any("ended unexpectedly" in text for text in sentences(status))
+    # It did not die of counting words, which are counted again.
+    assert methods_of(folder) == {"model", "majority", "tfidf"}
 
 
 @pytest.mark.parametrize("stopped", [False, True])
