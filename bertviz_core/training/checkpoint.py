@@ -27,17 +27,11 @@ NUM_KEPT = 2
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A moment of a run.
+    """A moment of a run."""
 
-    Args:
-        step: optimiser steps that were done.
-        fingerprint: of the settings and the text.
-        state: every number that the next step depends on, by name.
-    """
-
-    step: int
-    fingerprint: str
-    state: dict[str, np.ndarray]
+    step: int  # optimiser steps that were done
+    fingerprint: str  # of the settings and the text
+    state: dict[str, np.ndarray]  # every number that the next step depends on, by name
 
 
 def save_checkpoint(checkpoint: Checkpoint, run: Path) -> Path:
@@ -196,11 +190,7 @@ def _numbers_of(variable: Any) -> np.ndarray:
 
 
 def write_state(variables: Mapping[str, Any], state: Mapping[str, np.ndarray]) -> None:
-    """Puts back what `read_state` gave.
-
-    Raises:
-        ValueError: another set of names.
-    """
+    """Puts back what `read_state` gave."""
     if set(state) != set(variables):
         raise ValueError(
             "`state` must hold the names of these variables. Received: "

@@ -17,52 +17,37 @@ ENDINGS = ("finished", "no_better", "asked", "not_a_number")
 
 @dataclass(frozen=True)
 class TrainingEvent:
-    """A moment of a run.
+    """A moment of a run."""
 
-    Args:
-        kind: what it is about, in the order of a run: "compare", a simple method
-            learns from the rows; "compared", what it reached; "tokenize", texts become
-            tokens; "cache", frozen layers are computed once; "begun", steps begin, or
-            go on; "step"; "epoch", one has ended; "unsaved", it could not be written to
-            the disk; "ended", and why; "judge", the finished model reads the test rows.
-        epoch: from 1; 0 before the first.
-        step: optimiser steps done.
-        num_steps: of all epochs; a run may end before.
-        fraction: of what `kind` is about, 0 to 1; for steps, of the run.
-        loss: mean loss of the step, for "epoch" of its steps; `None` elsewhere.
-        learning_rate: of the step; `None` elsewhere.
-        metric_name: "accuracy", "macro_f1" or "r2".
-            "" where no rows choose an epoch.
-        metric: for "epoch", on the validation rows, `None` where there are none; for
-            "compared", on the test rows, `None` where it could not be had.
-        validation_loss: for "epoch", as `metric`.
-        best_epoch: the best so far, from 1; 0 before the first.
-        is_whole: whether all steps of an epoch were taken: for "epoch", of this one,
-            for "ended", of any, for "begun", of the last that had begun.
-        seconds_left: estimate for the rest of the run, for "judge" of the reading;
-            `None` when unknown.
-        ending: one of `ENDINGS` for "ended", "" elsewhere.
-        kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none.
-        reason: why there is no later one, as the system says it.
-        chosen: for "compared", see `baselines.Baseline`.
-    """
-
+    # What it is about, in the order of a run: "compare", a simple method learns from
+    # the rows; "compared", what it reached; "tokenize", texts become tokens; "cache",
+    # frozen layers are computed once; "begun", steps begin, or go on; "step"; "epoch",
+    # one has ended; "unsaved", it could not be written to the disk; "ended", and why;
+    # "judge", the finished model reads the test rows.
     kind: str
-    epoch: int = 0
-    step: int = 0
-    num_steps: int = 0
-    fraction: float = 0.0
+    epoch: int = 0  # from 1; 0 before the first
+    step: int = 0  # optimiser steps done
+    num_steps: int = 0  # of all epochs; a run may end before
+    fraction: float = 0.0  # of what `kind` is about, 0 to 1; for steps, of the run
+    # Mean loss of the step, for "epoch" of its steps; `None` elsewhere.
     loss: float | None = None
-    learning_rate: float | None = None
+    learning_rate: float | None = None  # of the step; `None` elsewhere
+    # "accuracy", "macro_f1" or "r2". "" where no rows choose an epoch.
     metric_name: str = ""
+    # For "epoch", on the validation rows, `None` where there are none; for "compared",
+    # on the test rows, `None` where it could not be had.
     metric: float | None = None
-    validation_loss: float | None = None
-    best_epoch: int = 0
+    validation_loss: float | None = None  # for "epoch", as `metric`
+    best_epoch: int = 0  # the best so far, from 1; 0 before the first
+    # Whether all steps of an epoch were taken: for "epoch", of this one, for "ended",
+    # of any, for "begun", of the last that had begun.
     is_whole: bool = True
+    # Estimate for the rest of the run, for "judge" of the reading; `None` when unknown.
     seconds_left: float | None = None
-    ending: str = ""
-    kept_epoch: int = 0
-    reason: str = ""
+    ending: str = ""  # one of `ENDINGS` for "ended", "" elsewhere
+    kept_epoch: int = 0  # the last epoch on the disk, for "unsaved"; 0 for none
+    reason: str = ""  # why there is no later one, as the system says it
+    # For "compared", see `baselines.Baseline`.
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -78,9 +63,6 @@ class TensorBoardLog:
 
     A run that goes on after an accident adds a file: TensorBoard takes the steps
     that come twice from the later one.
-
-    Args:
-        folder: made if need be.
     """
 
     def __init__(self, folder: Path) -> None:

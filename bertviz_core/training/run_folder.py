@@ -19,9 +19,6 @@ from bertviz_core.whole_files import write_whole
 def held(folder: Path) -> Iterator[None]:
     """Keeps a second process from training in a folder; a dead one lets go of it.
 
-    Args:
-        folder: made if there is none.
-
     Raises:
         TrainingError: another process trains there, or it cannot be written.
     """

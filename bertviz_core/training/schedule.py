@@ -16,23 +16,14 @@ DECAYS = ("linear", "exponential")
 
 @dataclass(frozen=True)
 class StepSettings(Checked):
-    """How far weights move at a step of any training.
+    """How far weights move at a step of any training."""
 
-    Args:
-        learning_rate: per optimiser step, after warm-up.
-        warmup_rate: share of the steps that it rises.
-        decay: "linear" or "exponential", from the end of the warm-up on.
-        final_rate: share of `learning_rate` that is left at the last step.
-        weight_decay: per unit of learning rate; not for norms and biases.
-        clip_norm: longest gradient, all weights together; 0 does not clip.
-    """
-
-    learning_rate: float = 1e-3
-    warmup_rate: float = 0.02
-    decay: str = "linear"
-    final_rate: float = 0.0
-    weight_decay: float = 0.01
-    clip_norm: float = 1.0
+    learning_rate: float = 1e-3  # per optimiser step, after warm-up
+    warmup_rate: float = 0.02  # share of the steps that it rises
+    decay: str = "linear"  # "linear" or "exponential", from the end of the warm-up on
+    final_rate: float = 0.0  # share of `learning_rate` that is left at the last step
+    weight_decay: float = 0.01  # per unit of learning rate; not for norms and biases
+    clip_norm: float = 1.0  # longest gradient, all weights together; 0 does not clip
 
     def __post_init__(self) -> None:
         fits = 0 < self.learning_rate < math.inf
@@ -48,21 +39,16 @@ class StepSettings(Checked):
 
 @dataclass(frozen=True)
 class OptimizerSettings(StepSettings):
-    """How weights move, beside what `StepSettings` says.
+    """How weights move, beside what `StepSettings` says."""
 
-    Args:
-        name: "adamw", or "muon" for the matrices inside the blocks.
-        beta_1, beta_2, epsilon: of Adam's two averages.
-        accumulation: parts that a batch is sent through the model in.
-        ema_momentum: what a running mean of the weights keeps of itself each step;
-            the mean is then what is judged and shipped. 0 takes none.
-    """
-
-    name: str = "adamw"
+    name: str = "adamw"  # "adamw", or "muon" for the matrices inside the blocks
+    # beta_1, beta_2, epsilon: of Adam's two averages.
     beta_1: float = 0.9
     beta_2: float = 0.98
     epsilon: float = 1e-6
-    accumulation: int = 1
+    accumulation: int = 1  # parts that a batch is sent through the model in
+    # What a running mean of the weights keeps of itself each step; the mean is then
+    # what is judged and shipped. 0 takes none.
     ema_momentum: float = 0.0
 
     def __post_init__(self) -> None:
@@ -96,9 +82,8 @@ def learning_rate(
     Returns:
         The rate for this step, or for each of them.
 
-    Source:
-        Linear: Devlin et al. 2019, appendix A.2. Exponential: Goodfellow et al.
-        2016, "Deep Learning", section 8.3.1.
+    Source: Linear: Devlin et al. 2019, appendix A.2. Exponential: Goodfellow et al.
+    2016, "Deep Learning", section 8.3.1.
     """
     (num_steps, peak), *later = stretches
     rate = peak * _share_of_peak(step, num_steps, settings, ops)

@@ -33,18 +33,12 @@ _ORDER = 1  # stream of random numbers; 0 draws the head
 
 @dataclass(frozen=True)
 class TokenRows:
-    """Rows as the model reads them, without padding.
+    """Rows as the model reads them, without padding."""
 
-    Args:
-        input_ids, token_type_ids: R arrays, int32 `[T of the row]`.
-        pad_token_id: fills up.
-        max_tokens: T at most, padding counted.
-    """
-
-    input_ids: tuple[np.ndarray, ...]
-    token_type_ids: tuple[np.ndarray, ...]
-    pad_token_id: int
-    max_tokens: int
+    input_ids: tuple[np.ndarray, ...]  # R arrays, int32 [T of the row]
+    token_type_ids: tuple[np.ndarray, ...]  # R arrays, int32 [T of the row]
+    pad_token_id: int  # fills up
+    max_tokens: int  # T at most, padding counted
 
     @property
     def lengths(self) -> np.ndarray:
@@ -99,10 +93,7 @@ def tokenize(
     """Splits every text; what is beyond `max_tokens` is cut.
 
     Args:
-        tokenizer: of the model.
-        examples: R rows.
         max_tokens: T at most, special tokens counted.
-        tell: told the fraction done; may raise to cancel.
     """
     pairs = examples.pairs or (None,) * len(examples)
     ids, types = [], []
@@ -178,17 +169,12 @@ MAX_KEPT_BYTES = 500_000_000
 
 @dataclass(frozen=True)
 class RowInputs:
-    """Rows of one kind.
+    """Rows of one kind."""
 
-    Args:
-        batch: from int `[B]`, which rows, to the inputs of `Network`.
-        lengths: int `[R]`, what makes a row long.
-        targets: int32 or float32 `[R]`, as the network learns them.
-    """
-
+    # From int [B], which rows, to the inputs of `Network`.
     batch: Callable[[np.ndarray], Arrays]
-    lengths: np.ndarray
-    targets: np.ndarray
+    lengths: np.ndarray  # int [R], what makes a row long
+    targets: np.ndarray  # int32 or float32 [R], as the network learns them
 
 
 def tokenize_parts(
@@ -197,10 +183,8 @@ def tokenize_parts(
     """Splits the rows to learn from, then those to judge by.
 
     Args:
-        tokenizer: of the model.
         data: texts.
         settings: reads `max_tokens`.
-        tell: told how far it is; may raise to cancel.
     """
     parts = (data.train, data.validation)
     total = sum(map(len, parts))
@@ -224,10 +208,7 @@ def prepare_inputs(
     """Gives the rows to learn from and those to judge by.
 
     Args:
-        learner: asked for the output of its frozen layers.
         rows: to learn from and to judge by, as the learner's network reads them.
-        data: reads the targets.
-        tell: told how far it is; may raise to cancel.
     """
     if learner.settings.level == "head":
         made = [_head_inputs(learner, part, tell) for part in rows]

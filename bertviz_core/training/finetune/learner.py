@@ -108,9 +108,8 @@ class Network(OpenShapes):
     Returns:
         float32 `[B, C]`.
 
-    Source:
-        Devlin et al. 2019, section 4.1; google-research/bert,
-        `run_classifier.py`, `create_model`.
+    Source: Devlin et al. 2019, section 4.1; google-research/bert, `run_classifier.py`,
+    `create_model`.
     """
 
     def __init__(
@@ -235,8 +234,6 @@ def copy_to_train(
     one row of ones stands for them: what has become of it has become of them.
 
     Args:
-        loaded: stays as it is.
-        num_labels: C.
         seed: of the head, and of dropout.
         policy: of Keras, "float32" or "mixed_bfloat16"; weights are float32 in
             both.
@@ -320,9 +317,7 @@ class Learner:
     reads them.
 
     Args:
-        loaded: stays as it is.
         data: reads the labels and the training targets.
-        settings: of the run.
         words: int `[U]`, the ids that occur; the network reads their places among
             these. `None`: it reads ids.
     """
@@ -466,11 +461,7 @@ class Learner:
         return read_state(self._variables()) | {_DUE: due}
 
     def set_state(self, state: Arrays) -> None:
-        """Takes what `state` gave.
-
-        Raises:
-            ValueError: of another network.
-        """
+        """Takes what `state` gave."""
         state = dict(state)
         self._due_rates = list(map(float, state.pop(_DUE)))
         write_state(self._variables(), state)
@@ -509,7 +500,6 @@ def num_learning(model: Bert, settings: FinetuneSettings, num_labels: int) -> in
     Args:
         model: to begin with; a pooler that it lacks is drawn, and learns.
         settings: reads the level and the number of layers.
-        num_labels: C.
     """
     size, frozen = model.config.hidden_size, num_frozen(settings, len(model.blocks))
     learns_encoder = frozen < len(model.blocks)
@@ -528,13 +518,11 @@ def class_weights(targets: np.ndarray, num_classes: int) -> np.ndarray:
 
     Args:
         targets: int `[R]`.
-        num_classes: C.
 
     Returns:
         float64 `[C]`; 0 for a class without rows.
 
-    Source:
-        King and Zeng 2001, "Logistic regression in rare events data", section 4.2.
+    Source: King and Zeng 2001, "Logistic regression in rare events data", section 4.2.
     """
     from sklearn.utils.class_weight import compute_class_weight
 

@@ -14,23 +14,15 @@ class RunOutcome:
     """How good the trained model is, and what it was made of.
 
     Texts of the rows stay in the worker, see `finetune_tasks.report_rows`.
-
-    Args:
-        run_id: of the run.
-        model_id: opens the trained model.
-        labels: class names; for numbers the one name of what is predicted.
-        has_pairs: whether rows have two texts.
-        report: on the test rows; `rows` are row numbers of the file.
-        baselines: simple methods on the same rows.
-        comparisons: of the model with each of these.
-        recipe: settings, hashes, versions, curves, as `recipe.json` holds them.
     """
 
-    run_id: str
-    model_id: str
+    run_id: str  # of the run
+    model_id: str  # opens the trained model
+    # Class names; for numbers the one name of what is predicted.
     labels: tuple[str, ...]
-    has_pairs: bool
-    report: Report
-    baselines: tuple[Baseline, ...]
-    comparisons: tuple[Comparison, ...]
+    has_pairs: bool  # whether rows have two texts
+    report: Report  # on the test rows; `rows` are row numbers of the file
+    baselines: tuple[Baseline, ...]  # simple methods on the same rows
+    comparisons: tuple[Comparison, ...]  # of the model with each of these
+    # Settings, hashes, versions, curves, as `recipe.json` holds them.
     recipe: dict[str, Any]

@@ -24,63 +24,41 @@ RunId: TypeAlias = str
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table, and how it is laid out where a guess is not to decide.
+    """A table, and how it is laid out where a guess is not to decide."""
 
-    Args:
-        table: one of `SAMPLES`, or what `Client.keep_table` returned. The request
-            in a `TrainingStatus` names copies that live as long as the run.
-        encoding: of `table_encoding.ENCODINGS`; `None` guesses.
-        separator: of `table.SEPARATORS`; `None` guesses.
-        has_header: `None` guesses.
-    """
-
+    # One of `SAMPLES`, or what `Client.keep_table` returned. The request in a
+    # `TrainingStatus` names copies that live as long as the run.
     table: str
-    encoding: str | None = None
-    separator: str | None = None
-    has_header: bool | None = None
+    encoding: str | None = None  # of `table_encoding.ENCODINGS`; `None` guesses
+    separator: str | None = None  # of `table.SEPARATORS`; `None` guesses
+    has_header: bool | None = None  # `None` guesses
 
 
 @dataclass(frozen=True)
 class DataChoice:
-    """Rows to learn from, to choose the epoch by, and to test on.
+    """Rows to learn from, to choose the epoch by, and to test on."""
 
-    Args:
-        source: the table.
-        columns: which column is what.
-        validation: a table to test on, with the same columns; `None` sets rows of
-            `source` aside.
-        validation_rate: share of the rows that choose the epoch, in (0, 1).
-        seed: of the draws.
-        test_rate: share of the rows to test on, in (0, 1), where `validation` is none.
-    """
-
-    source: TableSource
-    columns: ColumnChoice
+    source: TableSource  # the table
+    columns: ColumnChoice  # which column is what
+    # A table to test on, with the same columns; `None` sets rows of `source` aside.
     validation: TableSource | None = None
-    validation_rate: float = 0.1
-    seed: int = 1
+    validation_rate: float = 0.1  # share of the rows that choose the epoch, in (0, 1)
+    seed: int = 1  # of the draws
+    # Share of the rows to test on, in (0, 1), where `validation` is none.
     test_rate: float = 0.2
 
 
 @dataclass(frozen=True)
 class TrainingRequest(Checked):
-    """A run that is asked for.
+    """A run that is asked for."""
 
-    Args:
-        model: id of the model to begin with.
-        data: rows.
-        settings: of the run.
-        title: what to call the trained model; user text.
-        tensorboard: whether to write a log for TensorBoard.
-        asked_table: `data.source.table` as it was when the run was asked for; ""
-            until the run has a table of its own.
-    """
-
-    model: str
-    data: DataChoice
-    settings: FinetuneSettings = field(default_factory=FinetuneSettings)
-    title: str = ""
-    tensorboard: bool = False
+    model: str  # id of the model to begin with
+    data: DataChoice  # rows
+    settings: FinetuneSettings = field(default_factory=FinetuneSettings)  # of the run
+    title: str = ""  # what to call the trained model; user text
+    tensorboard: bool = False  # whether to write a log for TensorBoard
+    # `data.source.table` as it was when the run was asked for; "" until the run has a
+    # table of its own.
     asked_table: str = ""
 
     def is_of(self, table: str) -> bool:
@@ -104,31 +82,21 @@ RESUMABLE = ("stopped", "failed", "interrupted")
 
 @dataclass(kw_only=True)
 class TrainingStatus(RunHistory):
-    """Where a run stands, and everything that it has told so far.
+    """Where a run stands, and everything that it has told so far."""
 
-    Args:
-        run_id: what `start_training` returned.
-        state: one of `STATES`.
-        request: what was asked for.
-        place: in the queue: 1 is next; 0 where it does not wait.
-        error: why it failed.
-        model: the trained model, to be opened on every page; `None` before.
-        has_log: whether there is a log for TensorBoard to take away.
-        has_epoch: whether something is on the disk for the run to go on from.
-        can_go_on: whether it can be taken up now.
-        is_own: whether it was asked for by its id, so that it can be stopped; false by
-            `visitor_files.reading_name`.
-    """
-
-    run_id: str
-    state: str
-    request: TrainingRequest
-    place: int = 0
-    error: BertVizError | None = None
+    run_id: str  # what `start_training` returned
+    state: str  # one of `STATES`
+    request: TrainingRequest  # what was asked for
+    place: int = 0  # in the queue: 1 is next; 0 where it does not wait
+    error: BertVizError | None = None  # why it failed
+    # The trained model, to be opened on every page; `None` before.
     model: ModelEntry | None = None
-    has_log: bool = False
+    has_log: bool = False  # whether there is a log for TensorBoard to take away
+    # Whether something is on the disk for the run to go on from.
     has_epoch: bool = False
-    can_go_on: bool = False
+    can_go_on: bool = False  # whether it can be taken up now
+    # Whether it was asked for by its id, so that it can be stopped; false by
+    # `visitor_files.reading_name`.
     is_own: bool = True
 
     @property

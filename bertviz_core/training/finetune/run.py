@@ -39,27 +39,16 @@ from bertviz_core.whole_files import replace_folder
 
 @dataclass(frozen=True)
 class FinetuneResult(TrainedModel):
-    """A trained model and all that is known of it, beside what `TrainedModel` says.
+    """A trained model and all that is known of it, beside what `TrainedModel` says."""
 
-    Args:
-        loaded: `bert` with its words and labels; opens like any other.
-        base_model_id: what it was trained from.
-        settings: of the run.
-        data: the rows.
-        report: on the test rows, of the finished model.
-        baselines: simple methods on the same rows.
-        data_hash: SHA-256 of the rows.
-        base_hash: SHA-256 of the weights that the run began with.
-    """
-
-    loaded: LoadedModel
-    base_model_id: str
-    settings: FinetuneSettings
-    data: TrainingData
-    report: Report
-    baselines: tuple[Baseline, ...]
-    data_hash: str
-    base_hash: str
+    loaded: LoadedModel  # `bert` with its words and labels; opens like any other
+    base_model_id: str  # what it was trained from
+    settings: FinetuneSettings  # of the run
+    data: TrainingData  # the rows
+    report: Report  # on the test rows, of the finished model
+    baselines: tuple[Baseline, ...]  # simple methods on the same rows
+    data_hash: str  # SHA-256 of the rows
+    base_hash: str  # SHA-256 of the weights that the run began with
 
 
 def finetune(
@@ -74,9 +63,6 @@ def finetune(
     """Counts words, trains a copy of a model on the same rows, and judges both.
 
     Args:
-        loaded: stays as it is.
-        data: the rows.
-        settings: of the run.
         progress: told each event; may raise to cancel.
         should_stop: asked after each step; true ends the run with its best epoch.
         work_folder: keeps the state after each epoch and at a stop, so that the same

@@ -56,9 +56,7 @@ def create_run(request: TrainingRequest, run_id: str, owner: str = "") -> Path:
     """Makes the folder of a run with the request and tables of its own.
 
     Args:
-        request: what is asked for.
         run_id: 32 hexadecimal digits that nobody can guess.
-        owner: whose share of the room it takes.
 
     Raises:
         DatasetError: a table is gone.
@@ -119,7 +117,6 @@ def read_request(folder: Path, name: str = "") -> TrainingRequest:
     """What a run was asked for.
 
     Args:
-        folder: of the run.
         name: that it was asked by; who reads by `visitor_files.reading_name` is told
             the id of no run.
     """
@@ -152,10 +149,7 @@ def write_progress(
     """Says how far a run is.
 
     Args:
-        folder: of the run.
-        history: what it has told.
         state: one of `request.STATES`.
-        error: why it failed.
     """
     told = None
     if error is not None:
@@ -235,7 +229,6 @@ def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
     """Puts together what a page sees.
 
     Args:
-        folder: of the run.
         place: in the queue, from 1; 0 where it does not wait.
         name: see `read_request`.
     """

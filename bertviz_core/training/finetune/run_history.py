@@ -33,56 +33,40 @@ _AROUND = ("compare", "compared", "tokenize", "cache", "judge")
 
 @dataclass
 class RunHistory:
-    """Takes the events of a run, of which parts may come twice after an accident.
+    """Takes the events of a run, of which parts may come twice after an accident."""
 
-    Args:
-        phase: one of `PHASES` while it runs, else "".
-        fraction: of the phase, 0 to 1; of "train", of all steps.
-        step, num_steps: optimiser steps done and of all epochs.
-        epoch, num_epochs: from 1, the one that runs or ran last; 0 before.
-        seconds: since it began to run; 0 while it waits.
-        seconds_left: estimate; `None` when not known.
-        metric_name: "accuracy", "macro_f1" or "r2"; "" before the first event, and
-            where no rows choose an epoch.
-        best_epoch: from 1; 0 before the first.
-        num_restarts: how often its process died and it went on.
-        resumed_epoch: after which the last restart went on; 0 where it began anew,
-            `None` while that is not known.
-        is_restarted: the log has not told the last restart yet.
-        is_asked: someone asked for that restart.
-        ending: one of `events.ENDINGS`, or "".
-        bar: what word counts reach on the test rows; `None` before they are counted.
-        language: of the model, as `ModelEntry` writes it.
-        points: `[step, mean loss, learning rate]` each, at most `MAX_POINTS`: of a
-            long run for every second, fourth … step.
-        stride: steps that a point stands for.
-        pending: losses since the last point.
-        epochs: `[step, loss, validation loss, metric]` each; the last two NaN where
-            no rows choose an epoch.
-        log: `[seconds, template, details]` each, in plain words.
-    """
-
-    phase: str = "read"
-    fraction: float = 0.0
-    step: int = 0
-    num_steps: int = 0
-    epoch: int = 0
-    num_epochs: int = 0
-    seconds: float = 0.0
-    seconds_left: float | None = None
+    phase: str = "read"  # one of `PHASES` while it runs, else ""
+    fraction: float = 0.0  # of the phase, 0 to 1; of "train", of all steps
+    step: int = 0  # optimiser steps done and of all epochs
+    num_steps: int = 0  # optimiser steps done and of all epochs
+    epoch: int = 0  # from 1, the one that runs or ran last; 0 before
+    num_epochs: int = 0  # from 1, the one that runs or ran last; 0 before
+    seconds: float = 0.0  # since it began to run; 0 while it waits
+    seconds_left: float | None = None  # estimate; `None` when not known
+    # "accuracy", "macro_f1" or "r2"; "" before the first event, and where no rows
+    # choose an epoch.
     metric_name: str = ""
-    best_epoch: int = 0
-    num_restarts: int = 0
+    best_epoch: int = 0  # from 1; 0 before the first
+    num_restarts: int = 0  # how often its process died and it went on
+    # After which the last restart went on; 0 where it began anew, `None` while that is
+    # not known.
     resumed_epoch: int | None = None
-    is_restarted: bool = False
-    is_asked: bool = False
-    ending: str = ""
+    is_restarted: bool = False  # the log has not told the last restart yet
+    is_asked: bool = False  # someone asked for that restart
+    ending: str = ""  # one of `events.ENDINGS`, or ""
+    # What word counts reach on the test rows; `None` before they are counted.
     bar: Note | None = None
-    language: str = ""
+    language: str = ""  # of the model, as `ModelEntry` writes it
+    # [step, mean loss, learning rate] each, at most `MAX_POINTS`: of a long run for
+    # every second, fourth … step.
     points: list[list[float]] = field(default_factory=list)
-    stride: int = 1
+    stride: int = 1  # steps that a point stands for
+    # Losses since the last point.
     pending: list[list[float]] = field(default_factory=list)
+    # [step, loss, validation loss, metric] each; the last two NaN where no rows choose
+    # an epoch.
     epochs: list[list[float]] = field(default_factory=list)
+    # [seconds, template, details] each, in plain words.
     log: list[list[Any]] = field(default_factory=list)
 
     @property

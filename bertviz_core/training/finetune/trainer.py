@@ -50,36 +50,22 @@ _WEIGHTS = "best/"
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What a run leaves.
+    """What a run leaves."""
 
-    Args:
-        bert: with the weights of the best epoch, see `finished_copy`.
-        points: of all epochs.
-        best_epoch: from 1; 0 where none was whole.
-        ending: one of `events.ENDINGS`.
-        metric: name of what epochs were compared by.
-        precision: that products were computed in.
-        steps: that were taken.
-        epochs_run: whole ones; 0 where the run was stopped within its first.
-    """
-
-    bert: Bert
-    points: tuple[EpochPoint, ...]
-    best_epoch: int
-    ending: str
-    metric: str
-    precision: str
-    steps: int
-    epochs_run: int
+    bert: Bert  # with the weights of the best epoch, see `finished_copy`
+    points: tuple[EpochPoint, ...]  # of all epochs
+    best_epoch: int  # from 1; 0 where none was whole
+    ending: str  # one of `events.ENDINGS`
+    metric: str  # name of what epochs were compared by
+    precision: str  # that products were computed in
+    steps: int  # that were taken
+    epochs_run: int  # whole ones; 0 where the run was stopped within its first
 
 
 class Trainer:
     """A run on a copy of a model.
 
     Args:
-        loaded: stays as it is.
-        data: rows.
-        settings: of the run.
         tell: told each event, from now on: texts become tokens; may raise to cancel.
         should_stop: asked after each step and, where there is an epoch to keep, while
             an epoch is judged; true ends the run with its best.

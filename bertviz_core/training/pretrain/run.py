@@ -72,7 +72,6 @@ def pretrain(
     """Starts a run, or goes on with it.
 
     Args:
-        settings: of the run.
         corpus: text files, or one folder of an encoded corpus.
         out: folder of the run.
         say: told in a line how it goes.
@@ -148,7 +147,6 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
 
     Args:
         out: an existing folder, which this process holds where it is to write.
-        settings: of the run.
 
     Raises:
         TrainingError: another run lies there, or the folder cannot be written.
@@ -336,31 +334,21 @@ class _Run:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Means over the steps since the point before; `None` where not measured.
+    """Means over the steps since the point before; `None` where not measured."""
 
-    Args:
-        step: optimiser steps done.
-        tokens: token places seen, padding counted.
-        max_tokens: length of the rows.
-        learning_rate: of the last step.
-        loss: of both tasks.
-        mlm_loss, mlm_accuracy, nsp_loss, nsp_accuracy: in training.
-        tokens_per_second: speed.
-        waiting_rate: share of the time that a batch was not ready.
-        held_out_loss, held_out_top1, held_out_top5, held_out_nsp: see `evaluate`.
-    """
-
-    step: int
-    tokens: int
-    max_tokens: int
-    learning_rate: float
-    loss: float
+    step: int  # optimiser steps done
+    tokens: int  # token places seen, padding counted
+    max_tokens: int  # length of the rows
+    learning_rate: float  # of the last step
+    loss: float  # of both tasks
+    # mlm_loss, mlm_accuracy, nsp_loss, nsp_accuracy: in training.
     mlm_loss: float
     mlm_accuracy: float
     nsp_loss: float
     nsp_accuracy: float
-    tokens_per_second: float
-    waiting_rate: float
+    tokens_per_second: float  # speed
+    waiting_rate: float  # share of the time that a batch was not ready
+    # held_out_loss, held_out_top1, held_out_top5, held_out_nsp: see `evaluate`.
     held_out_loss: float | None = None
     held_out_top1: float | None = None
     held_out_top5: float | None = None

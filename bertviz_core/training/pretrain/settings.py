@@ -26,32 +26,23 @@ _READING = (
 
 @dataclass(frozen=True)
 class CorpusSettings(Checked):
-    """Which words the model knows, and how much of each text it reads.
+    """Which words the model knows, and how much of each text it reads."""
 
-    Args:
-        lower_case: folds case and accents.
-        vocabulary_file: a `vocab.txt` to take; `None` learns one.
-        max_characters: see `train_vocabulary`.
-        held_out_rate: share of the documents kept for evaluation.
-        weights: how often an epoch reads each document of a file, by file name;
-            1 where nothing is said.
-        sentence_weights: how many times more an epoch reads each sentence with a
-            word, alone and not in its document; by the word, which must be one
-            piece of the vocabulary. Of several, the highest counts.
-        sentence_max_tokens: longer sentences do not count for it, in word pieces;
-            `None` for any length.
-        pair_rates: in place of `SequenceSettings.pair_rate`, by file name. 0 for a
-            file whose sentences have nothing to do with each other: none of them is
-            the next one.
-    """
-
-    lower_case: bool = True
-    vocabulary_file: str | None = None
-    max_characters: int | None = None
-    held_out_rate: float = 0.005
+    lower_case: bool = True  # folds case and accents
+    vocabulary_file: str | None = None  # a `vocab.txt` to take; `None` learns one
+    max_characters: int | None = None  # see `train_vocabulary`
+    held_out_rate: float = 0.005  # share of the documents kept for evaluation
+    # How often an epoch reads each document of a file, by file name; 1 where nothing is
+    # said.
     weights: dict[str, float] = field(default_factory=dict)
+    # How many times more an epoch reads each sentence with a word, alone and not in its
+    # document; by the word, which must be one piece of the vocabulary. Of several, the
+    # highest counts.
     sentence_weights: dict[str, float] = field(default_factory=dict)
+    # Longer sentences do not count for it, in word pieces; `None` for any length.
     sentence_max_tokens: int | None = None
+    # In place of `SequenceSettings.pair_rate`, by file name. 0 for a file whose
+    # sentences have nothing to do with each other: none of them is the next one.
     pair_rates: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,25 +72,19 @@ def require_weights(settings: Checked, name: str, weights: dict[str, float]) -> 
 class MaskingSettings(Checked):
     """Which tokens are to be guessed.
 
-    Args:
-        rate: share of the tokens to guess.
-        unit: "token"; "word", whole words; or "span", whole words in Latin
-            letters and runs of 1 to 4 Chinese characters.
-        mask_rate: share of them that becomes [MASK].
-        random_rate: share of them that becomes any word; the rest stays.
-        frequent_from: a piece that makes up a larger share of the text is drawn less
-            often than the others, see `draw_weights`; `None` draws all alike. What
-            follows "the" is harder to guess than "the", and learnt more slowly.
-
-    Source:
-        Devlin et al. 2019, appendix A.1; whole words: google-research/bert,
-        README, May 2019; spans: Cui et al. 2020 (arXiv:2004.13922), section 3.
+    Source: Devlin et al. 2019, appendix A.1; whole words: google-research/bert, README,
+    May 2019; spans: Cui et al. 2020 (arXiv:2004.13922), section 3.
     """
 
-    rate: float = 0.15
+    rate: float = 0.15  # share of the tokens to guess
+    # "token"; "word", whole words; or "span", whole words in Latin letters and runs of
+    # 1 to 4 Chinese characters.
     unit: str = "token"
-    mask_rate: float = 0.8
-    random_rate: float = 0.1
+    mask_rate: float = 0.8  # share of them that becomes [MASK]
+    random_rate: float = 0.1  # share of them that becomes any word; the rest stays
+    # A piece that makes up a larger share of the text is drawn less often than the
+    # others, see `draw_weights`; `None` draws all alike. What follows "the" is harder
+    # to guess than "the", and learnt more slowly.
     frequent_from: float | None = None
 
     def __post_init__(self) -> None:
@@ -117,26 +102,19 @@ class MaskingSettings(Checked):
 class SequenceSettings(Checked):
     """How documents become sequences.
 
-    Args:
-        pair_rate: share of the sequences with two segments; others have one.
-        random_next_rate: share of the pairs whose B is of another document.
-        short_rate: share of the sequences that end early, after any sentence.
-        sentence_rate: share of the sequences that are one sentence. Else hardly any
-            is: an end drawn anywhere is seldom that of the first sentence.
-        join_rate: share of the documents that run on into the next one.
-
-    Source:
-        Devlin et al. 2019, appendix A.2; google-research/bert,
-        `create_pretraining_data.py`. Differs from it: there every sequence is a
-        pair and none leaves its document; for running text Liu et al. 2019
-        (arXiv:1907.11692), "full sentences".
+    Source: Devlin et al. 2019, appendix A.2; google-research/bert,
+    `create_pretraining_data.py`. Differs from it: there every sequence is a pair and
+    none leaves its document; for running text Liu et al. 2019 (arXiv:1907.11692), "full
+    sentences".
     """
 
-    pair_rate: float = 0.5
-    random_next_rate: float = 0.5
-    short_rate: float = 0.1
+    pair_rate: float = 0.5  # share of the sequences with two segments; others have one
+    random_next_rate: float = 0.5  # share of the pairs whose B is of another document
+    short_rate: float = 0.1  # share of the sequences that end early, after any sentence
+    # Share of the sequences that are one sentence. Else hardly any is: an end drawn
+    # anywhere is seldom that of the first sentence.
     sentence_rate: float = 0.0
-    join_rate: float = 0.2
+    join_rate: float = 0.2  # share of the documents that run on into the next one
 
     def __post_init__(self) -> None:
         for rate in fields(self):
@@ -149,32 +127,25 @@ MAY_CHANGE = ("report_steps", "evaluation_steps", "checkpoint_steps", "model_nam
 
 @dataclass(frozen=True)
 class Phase(Checked):
-    """A stretch of training at one length.
+    """A stretch of training at one length."""
 
-    Args:
-        max_tokens: T of every row of the batch.
-        num_tokens: token places to see, padding counted; steps follow from it.
-        batch_tokens: token places per optimiser step.
-        short_rate: in place of that of `SequenceSettings`; `None` takes that. A
-            phase of long rows needs a higher one: else it sees short text only
-            where documents are short.
-        sentence_rate: in place of that of `SequenceSettings`, likewise.
-        masking_rate: in place of the rate of `MaskingSettings`, likewise.
-        weights, sentence_weights: in place of those of `CorpusSettings`, all of them:
-            another phase may read other text.
-        learning_rate: begins anew with this phase: rises to this value, and falls
-            until the next phase that has one. `None` goes on as the phase before;
-            the first one takes that of `OptimizerSettings`.
-    """
-
-    max_tokens: int
-    num_tokens: int
-    batch_tokens: int
+    max_tokens: int  # T of every row of the batch
+    num_tokens: int  # token places to see, padding counted; steps follow from it
+    batch_tokens: int  # token places per optimiser step
+    # In place of that of `SequenceSettings`; `None` takes that. A phase of long rows
+    # needs a higher one: else it sees short text only where documents are short.
     short_rate: float | None = None
+    # In place of that of `SequenceSettings`, likewise.
     sentence_rate: float | None = None
+    # In place of the rate of `MaskingSettings`, likewise.
     masking_rate: float | None = None
+    # weights, sentence_weights: in place of those of `CorpusSettings`, all of them:
+    # another phase may read other text.
     weights: dict[str, float] | None = None
     sentence_weights: dict[str, float] | None = None
+    # Begins anew with this phase: rises to this value, and falls until the next phase
+    # that has one. `None` goes on as the phase before; the first one takes that of
+    # `OptimizerSettings`.
     learning_rate: float | None = None
 
     def __post_init__(self) -> None:
@@ -217,44 +188,38 @@ class Phase(Checked):
 class PretrainSettings(Checked):
     """A whole run. Field names are the keys of the JSON file.
 
-    Args:
-        model: sizes; `vocab_size` is the most that a learned vocabulary may have.
-        phases: one after the other, mostly short sequences first.
-        corpus, masking, sequences, optimizer: see there.
-        dropout: rate while pre-training, in place of the model's two rates,
-            which stay in its config for those who fine-tune it.
-        precision: "float32", or "bfloat16" for products and activations; "auto" is
-            what the machine multiplies in hardware, settled when a run begins.
-        remat: computes each block anew for its gradient instead of keeping it.
-        layer_keep_rate: share of the steps that keep the last block in the end;
-            1 drops none.
-        initial_model: id or folder of a model to begin with, its words included;
-            `None` begins with random weights and learns words. See `initial.py`.
-        continue_positions: where a phase is longer than those before, its new
-            positions begin as `positions.continued_positions` says, not at random.
-            Those of an initial model are trained already, and stay.
-        seed: of the weights, the order of the text and the masks.
-        model_name: what the finished model is called.
-        report_steps, evaluation_steps, checkpoint_steps: how often.
-
     Raises:
         TrainingError: a value that cannot be, or two that contradict each other.
     """
 
+    # Sizes; `vocab_size` is the most that a learned vocabulary may have.
     model: BertConfig
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase, ...]  # one after the other, mostly short sequences first
+    # corpus, masking, sequences, optimizer: see there.
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     masking: MaskingSettings = field(default_factory=MaskingSettings)
     sequences: SequenceSettings = field(default_factory=SequenceSettings)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    # Rate while pre-training, in place of the model's two rates, which stay in its
+    # config for those who fine-tune it.
     dropout: float = 0.0
+    # "float32", or "bfloat16" for products and activations; "auto" is what the machine
+    # multiplies in hardware, settled when a run begins.
     precision: str = "auto"
+    # Computes each block anew for its gradient instead of keeping it.
     remat: bool = False
+    # Share of the steps that keep the last block in the end; 1 drops none.
     layer_keep_rate: float = 1.0
+    # Id or folder of a model to begin with, its words included; `None` begins with
+    # random weights and learns words. See `initial.py`.
     initial_model: str | None = None
+    # Where a phase is longer than those before, its new positions begin as
+    # `positions.continued_positions` says, not at random. Those of an initial model are
+    # trained already, and stay.
     continue_positions: bool = True
-    seed: int = 0
-    model_name: str = "bert"
+    seed: int = 0  # of the weights, the order of the text and the masks
+    model_name: str = "bert"  # what the finished model is called
+    # report_steps, evaluation_steps, checkpoint_steps: how often.
     report_steps: int = 50
     evaluation_steps: int = 1000
     checkpoint_steps: int = 500

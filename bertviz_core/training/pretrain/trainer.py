@@ -44,7 +44,6 @@ class Trainer:
     """A model and its optimiser.
 
     Args:
-        settings: of the run.
         vocab_size: word pieces that there are, at most `settings.model.vocab_size`.
         num_devices: of this machine to use.
 
@@ -93,7 +92,6 @@ class Trainer:
 
         Args:
             batches: where the batches come from.
-            phase_index: which phase.
             first_step: within the phase, from 0.
             num_steps: to run.
             should_stop: asked after each step; true ends the stretch there.
@@ -128,11 +126,7 @@ class Trainer:
         return read_state(self._variables())
 
     def set_state(self, state: Arrays) -> None:
-        """Takes what `state` gave.
-
-        Raises:
-            ValueError: another set of names or shapes.
-        """
+        """Takes what `state` gave."""
         write_state(self._variables(), state)
 
     @contextlib.contextmanager
