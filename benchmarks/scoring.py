@@ -36,7 +36,7 @@ def measure() -> Table:
         "token_type_ids": np.zeros((NUM_TOKENS, NUM_TOKENS), "int32"),
     }
     runs: dict[str, Callable[[], object]] = {
-        "batch": lambda: explorer.forward(batch, ("sequence_output",)),
+        "batch": lambda: explorer.forward(batch, ("sequence_output",))
     }
     for variant in VARIANTS:
         runs[variant] = functools.partial(

@@ -26,10 +26,7 @@ TARGET_PREDICTION_SECONDS = 4.0
 
 HAS_TITLE = "document.title.includes('BERT Explorer') && !!document.querySelector('h1')"
 # Address of a page, and what shows on it once the model has answered.
-PAGES = {
-    "": "[data-testid=stProgress]",
-    "masked_word": ".js-plotly-plot .point",
-}
+PAGES = {"": "[data-testid=stProgress]", "masked_word": ".js-plotly-plot .point"}
 
 
 @dataclass(frozen=True)

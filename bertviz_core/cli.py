@@ -108,10 +108,7 @@ def predict(
     """
     explorer = open_explorer(model_id)
     answer_text(
-        text,
-        as_json,
-        lambda one: _predict(explorer, one, top_k, temperature),
-        _table,
+        text, as_json, lambda one: _predict(explorer, one, top_k, temperature), _table
     )
 
 

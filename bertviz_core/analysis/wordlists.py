@@ -91,15 +91,7 @@ def entries_of_kind(tokens: Sequence[str], kind: str) -> np.ndarray:
 
 
 # Every entry has one of these: the first kind that it is of, else a word.
-MAIN_KINDS = (
-    "empty",
-    "unused",
-    "special",
-    "piece",
-    "cjk",
-    "single_character",
-    "word",
-)
+MAIN_KINDS = ("empty", "unused", "special", "piece", "cjk", "single_character", "word")
 
 
 def main_kinds(tokens: Sequence[str]) -> np.ndarray:

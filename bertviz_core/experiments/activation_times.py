@@ -28,9 +28,7 @@ class ActivationTime:
 
 
 @task(GRADIENT_RESOURCE, is_kept=False)
-def time_activations(
-    progress: Progress = untold,
-) -> dict[str, ActivationTime]:
+def time_activations(progress: Progress = untold) -> dict[str, ActivationTime]:
     """Times Keras' functions and their derivatives, as training has them: float32.
 
     `ALONE` is for the numbers as they are.

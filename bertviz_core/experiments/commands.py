@@ -20,10 +20,7 @@ from bertviz_core.command_parts import model_option, open_explorer
     help="About how many neighbours each word has.",
 )
 @click.option(
-    "--axes",
-    default="both",
-    show_default=True,
-    type=click.Choice(["2", "3", "both"]),
+    "--axes", default="both", show_default=True, type=click.Choice(["2", "3", "both"])
 )
 @click.option(
     "--tsv",

@@ -48,10 +48,7 @@ def padded_pair(explorer: Explorer, text: str, other: str) -> PaddedPair:
         unmasked_differences=apart(unmasked["hidden_states"]),
         masked_shares=to_padding(masked["attention_probs"]),
         unmasked_shares=to_padding(unmasked["attention_probs"]),
-        seconds=(
-            seconds(inputs),
-            seconds(short.inputs) + seconds(long.inputs),
-        ),
+        seconds=(seconds(inputs), seconds(short.inputs) + seconds(long.inputs)),
     )
 
 

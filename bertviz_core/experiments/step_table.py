@@ -159,10 +159,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "class_logits": _answered("C", "class", "classifier"),
         "class_probs": _as_probs("C", "class_logits", "i"),
         "mlm_transform": Operation(
-            "PH",
-            r"u = h W^{\mathrm{MLM}} + b^{\mathrm{MLM}}",
-            (BEFORE,),
-            "mlm.pre",
+            "PH", r"u = h W^{\mathrm{MLM}} + b^{\mathrm{MLM}}", (BEFORE,), "mlm.pre"
         ),
         "mlm_activation": Operation(
             "PH", _ACTIVATIONS["gelu"], ("mlm_transform",), "mlm.post"

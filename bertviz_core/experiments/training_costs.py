@@ -98,9 +98,7 @@ def decoding_costs(
 
 
 @task(GRADIENT_RESOURCE, is_kept=False)
-def remat_costs(
-    progress: Progress = untold,
-) -> dict[str, Cost]:
+def remat_costs(progress: Progress = untold) -> dict[str, Cost]:
     """Takes gradients of a small model of random weights in each way of `REMAT`.
 
     Source: Chen et al. 2016 (arXiv:1604.06174), section 4.

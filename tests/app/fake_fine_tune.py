@@ -9,10 +9,7 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.trace import ModelEntry
 from bertviz_core.training.finetune import checks, run_files
 from bertviz_core.training.finetune.columns import view_table
-from bertviz_core.training.finetune.estimate import (
-    LevelEstimate,
-    TrainingEstimate,
-)
+from bertviz_core.training.finetune.estimate import LevelEstimate, TrainingEstimate
 from bertviz_core.training.finetune.notes import note
 from bertviz_core.training.finetune.request import RESUMABLE, TrainingStatus
 from bertviz_core.training.finetune.visitor_tables import rows_to_mend
@@ -133,7 +130,7 @@ def status_of(request, state, **fields):
                     validation=40,
                     test=82,
                 ),
-            ],
+            ]
         ],
     }
     return TrainingStatus(run_id=RUN, state=state, request=request, **known | fields)

@@ -66,12 +66,7 @@ from tests.app.test_attention import (
     traces,
     type_text,
 )
-from tests.core.checkpoint_copies import (
-    HF,
-    hf_copy,
-    weights_of_hf,
-    without_part,
-)
+from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf, without_part
 from tests.core.sent_figures import numbers
 
 NUMBER = Target("classifier", 0)

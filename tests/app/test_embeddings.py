@@ -370,9 +370,7 @@ def test_maps_of_the_bundled_model_are_drawn_ahead():
 def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
     row = client().ask(vocabulary)(TINY).index("be")
     app = open_page(
-        **VOCABULARY_MAP,
-        embeddings_map_search="b",
-        embeddings_map_selected=str(row),
+        **VOCABULARY_MAP, embeddings_map_search="b", embeddings_map_selected=str(row)
     )
     assert sent(app)["first"]["selected"] == row
     assert sent(app)["first"]["search"] == "b"
@@ -722,9 +720,7 @@ def test_another_vocabulary_has_no_word_chosen(chinese, from_link):
     model = chinese
     if from_link:
         app = open_page(
-            **VOCABULARY_MAP,
-            embeddings_map_search="b",
-            embeddings_map_selected="9",
+            **VOCABULARY_MAP, embeddings_map_search="b", embeddings_map_selected="9"
         )
         assert marks(app)["of"] == 9
     else:

@@ -34,11 +34,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     keep_table,
     table_path,
 )
-from bertviz_core.visitor_files import (
-    TABLES,
-    place_of,
-    reading_name,
-)
+from bertviz_core.visitor_files import TABLES, place_of, reading_name
 from pages.fine_tune import running
 from pages.fine_tune.mend_rows import LABEL, LEAVE_OUT, mending_of
 from tests.app.fake_client import CONFIG

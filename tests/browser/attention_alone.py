@@ -226,17 +226,11 @@ class Alone:
 def click_head(view, layer, head, num_heads):
     grid = view.locator("canvas.grid")
     cell = (grid.bounding_box()["width"] - GRID_LABEL - 2) / num_heads
-    at = {
-        "x": GRID_LABEL + (head - 0.5) * cell,
-        "y": GRID_LABEL + (layer - 0.5) * cell,
-    }
+    at = {"x": GRID_LABEL + (head - 0.5) * cell, "y": GRID_LABEL + (layer - 0.5) * cell}
     grid.click(position=at)
 
 
 def cell_position(view, row, column, num_tokens):
     width = view.locator("canvas.heat").bounding_box()["width"]
     cell = (width - HEAT_LEFT - 2) / num_tokens
-    return {
-        "x": HEAT_LEFT + (column + 0.5) * cell,
-        "y": HEAT_TOP + (row + 0.5) * cell,
-    }
+    return {"x": HEAT_LEFT + (column + 0.5) * cell, "y": HEAT_TOP + (row + 0.5) * cell}

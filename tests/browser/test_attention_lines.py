@@ -10,11 +10,7 @@ from playwright.sync_api import expect
 
 from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_thumbnails import LINKS_PER_ROW, grid_thumbnails
-from bertviz_core.figures.attention_view import (
-    AttentionView,
-    HeadMap,
-    token_kinds,
-)
+from bertviz_core.figures.attention_view import AttentionView, HeadMap, token_kinds
 from tests.browser.attention_alone import (
     GRID_LABEL,
     LINES_ROW,

@@ -7,13 +7,7 @@ import zipfile
 from playwright.sync_api import expect
 
 from tests.app.chinese_model import write_chinese_model
-from tests.browser.conftest import (
-    LOCALES,
-    open_panel,
-    overflow,
-    said_after,
-    settle,
-)
+from tests.browser.conftest import LOCALES, open_panel, overflow, said_after, settle
 from tests.core.checkpoint_copies import shallow_copy
 from tests.locale_words import words_of
 

@@ -10,12 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bertviz_core.figures.component_files import component_script
-from bertviz_core.figures.point_map import (
-    Colour,
-    FirstChoice,
-    PointMap,
-    point_payload,
-)
+from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap, point_payload
 from tests.browser.attention_alone import Alone
 from tests.locale_words import words_of
 

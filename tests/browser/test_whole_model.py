@@ -166,9 +166,7 @@ def test_each_part_opens_in_place_from_a_link_or_by_a_click(open_whole):
         assert faults(page) == set(), name
 
 
-def test_words_are_hidden_put_back_and_typed_over_and_any_text_is_answered(
-    open_whole,
-):
+def test_words_are_hidden_put_back_and_typed_over_and_any_text_is_answered(open_whole):
     page, view = open_whole()
     a_word_is_hidden_put_back_and_typed_over(page, view)
     page.locator(TYPED).fill(TEXTS["bert-mini-en"])

@@ -168,13 +168,7 @@ def marked(num_rows, marks, seed=0, share=1.0, words=("the", "book", "was", "lon
     [
         (("[POSITIVE]", "[NEGATIVE]"), {"[ positive", "[ negative"}),
         (("", "!!"), {"! !"}),
-        (
-            (
-                "【好评】这本书很厚",
-                "【差评】这本书很厚",
-            ),
-            {"【好", "【差"},
-        ),
+        (("【好评】这本书很厚", "【差评】这本书很厚"), {"【好", "【差"}),
     ],
 )
 def test_a_token_that_gives_the_label_away_is_found_with_its_rows(marks, tokens):
@@ -192,8 +186,7 @@ def test_a_token_that_gives_the_label_away_is_found_with_its_rows(marks, tokens)
 
 
 @pytest.mark.parametrize(
-    ("num_rows", "marks", "share"),
-    [(400, 2, 0.6), (40, 2, 1.0), (60, 4, 1.0)],
+    ("num_rows", "marks", "share"), [(400, 2, 0.6), (40, 2, 1.0), (60, 4, 1.0)]
 )
 def test_the_surer_a_token_is_the_less_it_need_cover(num_rows, marks, share):
     dataset = marked(num_rows, [f"[{name}]" for name in "abcd"[:marks]], share=share)

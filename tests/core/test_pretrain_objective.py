@@ -13,11 +13,7 @@ from bertviz_core.errors import ConfigError
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.sparse import pattern_edges
-from bertviz_core.training.optimizer import (
-    AdamW,
-    build_without_decay,
-    make_optimizer,
-)
+from bertviz_core.training.optimizer import AdamW, build_without_decay, make_optimizer
 from bertviz_core.training.pretrain.objective import PretrainingModel
 from bertviz_core.training.pretrain.trainer import Trainer, training_config
 from bertviz_core.training.schedule import learning_rate

@@ -29,12 +29,7 @@ from bertviz_core.training.finetune.request import (
 from bertviz_core.training.finetune.run import TrainingRun, finetune, weights_hash
 from bertviz_core.training.finetune.visitor_tables import keep_table
 from bertviz_core.training.run_folder import lock, read_json, write_json
-from tests.core.finetune_samples import (
-    HEAD,
-    SETTINGS,
-    random_data,
-    shared_loaded,
-)
+from tests.core.finetune_samples import HEAD, SETTINGS, random_data, shared_loaded
 
 pytestmark = pytest.mark.tensorflow
 

@@ -200,10 +200,7 @@ def tokenize_parts(
 
 
 def prepare_inputs(
-    learner: Learner,
-    rows: list[TokenRows],
-    data: TrainingData,
-    tell: Tell,
+    learner: Learner, rows: list[TokenRows], data: TrainingData, tell: Tell
 ) -> tuple[RowInputs, RowInputs]:
     """Gives the rows to learn from and those to judge by.
 

@@ -53,14 +53,10 @@ _BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
     help="A table to test on. Default: rows of TABLE.",
 )
 @click.option(
-    "--test-encoding",
-    "validation_encoding",
-    help="Of that table. Default: a guess.",
+    "--test-encoding", "validation_encoding", help="Of that table. Default: a guess."
 )
 @click.option(
-    "--test-separator",
-    "validation_separator",
-    help="Of that table. Default: a guess.",
+    "--test-separator", "validation_separator", help="Of that table. Default: a guess."
 )
 @click.option(
     "--test-header/--no-test-header",
@@ -102,9 +98,7 @@ _BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
     help="For --level top.",
 )
 @click.option(
-    "--epochs",
-    type=click.IntRange(min=1),
-    help="Default: by level and number of rows.",
+    "--epochs", type=click.IntRange(min=1), help="Default: by level and number of rows."
 )
 @click.option("--batch-size", default=16, show_default=True)
 @click.option(
@@ -545,11 +539,7 @@ def _ranked(answer: dict[str, Any]) -> list[tuple[str, float]]:
 
 
 def _classify_table(
-    explorer: Explorer,
-    path: Path,
-    out: Path,
-    max_tokens: int,
-    options: dict[str, Any],
+    explorer: Explorer, path: Path, out: Path, max_tokens: int, options: dict[str, Any]
 ) -> dict[str, Any]:
     from bertviz_core.training.finetune.command_data import (
         read_named_table,

@@ -677,8 +677,7 @@ def guess_header(rows: Sequence[Sequence[str]]) -> tuple[bool, Note]:
     named = _name_of_a_column(first, rest)
     if named is not None:
         return True, note(
-            "The first row is taken as a header: it says “{name}”.",
-            name=excerpt(named),
+            "The first row is taken as a header: it says “{name}”.", name=excerpt(named)
         )
     if not rest:
         return False, note("The first row is taken as data: it is the only one.")

@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.training.checkpoint import (
-    Checkpoint,
-    read_latest,
-    save_checkpoint,
-)
+from bertviz_core.training.checkpoint import Checkpoint, read_latest, save_checkpoint
 from bertviz_core.training.events import Tell, TrainingEvent
 from bertviz_core.training.finetune.batches import (
     Arrays,

@@ -520,9 +520,7 @@ def _is_encoded(paths: Sequence[Path]) -> bool:
 
 
 def _tokenizer(
-    paragraphs: Iterable[str],
-    settings: PretrainSettings,
-    say: Callable[[str], object],
+    paragraphs: Iterable[str], settings: PretrainSettings, say: Callable[[str], object]
 ) -> BertTokenizer:
     asked = settings.corpus
     if asked.vocabulary_file:

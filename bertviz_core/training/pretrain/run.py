@@ -23,11 +23,7 @@ import numpy as np
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.errors import TrainingError
 from bertviz_core.tokenizer import BertTokenizer
-from bertviz_core.training.checkpoint import (
-    Checkpoint,
-    read_latest,
-    save_checkpoint,
-)
+from bertviz_core.training.checkpoint import Checkpoint, read_latest, save_checkpoint
 from bertviz_core.training.distribution import (
     any_host,
     has_hosts,

@@ -16,10 +16,7 @@ from bertviz_core.training.pretrain.settings import SequenceSettings
 
 
 def pack_rows(
-    lengths: np.ndarray,
-    max_tokens: int,
-    max_sequences: int,
-    rng: np.random.Generator,
+    lengths: np.ndarray, max_tokens: int, max_sequences: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Puts every sequence into a row; the longest first, then what still fits.
 

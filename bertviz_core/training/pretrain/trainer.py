@@ -21,11 +21,7 @@ from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import LoadReport
 from bertviz_core.training.checkpoint import named_variables, read_state, write_state
-from bertviz_core.training.distribution import (
-    num_replicas,
-    on_devices,
-    running_on,
-)
+from bertviz_core.training.distribution import num_replicas, on_devices, running_on
 from bertviz_core.training.fast import made_fast
 from bertviz_core.training.optimizer import make_optimizer
 from bertviz_core.training.precision import chosen_precision
