@@ -1,7 +1,5 @@
 """Runs the benchmarks: `python -m benchmarks [name ...]`, all of `NAMES` or some."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import importlib

@@ -6,8 +6,6 @@ the masked-word head at the one position that is watched: nothing that it could 
 out is computed.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from dataclasses import dataclass

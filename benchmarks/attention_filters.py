@@ -4,8 +4,6 @@ Random attention of 512 tokens, the longest text: one set of heads for every lay
 that memory holds it. Then the small pictures that a browser gets of the filtered heads.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 import time

@@ -4,8 +4,6 @@ Random attention of BERT-base's depth and 32 tokens; heads are averaged first, s
 number costs nothing.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 

@@ -8,8 +8,6 @@ In Chromium, where it is installed: the time from the arrival of our bytes to th
 frame that shows them, by the component's own clock: reading, keeping and drawing.
 """
 
-from __future__ import annotations
-
 import base64
 import importlib
 import importlib.util

@@ -8,8 +8,6 @@ until a frame shows the new head, and until its exact numbers have come, by the
 component's own clock.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import statistics

@@ -1,7 +1,5 @@
 """The browser that benchmarks and tests look through."""
 
-from __future__ import annotations
-
 import shutil
 
 from playwright.sync_api import Browser, Playwright

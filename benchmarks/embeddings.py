@@ -4,8 +4,6 @@ The vectors of the vocabulary are random: their values do not change the time. T
 browser's share of a map is not in here; the component writes it into `data-draw-ms`.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 import tempfile

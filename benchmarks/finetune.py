@@ -13,8 +13,6 @@ library sample table; the second a table of your own. Of a table a turn is an ep
 peers put rows together as each does, and pad a batch to its longest.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import statistics

@@ -11,8 +11,6 @@ the same rows with the same rates; the order of rows and dropout differ. Compare
 accuracy after the last epoch on rows that neither saw, over several seeds.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import importlib.util

@@ -5,8 +5,6 @@ with two processor cores: from the call to the judged model, the simple methods
 included. Starting Python and loading the model are not counted.
 """
 
-from __future__ import annotations
-
 import csv
 import multiprocessing
 import os

@@ -6,8 +6,6 @@ masked-word head at one position and at all. Peers alternate within a round, so 
 what else the machine does hits both.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import statistics
 import tempfile

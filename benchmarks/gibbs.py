@@ -1,7 +1,5 @@
 """A thousand steps of Gibbs sampling with the model that comes with the app."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

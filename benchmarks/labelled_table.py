@@ -1,7 +1,5 @@
 """A table of one's own on the command line of a benchmark, as rows with labels."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

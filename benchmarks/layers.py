@@ -8,8 +8,6 @@ where it is installed: from a key until a frame shows the step's
 picture, and until one shows all that the page says of it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import statistics

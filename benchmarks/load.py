@@ -7,8 +7,6 @@ a new text (the network runs). Time runs from the visitor's message to the last 
 of the answer; a browser draws after that.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -1,7 +1,5 @@
 """The machine that measures: what it is, and what else it is doing meanwhile."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time

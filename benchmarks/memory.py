@@ -5,8 +5,6 @@ counts once. Where the system does not tell them, resident sizes stand in, which
 it four times.
 """
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from pathlib import Path

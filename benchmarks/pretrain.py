@@ -5,8 +5,6 @@ peer is `BertForPreTraining` under AdamW in a plain loop of torch, with its batc
 ready in memory; ours makes them from text as in a real run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 import itertools

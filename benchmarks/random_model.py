@@ -1,7 +1,5 @@
 """A model with a random number in every weight, and made-up words."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

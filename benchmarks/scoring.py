@@ -5,8 +5,6 @@ the passes cost and little more. Both run in this process and take turns, with
 random weights: the numbers of a model do not change its time.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 import time

@@ -5,8 +5,6 @@ the port listens. Files come from the system's cache, as after a first start of 
 day.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from dataclasses import dataclass

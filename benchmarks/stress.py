@@ -6,8 +6,6 @@ sends files that do harm, the others read. Meanwhile workers are killed, a page 
 restarts and the disk is full. Then it counts the answers of one worker and of two.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -1,7 +1,5 @@
 """What a benchmark found, as a table in Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

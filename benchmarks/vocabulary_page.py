@@ -8,8 +8,6 @@ page receives meanwhile is counted, all WebSocket frames: the map in full, with 
 words, and what else a page consists of.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 import time

@@ -7,8 +7,6 @@ shows them, by the component's own clock, and the frames a second while the poin
 crosses the picture.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import statistics

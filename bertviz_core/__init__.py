@@ -4,8 +4,6 @@ Importing this package loads nothing heavy: neither Keras nor a model. The names
 below are loaded on first use.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

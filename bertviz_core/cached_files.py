@@ -1,7 +1,5 @@
 """Where this project keeps files on a machine."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

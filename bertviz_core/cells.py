@@ -1,7 +1,5 @@
 """Cells that a spreadsheet shows as text instead of running them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

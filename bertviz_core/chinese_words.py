@@ -4,8 +4,6 @@ Written Chinese has no spaces, so the reader says how long a word is, or writes 
 spaces. Pure text, no vocabulary.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a process finds around it: variables that are set, and its processor."""
 
-from __future__ import annotations
-
 import os
 from contextvars import ContextVar
 from pathlib import Path

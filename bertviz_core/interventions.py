@@ -1,7 +1,5 @@
 """What can be changed in the middle of a forward pass."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Pure text, no vocabulary: a word here is what a reader would click, which may be
 several pieces for the model.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

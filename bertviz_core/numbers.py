@@ -1,7 +1,5 @@
 """Numbers as people write them in a cell."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

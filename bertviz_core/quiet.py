@@ -5,8 +5,6 @@ libraries load ("oneDNN custom operations are on"), so the stream itself is held
 back for that time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

@@ -3,8 +3,6 @@
 Pure text, no vocabulary.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Sentences that come with the project, written for it: singly, in passages, parsed."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Marks what can be asked for from another process, see `engine.questions`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

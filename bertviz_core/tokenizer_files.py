@@ -1,7 +1,5 @@
 """The files of a checkpoint that say how it splits text."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import re

@@ -7,8 +7,6 @@ The processes that serve pages and those that run models see the same folders; w
 they are on several machines, `BERTVIZ_CACHE` must be shared between these.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Files and folders that others read while they are replaced: the old or the new."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

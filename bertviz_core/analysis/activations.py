@@ -5,8 +5,6 @@ function with a corner has no derivative there; like Keras and PyTorch, `differe
 then gives that of the left side, which for ReLU is 0.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 M is the number of vectors, H their size.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.geometry import require_table, unit_rows, widened

@@ -5,8 +5,6 @@ looked at, and returns floats of the same precision. Q and K count tokens; W cou
 words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

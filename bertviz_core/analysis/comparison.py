@@ -3,8 +3,6 @@
 T1 and T2 tokens, P of them in pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

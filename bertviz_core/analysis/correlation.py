@@ -1,7 +1,5 @@
 """How alike two maps order the same things. NumPy in and out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

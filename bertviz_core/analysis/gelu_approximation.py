@@ -5,8 +5,6 @@ numerically, on x from 0 to `FARTHEST`: they are the same on the other side of z
 and farther out both forms are x, or 0, to the last digit that matters.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 M is the number of vectors, H their size, k the number of axes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 L layers, N heads, W words, P parts of speech, R relations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Word pieces put together again, to be read."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 

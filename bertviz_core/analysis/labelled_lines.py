@@ -5,8 +5,6 @@ the stroke does. `It rained. || We stayed in.` is a pair, which the model reads 
 first and second text. Blank lines are passed over.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

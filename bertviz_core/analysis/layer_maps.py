@@ -3,8 +3,6 @@
 L + 1 states (embedding output first), M points, H numbers each, k axes of the map.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.geometry import divided, fit_pca, procrustes, row_norms

@@ -3,8 +3,6 @@
 NumPy in and out, float64. H is the size of a vector.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

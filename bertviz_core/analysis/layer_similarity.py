@@ -3,8 +3,6 @@
 L layers, T tokens, H hidden size.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 # Of two layers, X and Y `[T, H]`, the mean of each column taken off; LaTeX.

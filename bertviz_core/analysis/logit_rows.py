@@ -3,8 +3,6 @@
 NumPy in and out, computed in float64. R is the number of rows, V the vocabulary.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

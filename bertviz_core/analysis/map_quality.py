@@ -3,8 +3,6 @@
 M is the number of points, H the size of the vectors, k the number of neighbours.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

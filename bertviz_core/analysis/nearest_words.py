@@ -3,8 +3,6 @@
 V is the number of rows, H the size.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

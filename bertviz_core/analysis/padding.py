@@ -1,7 +1,5 @@
 """Padding: what a mask leaves of a score in each precision, and what padding costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 P is the number of positions, H the size of a vector.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 

@@ -7,8 +7,6 @@ Source: https://github.com/tensorflow/tensorboard, `plugins/projector`,
 `data-provider.ts`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

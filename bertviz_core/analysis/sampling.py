@@ -6,8 +6,6 @@ comparisons hold to the digits that are shown.
 V is the number of words in the vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

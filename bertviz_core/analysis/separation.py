@@ -3,8 +3,6 @@
 M is the number of vectors, H their size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ comes from a seed.
 n layers, H neurons a layer, P inputs, S steps.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 S is the number of steps, P the number of points that are drawn.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 # The weight of what came before, in a running mean.

@@ -1,7 +1,5 @@
 """Sentences with their grammar, from CoNLL-U files, and the tokens of their words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ V is the number of words in the vocabulary. Logarithms are natural unless a name
 says bits. Rank 1 is the best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 T tokens, W words.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.attention import group_words

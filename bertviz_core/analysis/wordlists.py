@@ -1,7 +1,5 @@
 """What kind of thing each entry of a vocabulary is, to leave some out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

@@ -4,8 +4,6 @@ Everything is refused by the archive's directory where that is possible, and the
 bytes are counted again while they are written, because a directory may lie.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

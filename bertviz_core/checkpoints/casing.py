@@ -4,8 +4,6 @@ A `vocab.txt` alone does not tell, and a wrong guess spoils every prediction, so
 the choice and its reason go into the load report.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bertviz_core.checkpoints.stored import (

@@ -3,8 +3,6 @@
 Light: a list of models must not cost the import of TensorFlow.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What lies beside a checkpoint: its licence, whom it names, what it learned from."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a folder of files is: Hugging Face's, Google's, or nothing that we open."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

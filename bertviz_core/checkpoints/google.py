@@ -5,8 +5,6 @@ They are read without TensorFlow, see `tensor_bundle`.
 Source: google-research/bert, README, "Pre-trained models", and `modeling.py`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Source: `huggingface_hub` reference, "HfApi" and "Downloading files". The enviro
 variable `HF_ENDPOINT` names another server, as for that library.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

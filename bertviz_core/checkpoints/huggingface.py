@@ -5,8 +5,6 @@ Source: The format of the index and the names: Hugging Face `transformers`,
 https://github.com/huggingface/safetensors, "Format".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 They are a `CheckpointError`.
 """
 
-from __future__ import annotations
-
 from bertviz_core.environment import whole_number
 from bertviz_core.errors import CheckpointError
 

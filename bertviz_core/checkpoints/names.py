@@ -8,8 +8,6 @@ Sources: google-research/bert, `modeling.py`, `run_pretraining.py` and
 `run_classifier.py`; Hugging Face `transformers`, `modeling_bert.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

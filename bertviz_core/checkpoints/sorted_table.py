@@ -6,8 +6,6 @@ key is longer than the name of a weight can be, and whoever reads counts them.
 Source: google/leveldb, `doc/table_format.md`, and TensorFlow, `core/lib/io/table.h`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import google_crc32c

@@ -1,7 +1,5 @@
 """A checkpoint as it lies on disk: names and shapes known, weights not yet read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

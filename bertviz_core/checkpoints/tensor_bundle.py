@@ -9,8 +9,6 @@ Source: TensorFlow, `core/util/tensor_bundle/tensor_bundle.h`,
 messages: protobuf.dev, "Encoding".
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whether a model in a folder is still the one that was opened. Loads nothing."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

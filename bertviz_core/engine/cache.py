@@ -1,7 +1,5 @@
 """A cache with a bound, where several threads that miss together compute once."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from collections.abc import Callable

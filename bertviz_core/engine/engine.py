@@ -1,7 +1,5 @@
 """The interface that both engines have."""
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import logging

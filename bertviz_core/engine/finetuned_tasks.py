@@ -1,7 +1,5 @@
 """What is asked about models that were trained here."""
 
-from __future__ import annotations
-
 import hashlib
 
 from bertviz_core.engine import memory, run_store, table_store

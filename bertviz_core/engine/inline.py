@@ -1,7 +1,5 @@
 """The engine in one process: for scripts, notebooks and tests."""
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from typing import Any

@@ -19,8 +19,6 @@ too, but nobody has tried this there.
 Run as a program, this module is that child.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """What is asked about models themselves; each function loads what it needs."""
 
-from __future__ import annotations
-
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.memory import forget, num_forward_passes
 from bertviz_core.explorer import Explorer

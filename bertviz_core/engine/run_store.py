@@ -1,7 +1,5 @@
 """Runs that have ended, as a process that answers pages reads them."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -3,8 +3,6 @@
 A store with a bound, as in `memory`: what was dropped is parsed from its file anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """What workers that train are asked, and what is freed after it."""
 
-from __future__ import annotations
-
 from bertviz_core.engine import table_store
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.memory import give_memory_back

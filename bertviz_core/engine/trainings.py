@@ -4,8 +4,6 @@ The process that trains reads and writes there, see `finetune.run_files`, so not
 about a run is lost with any process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time

@@ -11,8 +11,6 @@ no spans either, and `DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its
 environment: `connection` tries again what was with a worker that died.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import gc

@@ -4,8 +4,6 @@ The process that serves pages looks at these limits before it starts any other. 
 environment variable with a value that cannot be is an `EngineError`.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exact maps: switch off each head, or each half of a layer, and look again."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import softmax_rows

@@ -1,7 +1,5 @@
 """How long activation functions and their gradients take on this machine."""
 
-from __future__ import annotations
-
 import functools
 import statistics
 import timeit

@@ -3,8 +3,6 @@
 Attention itself never travels between processes: 151 MB for BERT-base and 512 tokens.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.aggregation import (

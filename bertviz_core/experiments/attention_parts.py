@@ -6,8 +6,6 @@ here, in NumPy, is in float64.
 N heads, D head size, H hidden size (H = N * D), I intermediate size, Q = K = T.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 N heads, D head size, H hidden size, Q = K = T tokens.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Attribution: how much each token of the text contributes to an answer."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ A page may import this: NumPy only. L layers, N heads, T tokens, I neurons of a
 feed-forward block.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every head of a model over the bundled sentences, and over those with grammar."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add

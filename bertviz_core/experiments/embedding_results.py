@@ -3,8 +3,6 @@
 L is the number of layers, T of tokens, H the hidden size, M the points of a map.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The input sum of a text taken apart, and the table of positions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

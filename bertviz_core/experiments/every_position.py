@@ -1,7 +1,5 @@
 """What the model would write at every place of a text, and how surprised it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

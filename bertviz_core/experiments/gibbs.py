@@ -7,8 +7,6 @@ Source: Wang and Cho 2019 (arXiv:1902.04094), section 3; Goyal et al. 2022
 (arXiv:2106.02736) for why the target is not exact.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 

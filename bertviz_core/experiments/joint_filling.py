@@ -1,7 +1,5 @@
 """Several masks filled together: greedily in an order, or as exact pairs."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -4,8 +4,6 @@ L is the number of layers, T of tokens, S of places looked at, V the vocabulary.
 Logarithms are natural unless a name says bits. Rank 1 is the best.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ the last bit but for what a backend adds up in another order.
 Letters of the axes are those of `step_results`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import softmax_rows

@@ -1,7 +1,5 @@
 """The logit lens: what each layer would answer if it were the last."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ L is the number of layers, M of points, k of axes, V of the vocabulary, H the hi
 size.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """t-SNE and UMAP: maps that keep neighbours together, with their quality."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

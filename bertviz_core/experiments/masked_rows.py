@@ -3,8 +3,6 @@
 R is the number of rows (variants), T tokens, V vocabulary.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

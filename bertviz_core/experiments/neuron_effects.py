@@ -4,8 +4,6 @@ A BERT-base has 36,864 of them: too many to switch each one off. One backward pa
 estimates what each would do; the best are then switched off one after another.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

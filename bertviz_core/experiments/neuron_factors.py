@@ -3,8 +3,6 @@
 T tokens, I intermediate size, F factors.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ its row of the second projection to the residual.
 T tokens, H hidden size, I intermediate size, V vocabulary, F chosen neurons.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import top_words

@@ -1,7 +1,5 @@
 """Does the second text follow the first? BERT's other pre-training question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

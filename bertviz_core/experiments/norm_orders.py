@@ -1,7 +1,5 @@
 """One text through the same numbers, with the norms in either place. L layers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.explorer import Explorer

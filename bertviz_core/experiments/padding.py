@@ -1,7 +1,5 @@
 """Texts of unequal length in one batch: what a mask keeps apart, what padding costs."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

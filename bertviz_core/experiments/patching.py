@@ -1,7 +1,5 @@
 """Put one hidden state of a text into another text, and see what comes back."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.sampling import softmax

@@ -1,7 +1,5 @@
 """How a Keras layer comes to be, on the shortest layer of the core: run for real."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

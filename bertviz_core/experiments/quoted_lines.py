@@ -1,7 +1,5 @@
 """The lines of the core that compute an activation, from the installed source."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

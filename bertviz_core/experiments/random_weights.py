@@ -1,7 +1,5 @@
 """Sanity check: would a model of random weights give the same attributions?"""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -3,8 +3,6 @@
 L layers, P places to guess at, k best words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

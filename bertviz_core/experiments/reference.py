@@ -1,7 +1,5 @@
 """How far a model is from what Hugging Face's `transformers` computes of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The residual stream: how long it is, and what each half of a layer adds to it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.layer_similarity import layer_similarities

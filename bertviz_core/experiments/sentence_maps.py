@@ -1,7 +1,5 @@
 """Maps of sentences at every layer, and what their geometry measures."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Vectors of many sentences, and of one word in many, at every layer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Where else the network sees a token as it does here, in many sentences."""
 
-from __future__ import annotations
-
 from bertviz_core.analysis.nearest_words import WordTable, best_of
 from bertviz_core.experiments.embedding_results import (
     Context,

@@ -1,7 +1,5 @@
 """Lay a sparse pattern on a model's attention and see what it loses."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

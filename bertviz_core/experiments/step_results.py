@@ -4,8 +4,6 @@ T tokens (Q of them look, K are looked at), N heads, D head size, H hidden size,
 I intermediate size, V vocabulary, P asked positions, C classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ No arrays and no framework: a page may draw the order of both kinds of layers fr
 this without a model. Letters of the axes are those of `step_results`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ The file: `coordinates` uint16 `[V, k]`, `origin` float64 `[k]`, `unit` float64 
 (a coordinate is origin + unit times the whole number), `facts` the rest as JSON, uint8.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Switch parts of the network off and look at the prediction again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The answer that an experiment watches: found in a text, read from logits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

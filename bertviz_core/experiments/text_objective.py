@@ -3,8 +3,6 @@
 M pieces are drawn; P is the room for them in a row of this length.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

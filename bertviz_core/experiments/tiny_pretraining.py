@@ -4,8 +4,6 @@ The same pipeline as that of the models that ship, on a page of text: it takes
 seconds, and learns nothing but this page.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A whole layer of a long text is too large to send for a picture of one token: th
 takes that token's share of it. For where the numbers come from see `layer_steps`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

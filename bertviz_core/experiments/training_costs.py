@@ -3,8 +3,6 @@
 B rows, T tokens, P places to guess in a row, V words.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Maps of a whole vocabulary: by PCA at once, others computed ahead or as a job."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

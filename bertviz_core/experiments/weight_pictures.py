@@ -1,7 +1,5 @@
 """The weights of a model by name: what their numbers look like, and the numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.experiments.read_model_results import WeightPicture

@@ -8,8 +8,6 @@ L layers, N heads, T tokens, W of them shown, D head size, H hidden size, V voca
 G guesses, F neurons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Whole words for one mask: several characters, or several pieces, at once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import log_softmax

@@ -1,7 +1,5 @@
 """An axis between words: where others lie on it, and what is near without it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

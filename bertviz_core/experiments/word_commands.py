@@ -1,7 +1,5 @@
 """The commands `sample`, `fill` and `score`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

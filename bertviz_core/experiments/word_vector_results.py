@@ -1,7 +1,5 @@
 """What is asked of the vocabulary's vectors: frozen NumPy dataclasses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

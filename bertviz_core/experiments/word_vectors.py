@@ -1,7 +1,5 @@
 """Questions to the word embeddings of a model, all of them asked in the full space."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

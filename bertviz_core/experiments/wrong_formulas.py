@@ -1,7 +1,5 @@
 """Formulas of BERT as they circulate wrongly, each put into the model and measured."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

@@ -4,8 +4,6 @@ Each stands in the place of a method of a layer, see `put_in`. They are copied f
 nowhere: each is what a sentence or a formula in a text for beginners says.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -8,8 +8,6 @@ same without colour.
 P is the number of points of a curve.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

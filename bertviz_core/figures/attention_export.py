@@ -3,8 +3,6 @@
 T tokens. Rows look, columns are looked at.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ heads of BERT-base exactly would be 9 MB at 128 tokens.
 L layers, N heads, S rows and columns of what is shown.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

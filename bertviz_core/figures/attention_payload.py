@@ -4,8 +4,6 @@
 text 0.15 and 1.4 MB; all of its attention would be 9 and 151 MB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

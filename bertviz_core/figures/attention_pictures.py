@@ -1,7 +1,5 @@
 """The small pictures of all heads of a trace, or of the difference of two."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

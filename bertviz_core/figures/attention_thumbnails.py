@@ -3,8 +3,6 @@
 L layers, N heads, T tokens. Rows look, columns are looked at.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ R is the number of names. Colours stand out from a light and from a dark page; o
 and purple are like the ends of PuOr.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType

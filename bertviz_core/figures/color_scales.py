@@ -1,7 +1,5 @@
 """Scales of colour that readers who do not see red or green can tell apart."""
 
-from __future__ import annotations
-
 # Signed numbers, 0 in the middle. From ColorBrewer's PuOr, whose ends differ in
 # lightness and in hue. Source: Harrower and Brewer 2003.
 DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]

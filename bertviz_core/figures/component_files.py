@@ -5,8 +5,6 @@ in the order of `PARTS`; a part of another component comes with its folder, "." 
 of several.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

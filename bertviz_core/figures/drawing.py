@@ -5,8 +5,6 @@ Plain values: plotly's own objects take five times as long to make.
 P is the number of points of a line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

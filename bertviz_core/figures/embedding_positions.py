@@ -1,7 +1,5 @@
 """A figure of a cloud that has an order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 C is the number of classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Colours come from the theme; symbols, dashes and written numbers say the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

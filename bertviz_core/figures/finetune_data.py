@@ -6,8 +6,6 @@ same without colour.
 C classes, B bars.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ without colour.
 S optimiser steps, E epochs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 MathML, which browsers draw themselves: the file asks no server for anything.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence

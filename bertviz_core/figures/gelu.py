@@ -3,8 +3,6 @@
 P is the number of points of a curve.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

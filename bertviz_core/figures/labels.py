@@ -1,7 +1,5 @@
 """Tokens as labels of a figure, letter for letter; and where its words come from."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Made from the table of operations, so that it cannot differ from what the model does.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any

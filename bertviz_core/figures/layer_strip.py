@@ -6,8 +6,6 @@ its number under the pointer.
 R rows, C columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Colours come from the theme around the figure; dashes and symbols say the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -7,8 +7,6 @@ numbers say the same without colour.
 M is the number of words shown, most likely first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

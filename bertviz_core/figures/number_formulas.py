@@ -1,7 +1,5 @@
 """Formulas of attention and of the layer norm with real numbers, as LaTeX."""
 
-from __future__ import annotations
-
 import math
 
 from bertviz_core.analysis.layer_norm import LayerNormSteps

@@ -7,8 +7,6 @@ taken away holds plotly's.
 R rows, C columns.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `assets/components/payload.js` reads what is written here.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping

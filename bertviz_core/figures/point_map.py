@@ -6,8 +6,6 @@ points are coloured by are read out, too, and travel as they are: a whole number
 bytes, any other in four.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

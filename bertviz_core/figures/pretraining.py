@@ -1,7 +1,5 @@
 """What pre-training makes smaller, as formulas, and how surely it keeps blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -3,8 +3,6 @@
 Colours tell nothing that a place, a word or a shape does not say as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 n layers, S steps, P examples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 H neurons, S steps, P examples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

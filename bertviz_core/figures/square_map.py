@@ -6,8 +6,6 @@ label a cell would be a megabyte.
 M is the number of things.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A text as a grid of tokens, each on a shade that says how large its number is."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Titles beside a scale, turned by plotly: Chinese would lie on its side there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import plotly.graph_objects as go

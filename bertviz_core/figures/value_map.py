@@ -6,8 +6,6 @@ its number under the pointer, and the strongest cells carry it in writing.
 R rows, C columns.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 `assets/components/whole_model/data.js` reads what is written here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

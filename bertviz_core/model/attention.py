@@ -1,7 +1,5 @@
 """Self-attention with its scores and probabilities in the open."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The whole model: embeddings, blocks, heads."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -3,8 +3,6 @@
 The graph is made once, with all sizes open; NumPy in, NumPy out.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ with all sizes open. In parts, because then a question may start and end at any 
 ask for any activation of `taps` or replace it, and does not pay for the others.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

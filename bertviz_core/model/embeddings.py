@@ -1,7 +1,5 @@
 """From token ids to the vectors that enter the first block."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from keras import ops

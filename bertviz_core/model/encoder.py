@@ -1,7 +1,5 @@
 """One encoder block: attention, then the feed-forward network, each added on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bertviz_core.config import BertConfig

@@ -1,7 +1,5 @@
 """What is read off the encoder: pooled output, masked words, next sentence, class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from keras import ops

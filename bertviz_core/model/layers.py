@@ -1,7 +1,5 @@
 """The parts every block is made of: projection, layer norm, activation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

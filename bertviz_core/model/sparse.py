@@ -1,7 +1,5 @@
 """Sparse attention as a pattern of edges: near tokens, every n-th, a few for all."""
 
-from __future__ import annotations
-
 import numpy as np
 from keras import ops
 

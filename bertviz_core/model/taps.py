@@ -24,8 +24,6 @@ In a pre-norm layer the two norms come before attention and mlp and the residual
 what leaves each half.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The numbers of the activations page, part by part; see `writing`."""
 
-from __future__ import annotations
-
 CURVES = """
 from bertviz_core.analysis.activations import activate, differentiate
 

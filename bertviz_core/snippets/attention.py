@@ -1,7 +1,5 @@
 """The numbers of the attention page, picture by picture; see `writing`."""
 
-from __future__ import annotations
-
 from bertviz_core.snippets.beginnings import with_gradients, with_model, with_trace
 
 

@@ -1,7 +1,5 @@
 """How most programs begin: they open a model, and some send a text through it."""
 
-from __future__ import annotations
-
 
 def with_model(program: str, then: str = "") -> str:
     """A program of imports, a blank line and what it does with an `explorer`."""

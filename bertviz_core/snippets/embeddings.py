@@ -1,7 +1,5 @@
 """The numbers of the embeddings page, part by part; see `writing`."""
 
-from __future__ import annotations
-
 from bertviz_core.snippets.beginnings import with_model
 
 INPUT_SUM = with_model("""

@@ -3,8 +3,6 @@
 Layers, tokens and neurons are counted from 0 here.
 """
 
-from __future__ import annotations
-
 from bertviz_core.snippets.beginnings import with_gradients, with_model, with_trace
 
 STEP = with_trace("""

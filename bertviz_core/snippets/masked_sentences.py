@@ -1,7 +1,5 @@
 """The numbers of whole sentences on the masked-word page; see `writing`."""
 
-from __future__ import annotations
-
 from bertviz_core.snippets.beginnings import with_model
 
 WORD_SCORES = with_model("""

@@ -1,7 +1,5 @@
 """The numbers of the masked-word page, panel by panel; see `writing`."""
 
-from __future__ import annotations
-
 from bertviz_core.snippets.beginnings import with_gradients, with_model
 
 CHOICES = with_model("""

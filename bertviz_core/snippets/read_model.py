@@ -1,7 +1,5 @@
 """The numbers of the page on which the model is read; see `writing`."""
 
-from __future__ import annotations
-
 from bertviz_core.snippets.beginnings import with_model
 
 WRONG = with_model("""

@@ -1,7 +1,5 @@
 """Fills the places of a short program with what a reader chose, as literals."""
 
-from __future__ import annotations
-
 import string
 
 import numpy as np

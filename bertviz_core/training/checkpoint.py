@@ -1,7 +1,5 @@
 """The state of a run on the disk: all of it or nothing, and the one before."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """One device or many, on one machine or more, by what Keras' backend offers."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a training tells while it goes, and how it is asked to stop; nothing heavy."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

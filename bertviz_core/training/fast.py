@@ -6,8 +6,6 @@ with ones, and nothing is computed that nobody reads. Each piece is tested again
 automatic gradient of the plain formula.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import types

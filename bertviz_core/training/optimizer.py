@@ -1,7 +1,5 @@
 """AdamW as BERT uses it, on the schedule of the run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

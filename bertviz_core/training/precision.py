@@ -1,7 +1,5 @@
 """Whether this machine multiplies bfloat16 faster than float32."""
 
-from __future__ import annotations
-
 import functools
 import timeit
 from collections.abc import Callable

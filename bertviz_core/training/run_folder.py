@@ -1,7 +1,5 @@
 """The folder of a run: who may write there, and files that others read meanwhile."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

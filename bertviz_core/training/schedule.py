@@ -1,7 +1,5 @@
 """What changes with the steps: the learning rate, and how surely blocks are kept."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

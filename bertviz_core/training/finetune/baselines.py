@@ -1,7 +1,5 @@
 """What simple methods reach on the same rows: the least that BERT has to beat."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 import warnings

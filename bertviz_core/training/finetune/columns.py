@@ -3,8 +3,6 @@
 Guesses come with their reasons. Classes or numbers: a guess, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Tables as commands read them: by names of columns, and guesses for the rest."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path

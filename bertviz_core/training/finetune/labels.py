@@ -1,7 +1,5 @@
 """Labels as written to what a training learns: names of classes, or numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

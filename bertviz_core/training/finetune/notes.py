@@ -1,7 +1,5 @@
 """Sentences that a result carries, ready to be translated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 # (template, details), as a `BertVizError` holds them.

@@ -5,8 +5,6 @@ process of its own reads them, with a limit of memory and of time. Run as a prog
 this module is that process; it writes the rows as lines of JSON.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

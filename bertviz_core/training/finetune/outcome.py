@@ -1,7 +1,5 @@
 """What a finished run says of its model, in plain values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

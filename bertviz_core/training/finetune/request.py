@@ -1,7 +1,5 @@
 """What is to be trained, on what and how, and how far it is: plain values for pages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 

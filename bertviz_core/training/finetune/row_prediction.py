@@ -1,7 +1,5 @@
 """What a trained classifier says: of a text, of many, of a table, and as a file."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator, Sequence

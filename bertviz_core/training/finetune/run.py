@@ -1,7 +1,5 @@
 """A whole fine-tuning run: from a model and rows to a judged model in a folder."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

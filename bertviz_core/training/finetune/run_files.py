@@ -4,8 +4,6 @@ The process that serves pages writes the request and reads the rest; the process
 trains writes the rest. Files appear under their names when they are whole.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

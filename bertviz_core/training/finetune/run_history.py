@@ -1,7 +1,5 @@
 """What a run has told, kept small: curves with a bound, and a log in plain words."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Rows to learn from of rare classes may be repeated: see `oversampled`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """Bytes to characters: which encoding a table is in, and what is no table."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import unicodedata

@@ -9,8 +9,6 @@ Shapes: R rows, C classes.
 Source: Guo et al. 2017 (arXiv:1706.04599), section 4.2.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

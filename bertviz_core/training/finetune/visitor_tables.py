@@ -5,8 +5,6 @@ any other, so that it can be trained on, taken away and named by a recipe. Its r
 their numbers: empty rows stand where others were.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import dataclasses

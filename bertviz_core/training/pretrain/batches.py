@@ -4,8 +4,6 @@ So a resumed run sees what an uninterrupted one sees, and nothing about the data
 needs saving. NumPy only.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

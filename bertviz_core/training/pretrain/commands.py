@@ -1,7 +1,5 @@
 """The commands `pretrain`, `evaluate-mlm` and `average-models`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

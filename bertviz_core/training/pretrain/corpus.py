@@ -1,7 +1,5 @@
 """Text files as token ids on the disk: encoded once, memory-mapped ever after."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

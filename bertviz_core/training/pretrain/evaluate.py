@@ -1,7 +1,5 @@
 """What a model is worth: text that it never saw, and everyday sentences with a gap."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The two tasks of pre-training: guess hidden words, tell the next sentence."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

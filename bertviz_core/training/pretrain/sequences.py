@@ -4,8 +4,6 @@ Everything here is about places in the flat array of token ids; no token is read
 and nothing loops over sentences, so that millions of them take seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
