@@ -119,10 +119,10 @@ class DataOrigin:
 
     table_sha256: str  # of the file's bytes, in hexadecimal
     encoding: str  # that it was read with
-    separator: str  # that it was read with
+    separator: str  # likewise
     has_header: bool  # whether its first row names the columns
-    text_column: str  # names
-    label_column: str  # names
+    text_column: str
+    label_column: str
     pair_column: str | None = None  # name of the column with second texts, or `None`
     is_regression: bool = False  # whether the label is a number to predict
     validation_sha256: str | None = None  # of the file to test on, if there is one

@@ -35,7 +35,7 @@ class Calibration(FrozenArrays):
 
     counts: np.ndarray  # int [K], rows in each of K bins of equal width over 0 to 1
     confidence: np.ndarray  # float [K], means of the rows of a bin; NaN in an empty one
-    accuracy: np.ndarray  # float [K], means of the rows of a bin; NaN in an empty one
+    accuracy: np.ndarray  # float [K], likewise
     error: float  # expected calibration error: their mean distance over the rows
 
 

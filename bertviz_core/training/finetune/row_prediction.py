@@ -35,7 +35,7 @@ class ReadText(FrozenArrays):
     model_id: str  # which model
     labels: tuple[str, ...]  # C class names, or the name of the number
     text: str  # what was read, without what is beyond the last token
-    pair: str | None  # what was read, without what is beyond the last token
+    pair: str | None  # likewise
     tokenized: TokenizedText  # the same, in tokens
     num_tokens_uncut: int  # tokens before anything was cut
     outputs: np.ndarray  # float64 [C]: probabilities that sum to 1, or the number

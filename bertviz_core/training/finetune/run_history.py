@@ -35,10 +35,10 @@ class RunHistory:
 
     phase: str = "read"  # one of `PHASES` while it runs, else ""
     fraction: float = 0.0  # of the phase, 0 to 1; of "train", of all steps
-    step: int = 0  # optimiser steps done and of all epochs
-    num_steps: int = 0  # optimiser steps done and of all epochs
+    step: int = 0  # optimiser steps done
+    num_steps: int = 0  # optimiser steps of all epochs
     epoch: int = 0  # from 1, the one that runs or ran last; 0 before
-    num_epochs: int = 0  # from 1, the one that runs or ran last; 0 before
+    num_epochs: int = 0  # that were asked for
     seconds: float = 0.0  # since it began to run; 0 while it waits
     seconds_left: float | None = None  # estimate; `None` when not known
     # "accuracy", "macro_f1" or "r2"; "" before the first event, and where no rows

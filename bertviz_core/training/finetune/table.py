@@ -348,8 +348,8 @@ class _Reading:
     shorter: list[int] = field(default_factory=list)
     # Number and cells of the rows with line breaks within quotes.
     broken: list[tuple[int, list[str]]] = field(default_factory=list)
-    notes: tuple[Note, ...] = ()  # of the encoding; of what was left out
-    warnings: tuple[Note, ...] = ()  # of the encoding; of what was left out
+    notes: tuple[Note, ...] = ()  # of the encoding
+    warnings: tuple[Note, ...] = ()  # of what was left out
 
     def take(self, number: int, row: list[str]) -> None:
         """Keeps a row, or its number where it is out of shape."""
