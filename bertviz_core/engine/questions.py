@@ -240,12 +240,15 @@ def _answer(question: Question[R], progress: JobProgress | None) -> R:
 
 @functools.cache
 def _kinds(function: Callable[..., Any]) -> dict[str, str]:
-    """What each argument is, as it is written there, by its name."""
+    """The name of the type of each argument, by the name of that."""
     owner = function.__qualname__.rpartition(".")[0]
-    return {
-        name: owner if name == "self" else str(parameter.annotation)
+    written = {
+        name: parameter.annotation
         for name, parameter in inspect.signature(function).parameters.items()
     }
+    # A class, or its name where the module does not evaluate annotations.
+    kinds = {name: getattr(one, "__name__", str(one)) for name, one in written.items()}
+    return kinds | ({"self": owner} if "self" in kinds else {})
 
 
 def _arguments(
