@@ -4,6 +4,9 @@ A table is parsed from a file in its visit's folder, and kept in a small store o
 this process; what a page gets of it is always small.
 """
 
+# Not evaluated: `RunId` is known by its name, see `questions`.
+from __future__ import annotations
+
 from bertviz_core.engine import run_store, table_store
 from bertviz_core.engine.jobs import JobProgress
 from bertviz_core.engine.memory import ANSWERS
