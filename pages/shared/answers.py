@@ -224,9 +224,16 @@ def ask_job(
             st.info(wording.stopped(), icon=":material/cancel:")
         show_error(ended.error)
     wording.before()
-    is_asked = button(label, f"{key}_start", "play_arrow")
-    if is_asked and _start(key, question, version, start) is not None:
-        st.rerun()
+    # Noted at the click: a run that another message ends before it comes here would
+    # lose what the button says.
+    asked = f"{key}_asked"
+    note = functools.partial(st.session_state.__setitem__, asked, question)
+    button(label, f"{key}_start", "play_arrow", note)
+    if st.session_state.get(asked) == question:
+        started = _start(key, question, version, start)
+        del st.session_state[asked]
+        if started is not None:
+            st.rerun()
     return None
 
 

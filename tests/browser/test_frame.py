@@ -92,6 +92,10 @@ def test_how_to_read_a_page_stands_open_on_the_first_visit_of_a_browser(
         ):
             page.goto(f"{server_url}/{name}")
             settle(page)
+            # The frame's script notes the visit, and may come after the page's words.
+            page.wait_for_function(
+                "name => localStorage.getItem(`visited /${name}`) !== null", arg=name
+            )
             expect(told).to_be_visible(visible=is_first)
         menu = page.locator(SIDEBAR)
         for name, is_first in (("Layers", True), ("Models", False), ("Layers", False)):
