@@ -229,11 +229,9 @@ def ask_job(
     asked = f"{key}_asked"
     note = functools.partial(st.session_state.__setitem__, asked, question)
     button(label, f"{key}_start", "play_arrow", note)
-    if st.session_state.get(asked) == question:
-        started = _start(key, question, version, start)
-        del st.session_state[asked]
-        if started is not None:
-            st.rerun()
+    is_asked = st.session_state.pop(asked, None) == question
+    if is_asked and _start(key, question, version, start) is not None:
+        st.rerun()
     return None
 
 
