@@ -199,6 +199,8 @@ def run(question: Question[Any], progress: JobProgress | None = None) -> Outcome
     except JobCancelled:
         return Outcome(is_cancelled=True)
     except BertVizError as error:
+        # What led to it would travel, too, and not every exception can.
+        error.__cause__ = error.__context__ = None
         return Outcome(error=error)
     except Exception as error:
         LOGGER.exception("The task %s failed.", question.name)

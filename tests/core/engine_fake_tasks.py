@@ -32,9 +32,19 @@ def process_id():
     return os.getpid()
 
 
+class Refused(Exception):
+    """One that cannot be made anew of what it holds."""
+
+    def __init__(self, limit, reason):
+        super().__init__()
+
+
 @task()
 def refuse(limit):
-    raise TextError("No more than {limit} of them.", limit=limit)
+    try:
+        raise Refused(limit, "too many")
+    except Refused:
+        raise TextError("No more than {limit} of them.", limit=limit) from None
 
 
 @task()
