@@ -190,7 +190,7 @@ def pieces_of(tokenizer: BertTokenizer, word: str) -> list[int]:
     if not ids or tokenizer.unk_token_id in ids or tokenizer.mask_token_id in ids:
         raise TextError(
             "The vocabulary has no word pieces for this word, so it cannot be scored. "
-            "Received: {word}. Try another word.",
+            "Received: “{word}”. Try another word.",
             word=word[:60],
         )
     return ids

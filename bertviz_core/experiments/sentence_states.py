@@ -193,7 +193,7 @@ def _spans_in_each(
         if not found and text.was_cut:
             raise TextError(
                 "Sentence {number} is longer than the model can read, and the part it "
-                "reads does not contain the whole word. Received: {word}, in {count} "
+                "reads does not contain the whole word. Received: “{word}”, in {count} "
                 "tokens; the limit is {limit}. Shorten the sentence.",
                 number=number,
                 word=word,
@@ -202,8 +202,8 @@ def _spans_in_each(
             )
         if not found:
             raise TextError(
-                "Sentence {number} does not contain the whole word. Received: {word}. "
-                "Add the word to the sentence, or remove the sentence.",
+                "Sentence {number} does not contain the whole word. Received: "
+                "“{word}”. Add the word to the sentence, or remove the sentence.",
                 number=number,
                 word=word,
             )

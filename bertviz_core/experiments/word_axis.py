@@ -152,7 +152,7 @@ def _find_ends(
     )
     if np.array_equal(start, stop):
         raise TextError(
-            "Two different words are needed for an axis. Received: {word} twice. "
+            "Two different words are needed for an axis. Received: “{word}” twice. "
             "Change one of them.",
             word=" + ".join(names[0]),
         )

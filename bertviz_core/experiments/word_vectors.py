@@ -116,7 +116,7 @@ def find_rows(explorer: Explorer, word: str) -> Rows:
     if read.unk_token_id in rows:
         raise TextError(
             "The model's vocabulary has no entry for this word and no word pieces to "
-            "build it from. Received: {word}, read as {pieces}. Type another word.",
+            "build it from. Received: “{word}”, read as {pieces}. Type another word.",
             word=typed[:60],
             pieces=" ".join(read.tokens[i] for i in own[:12]),
         )

@@ -560,7 +560,7 @@ def test_of_several_words_the_highest_weight_counts():
     articles = [samples.VOCABULARY.index(word) for word in ("the", "a")]
     assert found[3] == 2.5
     assert (np.delete(found, 3) == np.isin(np.delete(begins, 3), articles)).all()
-    with pytest.raises(TrainingError, match=r"not one piece.*Received: cats"):
+    with pytest.raises(TrainingError, match=r"not one piece.*Received: “cats"):
         sentence_weights(corpus, {"cats": 2.0}, KINDS.ids)
 
 

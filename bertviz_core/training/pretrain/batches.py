@@ -54,7 +54,7 @@ def sentence_weights(
         if word not in ids:
             raise TrainingError(
                 "The settings weigh sentences with a word that is not one piece of "
-                "the vocabulary. Received: {word}. Take a word of vocab.txt.",
+                "the vocabulary. Received: “{word}”. Take a word of vocab.txt.",
                 word=word[:60],
             )
     weights = np.zeros(len(corpus.sentence_starts) - 1)
