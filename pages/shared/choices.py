@@ -35,7 +35,8 @@ _NOTHING = "none"
 # Of the session: the default of each choice that was drawn. In one entry, as keyed
 # widgets of Streamlit go through all entries.
 _DEFAULTS = "choice_defaults"
-# Likewise of each with names of its own: what is chosen, and how that was called.
+# Likewise of each with names of its own: what is chosen, and how that was called; of a
+# number its ends.
 _CALLED = "choice_called"
 _Default = TypeVar("_Default", int, None)
 N = TypeVar("N", int, float)
@@ -409,7 +410,12 @@ def choose_number(
     """Draws a number that is part of the address; a value out of range moves in."""
     key, kind = key or _key_of(label), type(default)
     wanted = follow_default(key, default, functools.partial(read_number, kind=kind))
-    _put(key, min(max(kind(wanted), low), high))
+    wanted, ends = min(max(kind(wanted), low), high), (low, high)
+    called = st.session_state.setdefault(_CALLED, {})
+    if called.get(key) == ends:
+        _put(key, wanted)
+    else:  # with other ends a slider is another one, and has what it was given last
+        st.session_state[key], called[key] = wanted, ends
     _draw(widget, label, low, high, key=key, **arguments)
     chosen = st.session_state[key]
     chosen = default if chosen is None else kind(chosen)

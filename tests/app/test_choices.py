@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.shared.choices import LONGEST_IN_ADDRESS, as_linked, fits_address, unpack
-from tests.app.real_pages import dense_word, link_of, run_function
+from tests.app.real_pages import dense_word, enter, link_of, run_function
 
 
 @pytest.mark.parametrize("sign", ["a", " ", "我", "\n"])
@@ -153,6 +153,22 @@ def test_a_choice_is_told_to_the_browser_by_its_new_name(key):
     assert not app.run().selectbox(key=key).proto.set_value
     assert app.session_state[key] == "b"
     assert bool(link_of(app, key)) == (key == "choose_linked")
+
+
+def page_of_a_slider() -> None:
+    """A slider whose end is chosen beside it, and is its default."""
+    import streamlit as st
+
+    from pages.shared.choices import choose_number
+
+    last = st.number_input("Last", 1, 9, 5, key="last")
+    choose_number(st.slider, "Step", 0, last, last, key="step")
+
+
+def test_a_slider_whose_end_moves_keeps_what_was_chosen():
+    app = enter(run_function(page_of_a_slider), last=7, step=2)
+    for last, step in ((4, 2), (1, 1)):
+        assert enter(app, last=last).slider(key="step").value == step
 
 
 def test_what_a_link_says_of_no_option_is_passed_over():
