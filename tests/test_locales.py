@@ -252,6 +252,16 @@ def test_both_languages_have_the_same_keys_and_places(page):
         assert places(template) == places(chinese[name]), name
 
 
+def test_both_cards_of_a_trained_model_have_the_same_keys_and_places():
+    english, chinese = (
+        json.loads((ROOT / f"assets/cards/{language}.json").read_text("utf-8"))
+        for language in ("en", "zh")
+    )
+    assert english.keys() == chinese.keys()
+    for name, template in english.items():
+        assert places(template) == places(chinese[name]), name
+
+
 def formulas(template):
     """What stands between dollar signs, in any order."""
     return sorted(re.findall(r"\$[^$]+\$", template))

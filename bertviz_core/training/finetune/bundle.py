@@ -5,6 +5,7 @@ With what is written about it, in two languages, and the script that uses it.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -41,6 +42,7 @@ FOLDER = "model"
 _COPY_BYTES = 1 << 20
 # The same model gives the same bytes, whenever it is packed.
 _TIME = (1980, 1, 1, 0, 0, 0)
+_CARDS = Path(__file__).resolve().parents[3] / "assets" / "cards"
 
 
 def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
@@ -127,145 +129,10 @@ def pack_model(folder: Path, path: Path) -> None:
 
 Words = Mapping[str, str]
 # What a card says, in each language of the interface.
-ENGLISH = {
-    "file_name": "README.md",
-    "untitled": "{base}, fine-tuned",
-    "classes": "A BERT that sorts texts into classes: {labels}.",
-    "number": "A BERT that predicts a number: {labels}.",
-    "between": ", ",
-    "made_title": "How it was made",
-    "made": (
-        "From {base}; what learned: {level}. {choice}Learning rate {rate:g}, batches "
-        "of {batch}, at most {tokens} tokens a text, seed {seed}. {rows} rows to "
-        "learn from. `recipe.json` says all, and `python -m bertviz_core fine-tune "
-        "TABLE --recipe recipe.json --out DIR` does it again."
-    ),
-    "chosen": (
-        "Epochs run: {epochs}; the weights are those of epoch {best}, the best on "
-        "{rows} validation rows. "
-    ),
-    "last": (
-        "Epochs run: {epochs}; the weights are those of epoch {best}, as there "
-        "were too few rows for validation to choose another. "
-    ),
-    "part": "The training was stopped after step {step}. ",
-    "done_title": "How well it does",
-    "done": (
-        "On {rows} test rows: it did not learn from them, and they chose nothing. In "
-        "brackets the range of 95% confidence."
-    ),
-    "tuned": (
-        "Word counts were tuned on the training rows by cross-validation in {folds} "
-        "folds: {chosen}."
-    ),
-    "untuned": (
-        "Word counts were not tuned: the training rows are too few for "
-        "cross-validation. Used: {chosen}."
-    ),
-    "temperature": (
-        "Its output layer was divided by the temperature {value:g}, fitted on {rows} "
-        "validation rows, so that it is as sure as it is right: the expected "
-        "calibration error on the test rows went from {before:.3f} to {after:.3f}. "
-        "No predicted class changes. Whatever opens this model, such as `predict.py`, "
-        "applies it without doing anything."
-    ),
-    "accuracy": "accuracy",
-    "macro_f1": "macro-F1",
-    "mae": "MAE",
-    "level_head": "a new output layer alone (level “head”)",
-    "level_top": "the upper layers, {top} of them (level “top”)",
-    "level_full": "all layers (level “full”)",
-    "mind_title": "What to keep in mind",
-    "mind": (
-        "It knows the kind of text that it was trained on, and repeats the mistakes "
-        "and prejudices of its labels. Look at `predictions.csv` before you trust it; "
-        "`predictions.jsonl` holds the same rows with exact texts and probabilities."
-    ),
-    "licence_title": "Licence",
-    "licence": (
-        "These weights were made from {base}, whose licence is {licence}, and inherit "
-        "it. Whoever passes them on keeps that licence and the file `NOTICE`, which "
-        "holds the words of that model's authors."
-    ),
-    "no_licence": (
-        "The licence of {base}, from which these weights were made, is not known here. "
-        "They inherit it: before you pass them on, look for it {place}."
-    ),
-    "hub_page": "on https://huggingface.co/{name}",
-    "origin": "where that model came from",
-    "method_model": "this model",
-    "method_majority": "always the commonest (majority)",
-    "method_mean": "always the mean",
-    "method_tfidf": "counting words (TF-IDF)",
+CARDS: dict[str, Words] = {
+    language: json.loads((_CARDS / f"{language}.json").read_text(encoding="utf-8"))
+    for language in ("en", "zh")
 }
-CHINESE = {
-    "file_name": "README.zh.md",
-    "untitled": "微调后的 {base}",
-    "classes": "一个给文本分类的 BERT，类别有：{labels}。",
-    "number": "一个预测数值的 BERT：{labels}。",
-    "between": "、",
-    "made_title": "它是怎么来的",
-    "made": (
-        "从 {base} 开始，学习的部分：{level}。{choice}学习率 {rate:g}，"
-        "每批 {batch} 条，"
-        "每条文本最多 {tokens} 个词元，随机种子 {seed}。"
-        "用来学习的有 {rows} 行。全部设置都在 `recipe.json` 里，"
-        "用 `python -m bertviz_core fine-tune TABLE --recipe recipe.json --out DIR` "
-        "就能重做一遍。"
-    ),
-    "done_title": "它做得怎么样",
-    "chosen": (
-        "训练了 {epochs} 轮，权重取自第 {best} 轮之后：它在 {rows} 行验证集上表现最好。"
-    ),
-    "last": (
-        "训练了 {epochs} 轮，权重取自第 {best} 轮之后：数据太少，无法用验证集挑选轮次。"
-    ),
-    "part": "训练在第 {step} 步之后被停止。",
-    "done": (
-        "以下是在 {rows} 行测试集上的结果：训练时没有使用这些行，"
-        "也没有用它们做任何选择。括号里是 95% 置信度的范围。"
-    ),
-    "tuned": "词频统计的设置是在训练集上用 {folds} 折交叉验证选出来的：{chosen}。",
-    "untuned": (
-        "训练集太小，无法做交叉验证，所以词频统计没有调过参数，用的是：{chosen}。"
-    ),
-    "temperature": (
-        "输出层已除以温度 {value:g}，温度是在 {rows} 行验证集上拟合的，"
-        "目的是让置信度与准确率相符：测试集上的期望校准误差从 {before:.3f} "
-        "变为 {after:.3f}。预测的类别不变。"
-        "用任何程序打开这个模型（例如 `predict.py`）都会自动带上这个温度。"
-    ),
-    "accuracy": "准确率",
-    "macro_f1": "宏平均 F1",
-    "mae": "平均误差（MAE）",
-    "level_head": "只有新的输出层（head）",
-    "level_top": "最上面的 {top} 层（top）",
-    "level_full": "所有层（full）",
-    "mind_title": "使用时请注意",
-    "mind": (
-        "它只了解训练时见过的那类文本，也会重复标签里的错误和偏见。"
-        "在信任它之前，请先看看 `predictions.csv`；"
-        "`predictions.jsonl` 里是同样的行，文本和概率都原样保存。"
-    ),
-    "licence_title": "许可证",
-    "licence": (
-        "这些权重由 {base} 训练而来，它的许可证是 {licence}，"
-        "这些权重也沿用这个许可证。"
-        "再分发时请保留这个许可证，并附上 `NOTICE` 文件，里面有原模型作者的说明。"
-    ),
-    "no_licence": (
-        "这些权重由 {base} 训练而来，这里不知道它的许可证，"
-        "而这些权重要沿用它。"
-        "再分发之前，请先到{place}查明。"
-    ),
-    "hub_page": " https://huggingface.co/{name} ",
-    "origin": "该模型的来源处",
-    "method_model": "这个模型",
-    "method_majority": "永远回答最常见的类别",
-    "method_mean": "永远回答平均值",
-    "method_tfidf": "统计词频（TF-IDF）",
-}
-CARDS = {"en": ENGLISH, "zh": CHINESE}
 
 # Said before any library is loaded.
 _CHECKS = '''"""Usage: python predict.py "a text" ["its second text"]."""
@@ -341,7 +208,9 @@ def script(result: FinetuneResult) -> str:
     return template.format(max_tokens=result.settings.max_tokens)
 
 
-def model_card(result: FinetuneResult, title: str = "", words: Words = ENGLISH) -> str:
+def model_card(
+    result: FinetuneResult, title: str = "", words: Words = CARDS["en"]
+) -> str:
     """A page in Markdown: what the model does, how it was made, how far to trust it.
 
     At its head stand metadata for the Hugging Face hub. `words` are one of `CARDS`.
@@ -434,7 +303,7 @@ def _metadata(result: FinetuneResult, title: str) -> ModelCardData:
         base_model=base.split("@")[0] if is_on_hub(base) else None,
         pipeline_tag="text-classification",
         library_name=None if own else "transformers",
-        model_name=title or ENGLISH["untitled"].format(base=base_name(result)),
+        model_name=title or CARDS["en"]["untitled"].format(base=base_name(result)),
         eval_results=_scores(result.report),
     )
 
