@@ -252,19 +252,16 @@ class PredictedTable:
         """
         writer = csv.writer(file, lineterminator="\r\n")
         writer.writerow(map(safe_cell, self._names()))
-        for row, said in self._rows():
-            shown = [number_text(v) if self.is_regression else f"{v:.6f}" for v in said]
-            best = [] if self.is_regression else [safe_cell(self._best(said))]
-            found = [*best, *shown] if said else [""] * self._num_added
-            writer.writerow([*map(_cell, row), *found])
+        told = number_text if self.is_regression else "{:.6f}".format
+        for row, added in self._rows():
+            said = [told(v) if isinstance(v, float) else _cell(v) for v in added]
+            writer.writerow([*map(_cell, row), *said])
 
     def write_json_lines(self, file: TextIO) -> None:
         """Writes an object a line, with all texts and numbers as they are."""
         names = self._names()
-        for row, said in self._rows():
-            best = [] if self.is_regression else [self._best(said)]
-            found = [*best, *said] if said else [None] * self._num_added
-            values = dict(zip(names, [*row, *found], strict=True))
+        for row, added in self._rows():
+            values = dict(zip(names, [*row, *added], strict=True))
             file.write(json.dumps(values, ensure_ascii=False) + "\n")
 
     def save(self, path: Path) -> None:
@@ -279,23 +276,19 @@ class PredictedTable:
             ):
                 write(file)
 
-    @property
-    def _num_added(self) -> int:
-        return 1 if self.is_regression else 1 + len(self.labels)
-
     def _names(self) -> list[str]:
         added = [PREDICTED]
         if not self.is_regression:
             added += [f"p({label})" for label in self.labels]
         return [*self.columns, *_free_names(self.columns, added)]
 
-    def _rows(self) -> Iterator[tuple[np.ndarray, list[float]]]:
-        """The cells of each row, and what is said of it, if it has a text."""
+    def _rows(self) -> Iterator[tuple[np.ndarray, list[Any]]]:
+        """The cells of each row, and what is added; `None` for one without a text."""
         for row, values in zip(self.cells, self.outputs, strict=True):
-            yield row, [] if np.isnan(values[0]) else values.tolist()
-
-    def _best(self, said: list[float]) -> str:
-        return self.labels[int(np.argmax(said))] if said else ""
+            added: list[Any] = values.tolist()
+            if not self.is_regression:
+                added.insert(0, self.labels[values.argmax()])
+            yield row, [None] * len(added) if np.isnan(values[0]) else added
 
 
 def _cell(value: Any) -> Any:
