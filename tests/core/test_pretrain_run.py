@@ -265,10 +265,10 @@ def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch)
 
 @pytest.mark.usefixtures("quick")
 def test_text_that_cannot_be_measured_ends_no_run(world, tmp_path, monkeypatch):
-    def refuse(_):
+    def refuse(*_):
         raise TrainingError("There is no word to hide.")
 
-    monkeypatch.setattr(run.HeldOut, "scores", refuse)
+    monkeypatch.setattr(run, "evaluate_text", refuse)
     said = []
     assert trained_in_one_phase(world, tmp_path, said.append) is not None
     assert said[-2] == "held out: There is no word to hide."

@@ -79,7 +79,7 @@ def pretrain(
         from bertviz_core.training.pretrain.corpus import Stopped, prepare_corpus
 
         where = cache or out / "corpus"
-        _, _, words = beginning_of(settings, out, paths, where, opened)
+        _, _, words = beginning_of(settings, out, opened)
         with stop_on_signal() as should_stop:
             try:
                 folder = prepare_corpus(

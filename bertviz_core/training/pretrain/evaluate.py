@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import Bert
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.sentence_splitting import sentences_of
 from bertviz_core.tasks import Progress
@@ -172,32 +171,28 @@ def _filled(rows: np.ndarray, count: int) -> np.ndarray:
     return np.concatenate([rows, np.repeat(filler, missing, axis=0)])
 
 
-# A look now and then; `evaluate-mlm` reads all of a file.
-_NUM_WINDOWS, _WINDOW_TOKENS, _NUM_PAIRS = 256, 128, 256
+def evaluate_text(
+    forward: CompiledForward,
+    corpus: EncodedCorpus,
+    documents: np.ndarray,
+    max_tokens: int,
+    kinds: TokenKinds,
+    max_windows: int | None = None,
+    max_pairs: int = 2000,
+) -> dict[str, Any]:
+    """What `evaluate_mlm` and `evaluate_nsp` say of some documents, or of a draw.
 
-
-class HeldOut:
-    """Some of the held-out text, always the same; the model is read at each call."""
-
-    def __init__(self, bert: Bert, corpus: EncodedCorpus, kinds: TokenKinds) -> None:
-        self.corpus, self.kinds = corpus, kinds
-        self.forward = CompiledForward(bert)
-        self.documents = np.flatnonzero(corpus.is_held_out)
-        self.length = min(_WINDOW_TOKENS, bert.config.max_position_embeddings)
-        windows = make_windows(corpus, self.documents, self.length, kinds)
-        chosen = np.random.default_rng(0).permutation(len(windows))[:_NUM_WINDOWS]
-        self.windows = windows[np.sort(chosen)]
-
-    def scores(self) -> dict[str, Any]:
-        """What `evaluate_mlm` and `evaluate_nsp` say of the weights of this moment."""
-        return evaluate_mlm(self.forward, self.windows, self.kinds) | evaluate_nsp(
-            self.forward,
-            self.corpus,
-            self.documents,
-            self.length,
-            self.kinds,
-            _NUM_PAIRS,
-        )
+    The draw is always the same. Of a model without the second head "nsp_accuracy" is
+    `None`, of 0 pairs.
+    """
+    windows = make_windows(corpus, documents, max_tokens, kinds)
+    drawn = np.random.default_rng(_SEED).permutation(len(windows))[:max_windows]
+    scores = evaluate_mlm(forward, windows[np.sort(drawn)], kinds)
+    if "nsp" not in forward.model.heads:
+        return scores | {"nsp_accuracy": None, "num_pairs": 0}
+    return scores | evaluate_nsp(
+        forward, corpus, documents, max_tokens, kinds, max_pairs
+    )
 
 
 @dataclass(frozen=True)
@@ -296,18 +291,10 @@ def evaluate_model(
 ) -> dict[str, Any]:
     """Measures a model on text, on cloze sentences, or on both.
 
-    Args:
-        model_id: see `Explorer.open`, as for `progress`.
-        text_path: text that the model never saw; or the folder of an encoded corpus, of
-            which the documents kept apart are read.
-        cloze_path: see `read_cloze`.
-        window: tokens in a window.
-        file_name: of an encoded corpus, the documents of this text file alone.
-
-    Returns:
-        "model"; with a text "window" and what `evaluate_mlm` and `evaluate_nsp` give,
-        for a model without the second head `None` and 0; with sentences what
-        `score_cloze` gives.
+    Text is a file, or the folder of an encoded corpus, of which the documents kept
+    apart are read, `file_name` of those of one text file; it is cut into windows of so
+    many tokens. What is returned is "model", with a text "window" and what
+    `evaluate_text` gives, with sentences what `score_cloze` gives.
 
     Raises:
         CheckpointError: no such model, or one without a masked-word head.
@@ -339,11 +326,8 @@ def _on_text(
         )
     corpus, documents = _documents(explorer, path, file_name)
     kinds = TokenKinds.of(explorer.tokenizer.vocabulary)
-    windows = make_windows(corpus, documents, window, kinds)
-    scores = {"window": window, **evaluate_mlm(explorer.forward, windows, kinds)}
-    if "nsp" not in explorer.loaded.model.heads:
-        return scores | {"nsp_accuracy": None, "num_pairs": 0}
-    return scores | evaluate_nsp(explorer.forward, corpus, documents, window, kinds)
+    found = evaluate_text(explorer.forward, corpus, documents, window, kinds)
+    return {"window": window, **found}
 
 
 def _documents(

@@ -13,7 +13,6 @@ Source: google-research/bert, `run_pretraining.py`, `init_checkpoint`; Gururanga
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +21,8 @@ import numpy as np
 from bertviz_core.config import read_json_object
 from bertviz_core.errors import TrainingError
 from bertviz_core.tokenizer import BertTokenizer
-from bertviz_core.training.checkpoint import has_checkpoint, read_latest
+from bertviz_core.training.checkpoint import has_checkpoint
 from bertviz_core.training.pretrain import BUNDLED
-from bertviz_core.training.pretrain.corpus import INDEX_FILE
 from bertviz_core.training.pretrain.settings import PretrainSettings
 
 if TYPE_CHECKING:
@@ -70,25 +68,19 @@ def settings_from_file(
 
 
 def beginning_of(
-    settings: PretrainSettings,
-    out: Path,
-    corpus: Sequence[Path],
-    cache: Path,
-    loaded: LoadedModel | None = None,
+    settings: PretrainSettings, out: Path, loaded: LoadedModel | None = None
 ) -> tuple[PretrainSettings, LoadedModel | None, BertTokenizer | None]:
     """Opens what a run begins with; one that goes on needs its words alone.
 
-    Its weights are in its checkpoint, so the model may be gone, or lie elsewhere: of
-    one under another name, sizes and words are compared.
+    Its weights are in its checkpoint and its words beside the settings, so the model
+    may be gone, or lie elsewhere: of one under another name, sizes and words are
+    compared.
 
     Returns:
         The settings, of which a run that goes on keeps the name of the model that it
         began with, wherever that lies now; the model whose weights to take, `None` for
         random ones or where a checkpoint has them; and the words that the run must
         keep, `None` where it learns them from its text.
-
-    Raises:
-        TrainingError: see `open_initial_model`; or all checkpoints are damaged.
     """
     there = settings_of_run(out)
     if settings.initial_model is None or (there and there.initial_model is None):
@@ -96,27 +88,12 @@ def beginning_of(
     if there is None:
         loaded = open_initial_model(settings, loaded)
         return settings, loaded, loaded.tokenizer
-    words = None
     if settings.initial_model == there.initial_model:
-        words = _words_of_run(out, corpus, cache)
-    if words is None:
+        words = BertTokenizer.from_folder(out)
+    else:
         words = open_initial_model(settings, loaded).tokenizer
     kept = dataclasses.replace(settings, initial_model=there.initial_model)
     return kept, None, words
-
-
-def _words_of_run(
-    out: Path, corpus: Sequence[Path], cache: Path
-) -> BertTokenizer | None:
-    """The words that its text was encoded with; `None` where that is gone."""
-    found = read_latest(out, with_state=False)
-    # Settings, encoded text and words, see `run`.
-    parts = [] if found is None else found.fingerprint.split()
-    name = parts[1] if len(parts) == 3 else ""
-    for folder in (*corpus, cache / name) if name else ():
-        if folder.name == name and (folder / INDEX_FILE).is_file():
-            return BertTokenizer.from_folder(folder)
-    return None
 
 
 def open_initial_model(

@@ -1,8 +1,8 @@
 """A pre-training run from its first step to the finished model, in any number of goes.
 
-Everything lies in one folder: `settings.json`, `corpus/`, `checkpoints/`,
-`curve.csv`, `curve.svg` and, at the end, `model/`. The same call on the
-same folder goes on where the last one stopped.
+Everything lies in one folder: `settings.json`, the words of a model to begin with,
+`corpus/`, `checkpoints/`, `curve.csv`, `curve.svg` and, at the end, `model/`. The same
+call on the same folder goes on where the last one stopped.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.errors import TrainingError
+from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.training.checkpoint import Checkpoint, read_latest, save_checkpoint
 from bertviz_core.training.distribution import (
@@ -38,7 +39,7 @@ from bertviz_core.training.pretrain.corpus import (
     prepare_corpus,
     require_encoded,
 )
-from bertviz_core.training.pretrain.evaluate import HeldOut
+from bertviz_core.training.pretrain.evaluate import evaluate_text
 from bertviz_core.training.pretrain.initial import (
     SETTINGS_FILE,
     beginning_of,
@@ -97,8 +98,8 @@ def pretrain(
     with held(out) if writes_files() else contextlib.nullcontext():
         settings = with_precision(settings, out)
         cache = cache or out / "corpus"
-        settings, model, words = beginning_of(settings, out, corpus, cache, initial)
-        claim_folder(out, settings)
+        settings, model, words = beginning_of(settings, out, initial)
+        claim_folder(out, settings, words)
         try:
             # Not at the deadline: text that takes longer would be encoded for ever.
             folder = prepare_corpus(corpus, settings, cache, say, should_stop, words)
@@ -116,8 +117,7 @@ def pretrain(
 def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:
     """Settles the precision "auto": that of the run in a folder, or this machine's.
 
-    Raises:
-        TrainingError: several machines are to begin, which might settle it unlike.
+    Several machines, which might settle it unlike, are refused with a `TrainingError`.
     """
     if settings.precision != "auto":
         return settings
@@ -135,17 +135,14 @@ def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:
     return dataclasses.replace(settings, precision=precision)
 
 
-def claim_folder(out: Path, settings: PretrainSettings) -> None:
-    """Writes the settings into a folder, or compares them with those of its run.
+def claim_folder(
+    out: Path, settings: PretrainSettings, words: BertTokenizer | None
+) -> None:
+    """Writes settings and words into a folder, or compares them with those of its run.
 
     Settings that never led to a checkpoint are replaced: they were refused, or text
-    was being encoded when the run was ended.
-
-    Args:
-        out: an existing folder, which this process holds where it is to write.
-
-    Raises:
-        TrainingError: another run lies there, or the folder cannot be written.
+    was being encoded when the run was ended. Another run, or a folder that cannot be
+    written, is a `TrainingError`.
     """
     there = settings_of_run(out)
     if there is not None:
@@ -161,9 +158,15 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
             )
     elif writes_files():
         try:
+            if words is not None:
+                words.save(out)
             write_whole(out / SETTINGS_FILE, as_json(settings.to_dict(), 2))
         except OSError as error:
             raise not_written(out, error) from error
+
+
+# A look now and then; `evaluate-mlm` reads all of a text.
+_NUM_WINDOWS, _WINDOW_TOKENS, _NUM_PAIRS = 256, 128, 256
 
 
 class _Run:
@@ -194,7 +197,7 @@ class _Run:
         self.trainer = Trainer(settings, self.tokenizer.vocab_size, num_devices)
         self.step = self.saved_step = 0
         self.is_writer = writes_files()
-        self._held_out: HeldOut | None = None
+        self.forward = CompiledForward(self.trainer.bert)
         if checkpoint is not None:
             self.trainer.set_state(checkpoint.state)
             self.step = self.saved_step = checkpoint.step
@@ -269,11 +272,12 @@ class _Run:
         return point
 
     def _evaluated(self, point: CurvePoint) -> CurvePoint:
-        if self._held_out is None:
-            self._held_out = HeldOut(self.trainer.bert, self.corpus, self.kinds)
+        documents = np.flatnonzero(self.corpus.is_held_out)
+        length = min(_WINDOW_TOKENS, self.settings.model.max_position_embeddings)
+        asked = (self.corpus, documents, length, self.kinds)
         try:
             with self.trainer.running_mean():
-                found = self._held_out.scores()
+                found = evaluate_text(self.forward, *asked, _NUM_WINDOWS, _NUM_PAIRS)
         except TrainingError as error:  # too little text: no reason to end a run
             self.say(f"held out: {error}")
             return point
