@@ -33,20 +33,10 @@ class Checkpoint:
 
 
 def save_checkpoint(checkpoint: Checkpoint, run: Path) -> Path:
-    """Writes a checkpoint beside the others and then removes the oldest.
+    """Writes a checkpoint into the folder of a run and then removes the oldest.
 
-    It appears under its name when it is complete; until then, and when it fails,
-    the others stay as they are.
-
-    Args:
-        checkpoint: what to write.
-        run: folder of the run, whose `checkpoints` it goes to.
-
-    Returns:
-        Its folder.
-
-    Raises:
-        TrainingError: no room on the disk, or no right to write there.
+    It appears under its name, which is returned, when it is complete; until then, and
+    when it fails with a `TrainingError`, the others stay as they are.
     """
     root = run / _ROOT
     folder = root / f"step-{checkpoint.step:09}"
@@ -90,12 +80,9 @@ def read_latest(
 ) -> Checkpoint | None:
     """Reads the newest checkpoint of a run that is whole; `None` where there is none.
 
-    Args:
-        run: its folder.
-        fingerprint: of the run that is to go on, or how it begins.
-        with_state: false leaves `state` empty, for who asks which run it is.
-        say: told in a line of each newer one that is damaged.
-        anew: the option by which this command begins another run.
+    The `fingerprint` of the run that is to go on may be its beginning; `anew` is the
+    option by which this command begins another run. `say` is told of each newer one
+    that is damaged. Who asks which run it is needs no `state`.
 
     Raises:
         TrainingError: all that there are are damaged, or it is of another run.
@@ -156,16 +143,12 @@ def _folders(run: Path) -> list[Path]:
 def named_variables(
     trained: Sequence[Any], random: Sequence[Any], optimizer: Sequence[Any]
 ) -> dict[str, Any]:
-    """Gives each variable a name that lasts.
-
-    Args:
-        trained: weights that move; named by their path.
-        random: states of dropout, in the order of the model.
-        optimizer: variables of the optimiser, in its order.
-    """
-    weights = {f"weights/{variable.path}": variable for variable in trained}
+    """Gives weights that move, states of dropout and of the optimiser lasting names."""
+    named = {f"weights/{variable.path}": variable for variable in trained}
     # Optimiser variables and states of dropout are numbered, not named alike.
-    return weights | _numbered("random", random) | _numbered("optimizer", optimizer)
+    for kind, variables in (("random", random), ("optimizer", optimizer)):
+        named |= {f"{kind}/{index:04}": v for index, v in enumerate(variables)}
+    return named
 
 
 def read_state(variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -196,7 +179,3 @@ def write_state(variables: Mapping[str, Any], state: Mapping[str, np.ndarray]) -
         )
     for name, variable in variables.items():
         variable.assign(state[name])
-
-
-def _numbered(kind: str, variables: Sequence[Any]) -> dict[str, Any]:
-    return {f"{kind}/{index:04}": v for index, v in enumerate(variables)}

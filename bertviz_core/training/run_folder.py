@@ -15,11 +15,7 @@ from bertviz_core.whole_files import write_whole
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keeps a second process from training in a folder; a dead one lets go of it.
-
-    Raises:
-        TrainingError: another process trains there, or it cannot be written.
-    """
+    """Keeps a second process from training in a folder, see `lock`; it is made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -32,17 +28,11 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def lock(path: Path, seconds: float = 10.0) -> filelock.FileLock:
-    """Locks a file for this process alone; release it at the end.
+    """Locks a file in the folder of a run for this process alone, until it releases it.
 
     Locks go with their processes, and machines that share a disk need not agree on
-    the time.
-
-    Args:
-        path: of the file, in the folder of a run.
-        seconds: to wait for another process, which may be a moment on its way out.
-
-    Raises:
-        TrainingError: another process has it, or it cannot be written.
+    the time. A file that another process has, which may be a moment on its way out and
+    is waited for, or that cannot be written, is a `TrainingError`.
     """
     # A thread may release what another has locked.
     mine = filelock.FileLock(path, timeout=seconds, thread_local=False)

@@ -71,14 +71,8 @@ def learning_rate(
 ) -> Any:
     """Rises in a straight line, then falls to `final_rate` at the last step.
 
-    Args:
-        step: optimiser step from 0, a number or a tensor.
-        stretches: of the whole run; each rises and falls anew.
-        settings: warm-up and decay.
-        ops: `numpy` or `keras.ops`, whichever `step` belongs to.
-
-    Returns:
-        The rate for this step, or for each of them.
+    Each of the stretches of a run rises and falls anew. `step`, from 0, is a number or
+    an array, the rate likewise; `ops` is `numpy` or `keras.ops`, whichever it is of.
 
     Source: Linear: Devlin et al. 2019, appendix A.2. Exponential: Goodfellow et al.
     2016, "Deep Learning", section 8.3.1.
@@ -121,8 +115,6 @@ def keep_rate(
 def keep_rates(num_layers: int, last: float) -> np.ndarray:
     """How surely each block is kept, float64 `[L]`: the deeper, the less.
 
-    Args:
-        num_layers: L.
-        last: how surely the last one is, from `keep_rate`.
+    `last` is how surely the last one is, see `keep_rate`.
     """
     return 1.0 - np.arange(1, num_layers + 1) / num_layers * (1.0 - last)

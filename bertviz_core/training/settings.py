@@ -38,15 +38,9 @@ class Checked:
         return dataclasses.asdict(self)
 
     def require(self, name: str, fits: bool, expected: str) -> None:
-        """Refuses a value.
+        """Refuses a value that does not fit: a `TrainingError`.
 
-        Args:
-            name: of the field.
-            fits: whether the value is within its bounds.
-            expected: the bounds, in signs that need no translation.
-
-        Raises:
-            TrainingError: it does not fit.
+        What is `expected` is said in signs that need no translation.
         """
         if not fits:
             raise TrainingError(
@@ -59,12 +53,10 @@ class Checked:
 
 
 def build(cls: type[Kind], raw: Any, where: str) -> Kind:
-    """Makes a dataclass from a JSON object, nested ones included.
+    """Makes a dataclass from a parsed JSON object, nested ones included.
 
-    Args:
-        cls: the dataclass; its annotations say which kinds are allowed.
-        raw: parsed JSON.
-        where: key of the object in its file, for messages; "" is the file itself.
+    Its annotations say which kinds are allowed; `where` is the key of the object in its
+    file, for messages, "" for the file itself.
 
     Raises:
         TrainingError: not an object, an unknown or missing key, a wrong kind.
@@ -96,13 +88,8 @@ def build(cls: type[Kind], raw: Any, where: str) -> Kind:
 def stated(settings: Any) -> dict[str, Any]:
     """What a dataclass says beyond its defaults, nested ones likewise.
 
-    Stays the same when a later version has one setting more.
-
-    Args:
-        settings: an instance.
-
-    Returns:
-        By the name of the field; lists in place of tuples.
+    Stays the same when a later version has one setting more. By the name of the field;
+    lists in place of tuples.
     """
     found: dict[str, Any] = {}
     for field in dataclasses.fields(settings):
@@ -118,14 +105,10 @@ def stated(settings: Any) -> dict[str, Any]:
 
 
 def fingerprint_of(settings: Any, but: Collection[str] = ()) -> str:
-    """Names what a dataclass says, 16 hexadecimal digits.
+    """Names what a dataclass says, `but` for fields that may change: 16 hex digits.
 
     Defaults are left out, so that a new setting parts no run from its checkpoints; for
     the same reason no default may change its value.
-
-    Args:
-        settings: an instance.
-        but: fields that may change.
     """
     kept = {name: v for name, v in stated(settings).items() if name not in but}
     text = json.dumps(kept, sort_keys=True)

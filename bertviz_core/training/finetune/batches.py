@@ -46,11 +46,7 @@ class TokenRows:
         return np.array([len(ids) for ids in self.input_ids], "int64")
 
     def renumbered(self, words: np.ndarray) -> TokenRows:
-        """The same rows, each id replaced by its place among `words`.
-
-        Args:
-            words: from `used_words`, of these rows among others.
-        """
+        """The same rows, each id replaced by its place among those of `used_words`."""
         return TokenRows(
             tuple(
                 np.searchsorted(words, ids).astype(ids.dtype) for ids in self.input_ids
@@ -61,14 +57,10 @@ class TokenRows:
         )
 
     def batch(self, chosen: np.ndarray) -> Arrays:
-        """Pads some rows to one length.
+        """Pads some rows, int `[B]`, to one length.
 
-        Args:
-            chosen: int `[B]`, which rows.
-
-        Returns:
-            int32 `[B, T]` each: `input_ids`, `token_type_ids` and
-            `attention_mask`, 1 = token, 0 = padding.
+        Int32 `[B, T]` each: `input_ids`, `token_type_ids` and `attention_mask`, 1 =
+        token, 0 = padding.
         """
         ids = [self.input_ids[row] for row in chosen]
         types = [self.token_type_ids[row] for row in chosen]
@@ -90,11 +82,7 @@ def tokenize(
     max_tokens: int,
     tell: Callable[[float], None] = lambda _: None,
 ) -> TokenRows:
-    """Splits every text; what is beyond `max_tokens` is cut.
-
-    Args:
-        max_tokens: T at most, special tokens counted.
-    """
+    """Splits every text; what is beyond `max_tokens` is cut."""
     pairs = examples.pairs or (None,) * len(examples)
     ids, types = [], []
     for index, (text, pair) in enumerate(zip(examples.texts, pairs, strict=True)):
@@ -117,14 +105,9 @@ def epoch_order(
 ) -> list[np.ndarray]:
     """Draws which rows go together in an epoch, and in which order.
 
-    Args:
-        lengths: int `[R]`, tokens of each row.
-        batch_size: B, rows of a batch; the last may have fewer.
-        seed: of the run.
-        epoch: from 0; the order depends on it and on the seed alone.
-
-    Returns:
-        Arrays int `[B]` of row indices; every row is in exactly one.
+    Of `lengths` int `[R]`, tokens of each row, it makes arrays int `[B]` of row
+    indices; every row is in exactly one. The order depends on the seed of the run and
+    on the epoch, from 0, alone.
     """
     rng = np.random.default_rng([seed, _ORDER, epoch])
     order = rng.permutation(len(lengths))
@@ -180,12 +163,7 @@ class RowInputs:
 def tokenize_parts(
     tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings, tell: Tell
 ) -> list[TokenRows]:
-    """Splits the rows to learn from, then those to judge by.
-
-    Args:
-        data: texts.
-        settings: reads `max_tokens`.
-    """
+    """Splits the rows to learn from, then those to judge by."""
     parts = (data.train, data.validation)
     total = sum(map(len, parts))
     rows, done = [], 0
@@ -202,11 +180,7 @@ def tokenize_parts(
 def prepare_inputs(
     learner: Learner, rows: list[TokenRows], data: TrainingData, tell: Tell
 ) -> tuple[RowInputs, RowInputs]:
-    """Gives the rows to learn from and those to judge by.
-
-    Args:
-        rows: to learn from and to judge by, as the learner's network reads them.
-    """
+    """Gives the rows to learn from and those to judge by, as the network reads them."""
     if learner.settings.level == "head":
         made = [_head_inputs(learner, part, tell) for part in rows]
     elif kept_bytes(learner, sum(int(part.lengths.sum()) for part in rows)):
@@ -223,9 +197,7 @@ def prepare_inputs(
 def kept_bytes(learner: Learner, num_tokens: int) -> int:
     """Bytes of hidden states that a run keeps, or 0 where it keeps none.
 
-    Args:
-        learner: reads how many blocks are frozen, and its settings.
-        num_tokens: of all rows, to learn from and to judge by, without padding.
+    `num_tokens` are those of all rows, to learn from and to judge by, without padding.
     """
     # A single epoch and its judgement see each row once anyhow. At level "head"
     # there is one vector a row, which is next to nothing.

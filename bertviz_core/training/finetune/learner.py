@@ -90,19 +90,16 @@ class Network(OpenShapes):
     Args:
         bert: from `copy_to_train`. The pooler reads the first token alone, so in its
             last block no other looks: nothing reads what the rest would become.
-        num_frozen: blocks that do not learn; 0 means that the embeddings learn
-            too. All blocks frozen leaves the head, and the pooler where
-            `learns_pooler`.
-        learns_pooler: whether the pooler learns, when all blocks are frozen.
+        num_frozen: blocks that do not learn; 0 means that the embeddings learn, too.
+            All blocks frozen leaves the head, and the pooler where `learns_pooler`.
         balance: float `[C]`, what a row of each class counts in the loss; `None`
             for a regression, or where all count 1.
         is_regression: the loss is then the squared error.
 
     Call arguments:
-        inputs: a dict with `pooled_output` float `[B, H]`, or with
-            `attention_mask` int `[B, T]` and `states` float `[B, T, H]`, the
-            output of block `num_frozen - 1`, or instead of `states` `input_ids`
-            and `token_type_ids` int `[B, T]`.
+        inputs: a dict with `pooled_output` float `[B, H]`, or with `attention_mask`
+            int `[B, T]` and `states` float `[B, T, H]`, the output of block
+            `num_frozen - 1`, or instead `input_ids` and `token_type_ids` int `[B, T]`.
         training: turns dropout on, in the layers that learn.
 
     Returns:
@@ -203,9 +200,8 @@ class Network(OpenShapes):
 class FrozenPart(OpenShapes):
     """What the layers that do not learn make of tokens, to be kept.
 
-    Args:
-        network: see `Network`; where the pooler does not learn either, `pooled_output`
-            `[B, H]` is kept, else what `lower` gives.
+    That is what `Network.lower` gives, or, where the pooler does not learn either,
+    `pooled_output` `[B, H]`.
     """
 
     def __init__(self, network: Network, **kwargs: Any) -> None:
@@ -227,22 +223,15 @@ def copy_to_train(
     policy: str,
     words: np.ndarray | None = None,
 ) -> tuple[Bert, bool]:
-    """Copies the encoder of a model and draws a head for it.
+    """Copies the encoder of a model and draws a head, and a pooler where it has none.
 
     A word that occurs in no row learns nothing; it only decays, each like the other.
     So such words can be left out, which are most of the weights of a small model, and
-    one row of ones stands for them: what has become of it has become of them.
+    one row of ones stands for them: what has become of it has become of them. Of
+    `words` int `[U]`, the ids to copy, or `None` for all, the copy reads their places.
 
-    Args:
-        seed: of the head, and of dropout.
-        policy: of Keras, "float32" or "mixed_bfloat16"; weights are float32 in
-            both.
-        words: int `[U]`, the ids to copy; the copy reads their places among these.
-            `None`: all.
-
-    Returns:
-        The copy, and whether its pooler was drawn as well, because the model has
-        none.
+    Weights are float32 by either Keras `policy`, "float32" or "mixed_bfloat16". Says,
+    too, whether the pooler was drawn.
     """
     num_words = None if words is None else len(words) + 1
     bert = _empty_copy(loaded, _CLASSIFIER_HEADS, num_labels, policy, num_words)
@@ -268,12 +257,8 @@ def finished_copy(loaded: LoadedModel, trained: Bert, words: np.ndarray) -> Bert
     """A float32 model with the trained encoder and classifier, and with all words.
 
     The word and sentence heads that the model had are kept as they were: they did
-    not learn, but what they now read of the encoder can be looked at.
-
-    Args:
-        loaded: the model that the run began with.
-        trained: its copy after the run.
-        words: as `copy_to_train` had them.
+    not learn, but what they now read of the encoder can be looked at. `words` are those
+    of `copy_to_train`.
     """
     heads = {*loaded.model.heads, *_CLASSIFIER_HEADS}
     ordered = tuple(head for head in HEADS if head in heads)
@@ -311,15 +296,10 @@ _DUE = "run/due_rates"
 
 
 class Learner:
-    """A copy of a model with its optimiser.
+    """A copy of a model with its optimiser; `words` are those of `copy_to_train`.
 
     Weights decay at every eighth step, then for eight of them, and before anybody
     reads them.
-
-    Args:
-        data: reads the labels and the training targets.
-        words: int `[U]`, the ids that occur; the network reads their places among
-            these. `None`: it reads ids.
     """
 
     def __init__(
@@ -374,15 +354,9 @@ class Learner:
         return optimizer
 
     def step(self, inputs: Arrays, targets: np.ndarray, rate: float) -> float:
-        """One optimiser step.
+        """One optimiser step; returns the mean loss before it.
 
-        Args:
-            inputs: see `Network`.
-            targets: int `[B]`, or float around 0.
-            rate: learning rate.
-
-        Returns:
-            The mean loss before it.
+        For `inputs` see `Network`; `targets` are int `[B]`, or float around 0.
         """
         self.optimizer.learning_rate = rate
         logs = self.network.train_on_batch(inputs, targets, return_dict=True)
@@ -405,9 +379,7 @@ class Learner:
     ) -> np.ndarray | None:
         """Float32 `[R, C]` of all rows, without dropout.
 
-        Args:
-            rows: R of them.
-            should_stop: asked before each batch; true ends it with `None`.
+        `should_stop` is asked before each batch; true ends it with `None`.
         """
         self._decay()
         found = np.empty((len(rows.targets), self.bert.num_labels), "float32")
@@ -437,9 +409,8 @@ class Learner:
     def weights(self, into: Arrays | None = None) -> Arrays:
         """Copies of the weights that learn, by path.
 
-        Args:
-            into: what an earlier call gave, to be written over: two copies of a large
-                model may not fit into memory.
+        They are written over what an earlier call gave: two copies of a large model may
+        not fit into memory.
         """
         self._decay()
         variables = self.network.trainable_variables
@@ -495,12 +466,7 @@ def num_frozen(settings: FinetuneSettings, num_layers: int) -> int:
 
 
 def num_learning(model: Bert, settings: FinetuneSettings, num_labels: int) -> int:
-    """Numbers that move in a training on a copy of a model, if all words occur.
-
-    Args:
-        model: to begin with; a pooler that it lacks is drawn, and learns.
-        settings: reads the level and the number of layers.
-    """
+    """Numbers that move in a training on a copy of a model, if all words occur."""
     size, frozen = model.config.hidden_size, num_frozen(settings, len(model.blocks))
     learns_encoder = frozen < len(model.blocks)
     parts: list[Any] = [*model.blocks[frozen:]]
@@ -516,11 +482,7 @@ def num_learning(model: Bert, settings: FinetuneSettings, num_labels: int) -> in
 def class_weights(targets: np.ndarray, num_classes: int) -> np.ndarray:
     """Weighs classes by how rare they are; the mean over the rows is 1.
 
-    Args:
-        targets: int `[R]`.
-
-    Returns:
-        float64 `[C]`; 0 for a class without rows.
+    Float64 `[C]`, of targets int `[R]`; 0 for a class without rows.
 
     Source: King and Zeng 2001, "Logistic regression in rare events data", section 4.2.
     """

@@ -131,12 +131,8 @@ def _simple_methods(
     if counted is None:
         tell(TrainingEvent("compared"))
         return (simplest(data),)
-    score = getattr(counted.report, metric)
-    tell(
-        TrainingEvent(
-            "compared", metric_name=metric, metric=score, chosen=counted.chosen
-        )
-    )
+    reached = {"metric_name": metric, "metric": getattr(counted.report, metric)}
+    tell(TrainingEvent("compared", chosen=counted.chosen, **reached))
     return simplest(data), counted
 
 
@@ -189,10 +185,7 @@ class _StoppedEarlyError(Exception):
 class TrainingRun:
     """Trains what a run's folder asks for and leaves everything in it.
 
-    A folder in which a run broke off goes on from its last epoch.
-
-    Args:
-        folder: see `run_files`.
+    A folder in which a run broke off goes on from its last epoch; see `run_files`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -215,14 +208,9 @@ class TrainingRun:
         open_model: Callable[[str], LoadedModel],
         read_data: Callable[[], TrainingData],
     ) -> None:
-        """Runs to the end, which the folder then tells.
+        """Runs to the end, which the folder then tells; a `BertVizError` it tells, too.
 
-        Args:
-            open_model: gives the model to begin with; it stays as it is.
-            read_data: gives the rows.
-
-        Raises:
-            BertVizError: the one that the folder tells, too.
+        The two functions give the model to begin with and the rows.
         """
         with self._ended_in_the_folder():
             self.history.language = _language_of(self.request.model)
@@ -308,9 +296,7 @@ class TrainingRun:
         outputs = self.folder / f"new.{run_files.OUTPUTS}"
         # Of this model and of simple methods, each by its name.
         said: dict[str, Any] = {"model": result.report.outputs}
-        said |= {
-            baseline.name: baseline.report.outputs for baseline in result.baselines
-        }
+        said |= {one.name: one.report.outputs for one in result.baselines}
         np.savez(outputs, **said)
         scratch = self.folder / "model.new"
         shutil.rmtree(scratch, ignore_errors=True)

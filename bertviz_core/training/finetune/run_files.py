@@ -53,8 +53,7 @@ _RUN_ID = re.compile(rf"(?<={RUN_PREFIX})[0-9a-f]{{32}}")
 def create_run(request: TrainingRequest, run_id: str, owner: str = "") -> Path:
     """Makes the folder of a run with the request and tables of its own.
 
-    Args:
-        run_id: 32 hexadecimal digits that nobody can guess.
+    Its id is 32 hexadecimal digits that nobody can guess.
 
     Raises:
         DatasetError: a table is gone.
@@ -92,13 +91,9 @@ def cannot_write(reason: str) -> TrainingError:
 
 
 def lend_tables(request: TrainingRequest, folder: Path) -> TrainingRequest:
-    """Gives a run tables of its own.
+    """Gives a run tables of its own, by whose names the request then asks for them.
 
-    Returns:
-        The request with the names of these tables.
-
-    Raises:
-        DatasetError: a table is gone.
+    A table that is gone is a `DatasetError`.
     """
     source, other = request.data.source, request.data.validation
     asked = source.table
@@ -112,12 +107,7 @@ def lend_tables(request: TrainingRequest, folder: Path) -> TrainingRequest:
 
 
 def read_request(folder: Path, name: str = "") -> TrainingRequest:
-    """What a run was asked for.
-
-    Args:
-        name: that it was asked by; who reads by `visitor_files.reading_name` is told
-            the id of no run.
-    """
+    """What a run was asked for; who asks by a `reading_name` is told the id of none."""
     raw = read_json(folder / REQUEST)
     if name not in ("", folder.name):
         said = _RUN_ID.sub(_reading_name, json.dumps(raw))
@@ -144,11 +134,7 @@ def write_progress(
     state: str = "running",
     error: BertVizError | None = None,
 ) -> None:
-    """Says how far a run is.
-
-    Args:
-        state: one of `request.STATES`.
-    """
+    """Says how far a run is, in one of `request.STATES`."""
     told = None
     if error is not None:
         kind, sentence = type(error).__name__, error.template
@@ -224,11 +210,9 @@ def has_care(folder: Path) -> bool:
 
 
 def status_of(folder: Path, place: int = 0, name: str = "") -> TrainingStatus:
-    """Puts together what a page sees.
+    """Puts together what a page sees that asks by a name, see `read_request`.
 
-    Args:
-        place: in the queue, from 1; 0 where it does not wait.
-        name: see `read_request`.
+    The `place` in the queue is 0 where it does not wait.
     """
     name = name or folder.name
     is_cared_for = has_care(folder)  # asked first: what is read then is the last word
@@ -278,10 +262,8 @@ def _entry(folder: Path, status: TrainingStatus) -> ModelEntry | None:
 def pack_log_of(folder: Path) -> None:
     """Packs the log for TensorBoard of a run, as far as it was written.
 
-    The files stay, as a run that goes on adds to them.
-
-    Raises:
-        OSError: the disk does not take it; a log that was packed before stays.
+    The files stay, as a run that goes on adds to them. Where the disk does not take it,
+    which is an `OSError`, a log that was packed before stays.
     """
     if not (folder / LOG_FOLDER).is_dir():
         return

@@ -279,12 +279,7 @@ class Trainer:
 def require_fit(
     loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
 ) -> None:
-    """Compares rows, settings and model before anything is built.
-
-    Raises:
-        TrainingError: no rows, too many tokens, or pairs for a model that knows one
-            segment.
-    """
+    """Compares rows, settings and model before anything is built."""
     config = loaded.model.config
     if not len(data.train) or not len(data.test):
         raise TrainingError(

@@ -84,16 +84,10 @@ class Trainer:
         num_steps: int,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> StretchReport:
-        """Runs optimiser steps.
+        """Runs some optimiser steps of a phase, the first of which is counted from 0.
 
-        Args:
-            batches: where the batches come from.
-            first_step: within the phase, from 0.
-            num_steps: to run.
-            should_stop: asked after each step; true ends the stretch there.
-
-        Raises:
-            TrainingError: there is nothing to read.
+        `should_stop` is asked after each step; true ends the stretch there. Nothing to
+        read is a `TrainingError`.
         """
         if phase_index != self._phase_index:
             if first_step == 0 and self.settings.continue_positions:
@@ -149,11 +143,7 @@ class Trainer:
 
 
 class StepBatches(keras.utils.PyDataset):
-    """Batches of some steps in a row, made ahead by two threads.
-
-    Args:
-        batches, phase_index, first_step, num_steps: see `Trainer.run`.
-    """
+    """Batches of some steps in a row, see `Trainer.run`, made ahead by two threads."""
 
     def __init__(
         self, batches: Batches, phase_index: int, first_step: int, num_steps: int
@@ -267,14 +257,8 @@ def _initialise(model: keras.Model, config: BertConfig, seed: int) -> None:
 def save_model_of(trainer: Trainer, tokenizer: BertTokenizer, folder: Path) -> None:
     """Writes the model as a Hugging Face folder, weights in float16.
 
-    Args:
-        trainer: holds the weights; the config keeps the dropout rates of its
-            settings, for fine-tuning.
-        tokenizer: of the run.
-        folder: to make; one that exists is replaced.
-
-    Raises:
-        CheckpointError: it cannot be written.
+    The config keeps the dropout rates of the settings, for fine-tuning. A folder that
+    exists is replaced; one that cannot be written is a `CheckpointError`.
     """
     settings = trainer.settings
     config = dataclasses.replace(settings.model, vocab_size=tokenizer.vocab_size)
