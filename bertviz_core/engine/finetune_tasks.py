@@ -15,8 +15,12 @@ from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 from bertviz_core.training.finetune import visitor_tables
 from bertviz_core.training.finetune.checks import DataRow, rows_of
 from bertviz_core.training.finetune.estimate import TrainingEstimate, estimate_levels
-from bertviz_core.training.finetune.outcome import RunOutcome
-from bertviz_core.training.finetune.request import DataChoice, RunId, TableSource
+from bertviz_core.training.finetune.request import (
+    DataChoice,
+    RunId,
+    RunOutcome,
+    TableSource,
+)
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.visitor_files import RUN_PREFIX
 

@@ -10,8 +10,7 @@ from bertviz_core.training.finetune import run_files
 from bertviz_core.training.finetune.baselines import Baseline
 from bertviz_core.training.finetune.dataset import TrainingData
 from bertviz_core.training.finetune.evaluation import compare, judge
-from bertviz_core.training.finetune.outcome import RunOutcome
-from bertviz_core.training.finetune.request import TrainingRequest
+from bertviz_core.training.finetune.request import RunOutcome, TrainingRequest
 
 
 def run_request(run_id: str) -> TrainingRequest:

@@ -16,7 +16,7 @@ from bertviz_core.figures.bars import named_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import Colour, FirstChoice, PointMap
 from bertviz_core.training.finetune.notes import excerpt
-from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import RunOutcome
 from pages.attention.canvas import View
 from pages.attention.causes import place_of, show_clickable
 from pages.attention.comparison import show_matrix

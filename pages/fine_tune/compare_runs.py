@@ -16,8 +16,7 @@ from bertviz_core.training.finetune.evaluation import (
     Report,
     compare,
 )
-from bertviz_core.training.finetune.outcome import RunOutcome
-from bertviz_core.training.finetune.request import TrainingStatus
+from bertviz_core.training.finetune.request import RunOutcome, TrainingStatus
 from pages.fine_tune.running import setting_value
 from pages.fine_tune.state import MAX_SEED, earlier_runs, note_run
 from pages.fine_tune.widgets import interval_text, share_text

@@ -13,8 +13,7 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.numbers import number_text
 from bertviz_core.training.finetune.checks import DataRow, Finding
 from bertviz_core.training.finetune.evaluation import RegressionReport, Report
-from bertviz_core.training.finetune.outcome import RunOutcome
-from bertviz_core.training.finetune.request import DataChoice, TableSource
+from bertviz_core.training.finetune.request import DataChoice, RunOutcome, TableSource
 from bertviz_core.training.finetune.visitor_tables import (
     PAGE_ROWS,
     Mending,

@@ -27,7 +27,7 @@ from bertviz_core.training.finetune.evaluation import (
     evaluate_classes,
     num_texts,
 )
-from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import RunOutcome
 from bertviz_core.training.finetune.run_history import chosen_text
 from bertviz_core.training.finetune.temperature import with_temperature
 from pages.fine_tune.compare_runs import show_runs

@@ -17,8 +17,7 @@ from bertviz_core.figures.bars import named_bars_figure, signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelInfo, TrainedInputs
 from bertviz_core.training.finetune.columns import TableView, view_table
-from bertviz_core.training.finetune.outcome import RunOutcome
-from bertviz_core.training.finetune.request import TableSource
+from bertviz_core.training.finetune.request import RunOutcome, TableSource
 from bertviz_core.training.finetune.row_prediction import (
     ReadText,
     TablePredictions,

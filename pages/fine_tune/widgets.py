@@ -11,7 +11,7 @@ from bertviz_core.engine.finetune_tasks import report_rows
 from bertviz_core.trace import Texts
 from bertviz_core.training.finetune.checks import DataRow
 from bertviz_core.training.finetune.notes import Note
-from bertviz_core.training.finetune.outcome import RunOutcome
+from bertviz_core.training.finetune.request import RunOutcome
 from bertviz_core.visitor_files import lease_seconds
 from pages.shared.answers import ask
 from pages.shared.choices import choose_named, type_linked

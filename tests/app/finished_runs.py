@@ -25,10 +25,10 @@ from bertviz_core.training.finetune.evaluation import (
     evaluate_classes,
     evaluate_numbers,
 )
-from bertviz_core.training.finetune.outcome import RunOutcome
 from bertviz_core.training.finetune.request import (
     SAMPLES,
     DataChoice,
+    RunOutcome,
     TableSource,
     TrainingRequest,
     TrainingStatus,

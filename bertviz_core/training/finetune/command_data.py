@@ -92,13 +92,14 @@ def _choice(
     """Which column is what, and what a column of numbers was taken for."""
     text, label = options["text_column"], options["label_column"]
     pair, is_regression = options["pair_column"], options["is_regression"]
+    profiles = profile_columns(table)
     if text is None or label is None:
-        guess = guess_columns(table)
+        guess = guess_columns(table, profiles)
         pair = pair or (guess.pair if text is None else None)
         text, label = text or guess.text, label or guess.label
     told: tuple[Note, ...] = ()
     if is_regression is None:
-        kind = kind_of_column(profile_columns(table), label, table.num_rows)
+        kind = kind_of_column(profiles, label, table.num_rows)
         is_regression = kind is not None and kind.is_regression
         if kind is not None and kind.is_open:
             told = (kind.reason, _way_out(is_regression))

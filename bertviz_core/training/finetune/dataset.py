@@ -150,8 +150,8 @@ def make_dataset(
             none, or one too large.
     """
     _require_different(choice)
-    texts, labels = _stripped(table, choice.text), _stripped(table, choice.label)
-    pairs = None if choice.pair is None else _stripped(table, choice.pair)
+    texts, labels = table.stripped(choice.text), table.stripped(choice.label)
+    pairs = None if choice.pair is None else table.stripped(choice.pair)
     kept, left, notes = _whole_rows(texts, pairs, labels, table.row_numbers)
     if len(kept) == 0:
         raise DatasetError(
@@ -183,10 +183,6 @@ def make_dataset(
         label_column=choice.label,
         warnings=warnings,
     )
-
-
-def _stripped(table: Table, column: str) -> list[str]:
-    return [cell.strip() for cell in table.column(column)]
 
 
 def _spaces_around(

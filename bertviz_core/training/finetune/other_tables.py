@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,53 +40,39 @@ def kind_of(start: bytes) -> str:
     return JSON if _JSON.match(start) else ""
 
 
-class OtherTable:
-    """The rows of such a file, a `kind_of` one, read while they are asked for.
+def read_rows(
+    path: Path, kind: str, sheets: list[tuple[str, int]]
+) -> Generator[tuple[int, list[str]], None, None]:
+    """Row number and cells of each row of a `kind_of` file, the names first.
 
-    `sheet` is the name of the one that is read, "" where there are none; `num_sheets`
-    of them hold something.
+    Rows are numbered as a spreadsheet program or an editor does, from 1; names that are
+    not in a row of their own are row 0. Of a spreadsheet `sheets` gets the name of the
+    one that is read, and how many hold something. `DatasetError` says where JSON is
+    broken, `ValueError` that the file cannot be read. Whoever may leave before the end
+    closes it: the process may have more to say.
     """
-
-    def __init__(self, path: Path, kind: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", __file__, str(path), kind],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        self._timer = threading.Timer(MAX_SECONDS, self._process.kill)
-        self._timer.daemon = True
-        self._timer.start()
-        self.sheet, self.num_sheets = "", 0
-
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Row number and cells of each row, the names of the columns first.
-
-        Rows are numbered as a spreadsheet program or an editor does, from 1; names that
-        are not in a row of their own are row 0. `DatasetError` says where JSON is
-        broken, `ValueError` that the file cannot be read.
-        """
-        lines = self._process.stdout
+    with subprocess.Popen(
+        [sys.executable, "-I", __file__, str(path), kind],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        timer = threading.Timer(MAX_SECONDS, process.kill)
+        timer.daemon = True
+        timer.start()
         try:
-            for line in lines or ():
+            for line in process.stdout or ():
                 number, cells = json.loads(line)
                 if number == _SHEET:
-                    self.sheet, self.num_sheets = cells
+                    sheets.append(tuple(cells))
                 elif number == _BROKEN:
                     raise _broken(*cells)
                 else:
                     yield number, cells
-            if self._process.wait():
-                raise ValueError(f"Exit status {self._process.returncode}.")
+            if process.wait():
+                raise ValueError(f"Exit status {process.returncode}.")
         finally:
-            self.close()
-
-    def close(self) -> None:
-        """Ends the process, which may have more to say."""
-        self._timer.cancel()
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+            timer.cancel()
+            process.kill()
 
 
 def _broken(kind: str, places: dict[str, Any]) -> Exception:

@@ -1,11 +1,13 @@
-"""What is to be trained, on what and how, and how far it is: plain values for pages."""
+"""What is to be trained, how far it is, what came of it: plain values for pages."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from bertviz_core.errors import BertVizError
 from bertviz_core.trace import ModelEntry
+from bertviz_core.training.finetune.baselines import Baseline
 from bertviz_core.training.finetune.columns import ColumnChoice
+from bertviz_core.training.finetune.evaluation import Comparison, Report
 from bertviz_core.training.finetune.run_history import RunHistory
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.training.settings import Checked
@@ -76,6 +78,25 @@ class TrainingRequest(Checked):
 STATES = ("waiting", "running", "done", "stopped", "failed", "interrupted")
 # States of a run that can be taken up, see `run_files.can_go_on`.
 RESUMABLE = ("stopped", "failed", "interrupted")
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How good the model of a finished run is, and what it was made of.
+
+    Texts of the rows stay in the worker, see `finetune_tasks.report_rows`.
+    """
+
+    run_id: str  # of the run
+    model_id: str  # opens the trained model
+    # Class names; for numbers the one name of what is predicted.
+    labels: tuple[str, ...]
+    has_pairs: bool  # whether rows have two texts
+    report: Report  # on the test rows; `rows` are row numbers of the file
+    baselines: tuple[Baseline, ...]  # simple methods on the same rows
+    comparisons: tuple[Comparison, ...]  # of the model with each of these
+    # Settings, hashes, versions, curves, as `recipe.json` holds them.
+    recipe: dict[str, Any]
 
 
 @dataclass(kw_only=True)

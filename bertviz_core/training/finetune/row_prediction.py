@@ -329,10 +329,8 @@ def predict_table(
         TextError: second texts for a model that reads one at a time.
         TrainingError: the file cannot be written.
     """
-    texts = [cell.strip() for cell in table.column(columns[0])]
-    pairs = None
-    if columns[1] is not None:
-        pairs = [cell.strip() for cell in table.column(columns[1])]
+    texts = table.stripped(columns[0])
+    pairs = None if columns[1] is None else table.stripped(columns[1])
     asked = [
         row
         for row, text in enumerate(texts)

@@ -7,6 +7,7 @@ and whether the first row is a header, is guessed where nobody says it.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import io
@@ -34,8 +35,8 @@ from bertviz_core.training.finetune.notes import (
 from bertviz_core.training.finetune.other_tables import (
     JSON,
     SPREADSHEET,
-    OtherTable,
     kind_of,
+    read_rows,
 )
 from bertviz_core.training.finetune.table_encoding import (
     find_encoding,
@@ -107,6 +108,10 @@ class Table(FrozenArrays):
                 known=", ".join(self.columns)[:300],
             )
         return self.cells[:, self.columns.index(name)]
+
+    def stripped(self, name: str) -> list[str]:
+        """The same without white space around."""
+        return [cell.strip() for cell in self.column(name)]
 
 
 def read_table(
@@ -180,23 +185,23 @@ def _read_text(
             raise error.sentence from None
         rows = (line.rstrip("\r\n").split(separator) for line in lines())
         found = _collect(enumerate(rows, start=1), num_before, limits)
-        found.warnings += (
-            note(
-                "Quotation marks are read as part of the texts: in row {row} they do "
-                "not come in pairs.",
-                row=error.row,
-            ),
+        loose = note(
+            "Quotation marks are read as part of the texts: in row {row} they do not "
+            "come in pairs.",
+            row=error.row,
         )
+        found.warnings += (loose,)
     return found, separator
 
 
 def _read_other(data: bytes, kind: str, limits: Limits) -> _Reading:
+    sheets: list[tuple[str, int]] = []
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
-        other = OtherTable(Path(file.name), kind)
         try:
-            found = _collect(other.rows(), 0, limits)
+            with contextlib.closing(read_rows(Path(file.name), kind, sheets)) as rows:
+                found = _collect(rows, 0, limits)
         except ValueError:
             if data.startswith(b"PK") and not any(name in data for name in _OFFICE):
                 raise not_text("zip") from None
@@ -206,17 +211,15 @@ def _read_other(data: bytes, kind: str, limits: Limits) -> _Reading:
                 "large. Open it in a spreadsheet program and save it as CSV.",
                 kind=kind,
             ) from None
-        finally:
-            other.close()
-    if other.num_sheets > 1:
-        found.warnings += (
-            note(
+    for name, count in sheets:
+        if count > 1:
+            said = note(
                 "One of {count} sheets is read: “{sheet}”. Put another sheet "
                 "first, or save it as CSV, to read that one.",
-                count=other.num_sheets,
-                sheet=excerpt(other.sheet),
-            ),
-        )
+                count=count,
+                sheet=excerpt(name),
+            )
+            found.warnings += (said,)
     return found
 
 
@@ -375,13 +378,12 @@ def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
     titles = _titles([(n, row) for n, row in head if not 0 < n <= num_before])
     if titles:
         num_before = titles[-1][0]
-        found.notes = (
-            note(
-                "What stands above the names of the columns is left out: “{title}”.",
-                title=excerpt(" ".join(titles[0][1])),
-            ),
+        above = note(
+            "What stands above the names of the columns is left out: “{title}”.",
+            title=excerpt(" ".join(titles[0][1])),
         )
-    cut: tuple[Note, ...] = ()
+        found.notes = (above,)
+    cut: Note | None = None
     num_taken = num_empty = last = 0
     for number, row in rows:
         if 0 < number <= num_before:
@@ -389,25 +391,20 @@ def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
         if not any(cell.strip().strip(":-") for cell in row):  # or Markdown's rule
             num_empty += 1
             if num_empty > limits.max_empty_rows:
-                cut = (
-                    note(
-                        "The table has more than {limit} empty rows; what comes after "
-                        "row {row} is left out. Remove the empty rows.",
-                        limit=limits.max_empty_rows,
-                        row=last,
-                    ),
+                cut = note(
+                    "The table has more than {limit} empty rows; what comes after row "
+                    "{row} is left out. Remove the empty rows.",
+                    limit=limits.max_empty_rows,
+                    row=last,
                 )
                 break
             continue
         if num_taken > found.most:
-            cut = (
-                note(
-                    "The table is longer than the limit of {limit} rows; what comes "
-                    "after row {row} is left out. If it is sorted by label, shuffle it "
-                    "first.",
-                    limit=found.most,
-                    row=last,
-                ),
+            cut = note(
+                "The table is longer than the limit of {limit} rows; what comes after "
+                "row {row} is left out. If it is sorted by label, shuffle it first.",
+                limit=found.most,
+                row=last,
             )
             break
         _require_columns(len(row), limits)
@@ -419,7 +416,7 @@ def _collect(rows: _Rows, num_before: int, limits: Limits) -> _Reading:
             found.width, found.most = len(row), limits.rows_of(len(row))
         found.take(number, row)
         num_taken, last = num_taken + 1, number
-    found.warnings = _out_of_shape(found) + cut
+    found.warnings = _out_of_shape(found) + ((cut,) if cut else ())
     return found
 
 

@@ -169,7 +169,7 @@ class RowPage:
 @task()
 def rows_to_mend(table: Table, columns: ColumnChoice, wanted: Wanted) -> RowPage:
     """Finds rows, also those that cannot be trained on."""
-    labels = np.array([cell.strip() for cell in table.column(columns.label)], object)
+    labels = np.array(table.stripped(columns.label), object)
     is_wanted = np.ones(table.num_rows, bool)
     if wanted.rows is not None:
         is_wanted = np.isin(table.row_numbers, wanted.rows)
@@ -181,9 +181,8 @@ def rows_to_mend(table: Table, columns: ColumnChoice, wanted: Wanted) -> RowPage
         is_wanted &= np.any(absent, axis=0)
     found = np.flatnonzero(is_wanted)
     first = wanted.page * PAGE_ROWS
-    texts, pairs = table.column(columns.text), None
-    if columns.pair is not None:
-        pairs = table.column(columns.pair)
+    texts = table.column(columns.text)
+    pairs = None if columns.pair is None else table.column(columns.pair)
     return RowPage(
         rows=tuple(
             DataRow(
