@@ -6,6 +6,7 @@ row in every epoch, so it is asked once.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ class TokenRows:
     token_type_ids: tuple[np.ndarray, ...]  # R arrays, int32 [T of the row]
     pad_token_id: int  # fills up
     max_tokens: int  # T at most, padding counted
+    num_cut: int = 0  # rows whose end was left out
 
     @property
     def lengths(self) -> np.ndarray:
@@ -47,14 +49,9 @@ class TokenRows:
 
     def renumbered(self, words: np.ndarray) -> TokenRows:
         """The same rows, each id replaced by its place among those of `used_words`."""
-        return TokenRows(
-            tuple(
-                np.searchsorted(words, ids).astype(ids.dtype) for ids in self.input_ids
-            ),
-            self.token_type_ids,
-            int(np.searchsorted(words, self.pad_token_id)),
-            self.max_tokens,
-        )
+        places = [np.searchsorted(words, i).astype(i.dtype) for i in self.input_ids]
+        pad = int(np.searchsorted(words, self.pad_token_id))
+        return dataclasses.replace(self, input_ids=tuple(places), pad_token_id=pad)
 
     def batch(self, chosen: np.ndarray) -> Arrays:
         """Pads some rows, int `[B]`, to one length.
@@ -84,14 +81,16 @@ def tokenize(
 ) -> TokenRows:
     """Splits every text; what is beyond `max_tokens` is cut."""
     pairs = examples.pairs or (None,) * len(examples)
-    ids, types = [], []
+    ids, types, num_cut = [], [], 0
     for index, (text, pair) in enumerate(zip(examples.texts, pairs, strict=True)):
         if index % 256 == 0:
             tell(index / len(examples))
         row = tokenizer.encode(text, pair, max_tokens, cut=True)
         ids.append(row.input_ids)
         types.append(row.token_type_ids)
-    return TokenRows(tuple(ids), tuple(types), tokenizer.pad_token_id, max_tokens)
+        num_cut += row.was_cut
+    pad = tokenizer.pad_token_id
+    return TokenRows(tuple(ids), tuple(types), pad, max_tokens, num_cut)
 
 
 def used_words(parts: Sequence[TokenRows]) -> np.ndarray:

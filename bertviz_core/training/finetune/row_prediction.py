@@ -137,9 +137,7 @@ def predict_rows(
     outputs = np.empty(shape, np.float32)
     for chosen, logits in row_passes(explorer, rows, _LOGITS, progress):
         outputs[chosen] = _outputs(logits)
-    limit = most_tokens(explorer, max_tokens)
-    uncut = _uncut_lengths(explorer, texts, pairs, rows)
-    return outputs, int((uncut > limit).sum())
+    return outputs, rows.num_cut
 
 
 def token_rows(
@@ -194,21 +192,6 @@ def by_tokens(lengths: np.ndarray) -> list[np.ndarray]:
         size = max(1, _TOKENS_A_PASS // int(lengths[batch].max()))
         batches += [batch[i : i + size] for i in range(0, len(batch), size)]
     return batches
-
-
-def _uncut_lengths(
-    explorer: Explorer,
-    texts: Sequence[str],
-    pairs: Sequence[str] | None,
-    rows: TokenRows,
-) -> np.ndarray:
-    """Tokens of each row before cutting; only full rows are read again."""
-    lengths = rows.lengths
-    for row in np.flatnonzero(lengths == rows.max_tokens).tolist():
-        pair = None if pairs is None else pairs[row]
-        read = explorer.tokenizer.encode(texts[row], pair, rows.max_tokens, cut=True)
-        lengths[row] = read.num_tokens_uncut
-    return lengths
 
 
 def most_tokens(explorer: Explorer, max_tokens: int) -> int:

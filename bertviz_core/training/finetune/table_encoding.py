@@ -69,25 +69,23 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
         return codec, () if chosen else (said,)
     if b"\x00" in data:
         name = _utf16_without_mark(data)
-        return name, (
-            note(
-                "The encoding is taken to be {encoding}: every second byte fits it.",
-                encoding=name,
-            ),
+        said = note(
+            "The encoding is taken to be {encoding}: every second byte fits it.",
+            encoding=name,
         )
+        return name, (said,)
     is_shifted = data.isascii() and _SHIFT.search(data)
     if not is_shifted and _first_undecodable(data, "utf-8") is None:
         return "utf-8-sig", ()
     name = _guess(data)
     if name == "utf-8":
         return "utf-8-sig", ()
-    return name, (
-        note(
-            "The encoding is a guess: {encoding}. Look at the preview, and "
-            "choose another if letters are wrong.",
-            encoding=name,
-        ),
+    said = note(
+        "The encoding is a guess: {encoding}. Look at the preview, and choose another "
+        "if letters are wrong.",
+        encoding=name,
     )
+    return name, (said,)
 
 
 def refuse_other_formats(start: bytes) -> None:
