@@ -64,13 +64,8 @@ class TokenRows:
         return {
             "input_ids": padded(ids, self.pad_token_id, self.max_tokens),
             "token_type_ids": padded(types, 0, self.max_tokens),
-            "attention_mask": self.mask(chosen),
+            "attention_mask": padded(list(map(np.ones_like, ids)), 0, self.max_tokens),
         }
-
-    def mask(self, chosen: np.ndarray) -> np.ndarray:
-        """Int32 `[B, T]`: 1 = token, 0 = padding."""
-        ones = [np.ones_like(self.input_ids[row]) for row in chosen]
-        return padded(ones, 0, self.max_tokens)
 
 
 def tokenize(
@@ -180,16 +175,16 @@ def prepare_inputs(
     learner: Learner, rows: list[TokenRows], data: TrainingData, tell: Tell
 ) -> tuple[RowInputs, RowInputs]:
     """Gives the rows to learn from and those to judge by, as the network reads them."""
-    if learner.settings.level == "head":
-        made = [_head_inputs(learner, part, tell) for part in rows]
-    elif kept_bytes(learner, sum(int(part.lengths.sum()) for part in rows)):
-        made = [_upper_inputs(learner, part, tell) for part in rows]
-    else:
-        made = [(part.batch, part.lengths) for part in rows]
-    train, validation = (
-        RowInputs(*kept, learner.centred(part.targets))
-        for kept, part in zip(made, (data.train, data.validation), strict=True)
-    )
+    is_head = learner.settings.level == "head"
+    num_tokens = sum(int(part.lengths.sum()) for part in rows)
+    keeps = is_head or kept_bytes(learner, num_tokens)
+    found = []
+    for part, examples in zip(rows, (data.train, data.validation), strict=True):
+        batch = _kept(learner, part, tell) if keeps else part.batch
+        # At level "head" there is one vector a row, which no length makes longer.
+        lengths = np.ones_like(part.lengths) if is_head else part.lengths
+        found.append(RowInputs(batch, lengths, learner.centred(examples.targets)))
+    train, validation = found
     return train, validation
 
 
@@ -198,8 +193,8 @@ def kept_bytes(learner: Learner, num_tokens: int) -> int:
 
     `num_tokens` are those of all rows, to learn from and to judge by, without padding.
     """
-    # A single epoch and its judgement see each row once anyhow. At level "head"
-    # there is one vector a row, which is next to nothing.
+    # A single epoch and its judgement see each row once anyhow. At level "head" it is
+    # next to nothing.
     settings = learner.settings
     if settings.level == "head" or not learner.num_frozen or settings.epochs == 1:
         return 0
@@ -208,33 +203,23 @@ def kept_bytes(learner: Learner, num_tokens: int) -> int:
     return num_bytes if num_bytes <= MAX_KEPT_BYTES else 0
 
 
-# From int `[B]`, which rows, to the inputs of `Network`; and what makes a row long.
-_Kept = tuple[Callable[[np.ndarray], Arrays], np.ndarray]
-
-
-def _head_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
-    kept = np.array(_frozen(learner, rows, tell))  # [R, H] or [R, 1, H]
-
-    def batch(chosen: np.ndarray) -> Arrays:
-        if learner.network.reads_pooled:
-            return {"pooled_output": kept[chosen]}
-        ones = np.ones((len(chosen), 1), "int32")
-        return {"states": kept[chosen], "attention_mask": ones}
-
-    return batch, np.ones(len(kept), "int64")
-
-
-def _upper_inputs(learner: Learner, rows: TokenRows, tell: Tell) -> _Kept:
+def _kept(
+    learner: Learner, rows: TokenRows, tell: Tell
+) -> Callable[[np.ndarray], Arrays]:
+    """From int `[B]`, which rows, to what frozen layers made of them."""
     states = _frozen(learner, rows, tell)
 
     def batch(chosen: np.ndarray) -> Arrays:
         picked = [states[row] for row in chosen]
+        if learner.network.reads_pooled:
+            return {"pooled_output": np.array(picked)}
+        ones = [np.ones(len(one), "int32") for one in picked]
         return {
             "states": padded(picked, 0, rows.max_tokens),
-            "attention_mask": rows.mask(chosen),
+            "attention_mask": padded(ones, 0, rows.max_tokens),
         }
 
-    return batch, rows.lengths
+    return batch
 
 
 def _frozen(learner: Learner, rows: TokenRows, tell: Tell) -> list[np.ndarray]:
