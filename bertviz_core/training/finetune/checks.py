@@ -248,14 +248,13 @@ def check_data(explorer: Explorer, prepared: PreparedData) -> DataCheck:
         rng = np.random.default_rng(0)
         drawn = rng.choice(len(rows), MAX_MEASURED, replace=False)
         measured = rows.select(np.sort(drawn))
-        notes += (
-            note(
-                "Lengths and unknown words are those of {count} of {total} rows, "
-                "drawn at random.",
-                count=len(measured),
-                total=len(rows),
-            ),
+        told = note(
+            "Lengths and unknown words are those of {count} of {total} rows, drawn at "
+            "random.",
+            count=len(measured),
+            total=len(rows),
         )
+        notes += (told,)
     lengths = measure_lengths(measured, explorer.tokenizer)
     default = lengths.counts.default_max_tokens(max_position_embeddings)
     found = (
@@ -334,80 +333,62 @@ def _warnings_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda found: order.index(found.severity)))
 
 
-# By kind: what is said of it, and what to do.
-_SAID: Mapping[str, tuple[Note, Note | None]] = {
-    "duplicates": (
-        note("Rows that repeat the text of an earlier row: {count}."),
-        note(
-            "Copies stay on one side of the split. Remove them if they are a mistake."
-        ),
+# By kind: what is said of it.
+_SAID: Mapping[str, Note] = {
+    "duplicates": note("Rows that repeat the text of an earlier row: {count}."),
+    "contradictions": note(
+        "Texts that occur with different labels: {count}. Rows: {rows}."
     ),
-    "contradictions": (
-        note("Texts that occur with different labels: {count}. Rows: {rows}."),
-        note("Decide which label is right, and remove the other rows."),
+    "contradictions_of_files": note(
+        "Rows of the test file whose text has another label, there or in the table: "
+        "{rows} ({count} in all)."
     ),
-    "contradictions_of_files": (
-        note(
-            "Rows of the test file whose text has another label, there or "
-            "in the table: {rows} ({count} in all)."
-        ),
-        note("Decide which label is right, and remove the other rows."),
+    "label_is_text": note(
+        "Rows whose text is the label itself: {rows} ({count} in all)."
     ),
-    "label_is_text": (
-        note("Rows whose text is the label itself: {rows} ({count} in all)."),
-        note("Choose another text column, or remove these rows."),
+    "label_in_text": note(
+        "In {count} rows the text holds the name of its label, so the model may learn "
+        "to look for that word."
     ),
-    "label_in_text": (
-        note(
-            "In {count} rows the text holds the name of its label, so the "
-            "model may learn to look for that word."
-        ),
-        note("Take the label out of the texts, unless you will have it later."),
+    "giveaway": note(
+        "“{token}” gives the label away: of the texts labelled “{label}”, {percent}% "
+        "hold it, and of {total} texts that hold it {count} have this label."
     ),
-    "giveaway": (
-        note(
-            "“{token}” gives the label away: of the texts labelled “{label}”, "
-            "{percent}% hold it, and of {total} texts that hold it {count} have "
-            "this label."
-        ),
-        note(
-            "If new texts will lack it, take it out of these: the model may look "
-            "for nothing else."
-        ),
+    "balance": note(
+        "The largest class, “{largest}”, has {ratio} times as many rows as the "
+        "smallest."
     ),
-    "balance": (
-        note(
-            "The largest class, “{largest}”, has {ratio} times as many rows "
-            "as the smallest."
-        ),
-        None,
+    "rare": note(
+        "Classes with fewer than {least} rows: {names} ({count} in all). Rows: {rows}."
     ),
-    "rare": (
-        note(
-            "Classes with fewer than {least} rows: {names} ({count} in all). "
-            "Rows: {rows}."
-        ),
-        note("Add rows, or join the class with one that is like it."),
+    "spelling": note("Some classes differ only in their spelling: {names}."),
+    "lengths": note(
+        "At {max_tokens} tokens, {percent}% of the texts lose their end. Half of the "
+        "texts have up to {median} tokens, 95% up to {p95}, the longest {longest}."
     ),
-    "spelling": (
-        note("Some classes differ only in their spelling: {names}."),
-        note("Write each class in one way, unless they are different things."),
+    "unknown": note(
+        "{percent}% of the tokens are [UNK]: the model cannot read them. They are in "
+        "{count} of the texts."
     ),
-    "lengths": (
-        note(
-            "At {max_tokens} tokens, {percent}% of the texts lose their end. "
-            "Half of the texts have up to {median} tokens, 95% up to {p95}, the "
-            "longest {longest}."
-        ),
-        note("Raise the maximum length; training takes longer and more memory."),
+}
+# And what to do.
+_ADVICE: Mapping[str, Note] = {
+    "duplicates": note(
+        "Copies stay on one side of the split. Remove them if they are a mistake."
     ),
-    "unknown": (
-        note(
-            "{percent}% of the tokens are [UNK]: the model cannot read them. "
-            "They are in {count} of the texts."
-        ),
-        note("Choose a model for the language of the texts."),
+    "contradictions": note("Decide which label is right, and remove the other rows."),
+    "label_is_text": note("Choose another text column, or remove these rows."),
+    "label_in_text": note(
+        "Take the label out of the texts, unless you will have it later."
     ),
+    "giveaway": note(
+        "If new texts will lack it, take it out of these: the model may look for "
+        "nothing else."
+    ),
+    "rare": note("Add rows, or join the class with one that is like it."),
+    "spelling": note("Write each class in one way, unless they are different things."),
+    "lengths": note("Raise the maximum length; training takes longer and more memory."),
+    "unknown": note("Choose a model for the language of the texts."),
 }
 _BALANCE = {
     "weights": note("Let rows of rare classes count more: class weights."),
@@ -423,11 +404,11 @@ def _finding(
     remedy: Note | None = None,
     **details: str | float,
 ) -> Finding:
-    """What `_SAID` says of a kind; only a warning comes with the remedy there.
+    """What `_SAID` says of a kind; only a warning comes with advice.
 
     Rows of another file, whose number is 0, are not named.
     """
-    (message, _), advice = _SAID[kind]
+    message, advice = _SAID[kind][0], _ADVICE.get(kind.removesuffix("_of_files"))
     if "{rows}" in message:
         details["rows"] = list_rows(dataset.rows[list(indices)])
     numbers = (int(dataset.rows[int(index)]) for index in indices)
@@ -463,7 +444,7 @@ def check_same_texts(dataset: Dataset) -> list[Finding]:
             dataset,
             list(itertools.chain(*repeated)),
             "notice" if repeated else "good",
-            _SAID["duplicates"][1] if repeated else None,
+            _ADVICE["duplicates"] if repeated else None,
             count=sum(len(rows) - 1 for rows in repeated),
         )
     ]
