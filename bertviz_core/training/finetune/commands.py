@@ -322,14 +322,13 @@ def _opened(
 
     loaded = open_model(model_id or DEFAULT_MODEL, download_progress())
     config = loaded.model.config
-    lengths = measure_lengths(rows.dataset, loaded.tokenizer)
     if options["epochs"] is None:
         options = options | {"epochs": -1}
     names = {field.name for field in dataclasses.fields(FinetuneSettings)}
     chosen = {name: value for name, value in options.items() if name in names}
-    chosen["max_tokens"] = options["max_tokens"] or lengths.counts.default_max_tokens(
-        config.max_position_embeddings
-    )
+    if not options["max_tokens"]:
+        counts = measure_lengths(rows.dataset, loaded.tokenizer).counts
+        chosen["max_tokens"] = counts.default_max_tokens(config.max_position_embeddings)
     num_rows = num_rows_seen(rows.data, options["oversample"])
     return loaded, FinetuneSettings.proposed(config.hidden_size, num_rows, **chosen)
 
