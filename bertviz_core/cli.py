@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bertviz_core.command_parts import (
+    PATH,
     answer_text,
     download_progress,
     model_option,
@@ -120,10 +121,10 @@ def predict(
 @click.option("--pair", help="A second text.")
 @click.option(
     "--inputs",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="An .npz file with input_ids, attention_mask, token_type_ids, int [B, T].",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=PATH)
 def trace(
     model_id: str | None,
     text: str | None,
@@ -160,7 +161,7 @@ def trace(
 
 @main.command()
 @click.argument("source")
-@click.argument("destination", type=click.Path(path_type=Path))
+@click.argument("destination", type=PATH)
 def convert(source: str, destination: Path) -> None:
     """Save model SOURCE as a Hugging Face folder DESTINATION."""
     from bertviz_core.checkpoints.export import save_huggingface

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 _PERCENT_A_LINE = 5
 
+PATH = click.Path(path_type=Path)
 model_option = click.option(
     "--model",
     "model_id",

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bertviz_core.command_parts import PATH, download_progress
+
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.errors import TrainingError
@@ -28,7 +30,7 @@ _BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
 
 
 @click.command("fine-tune")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=PATH)
 @click.option("--text-column", help="Default: a guess.")
 @click.option("--pair-column", help="Column with second texts.")
 @click.option("--label-column", help="Default: a guess.")
@@ -49,7 +51,7 @@ _BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
 @click.option(
     "--test",
     "validation",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="A table to test on. Default: rows of TABLE.",
 )
 @click.option(
@@ -147,7 +149,7 @@ _BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
 @click.option(
     "--recipe",
     "recipe_path",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="recipe.json of a training, or its zip file: does the same again. Options "
     "that are given count before it.",
 )
@@ -155,7 +157,7 @@ _BUNDLE, _METRICS, _LOG, _WORK = "model.zip", "metrics.json", "log", ".work"
 @click.option(
     "--out",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder for the model. A run that was stopped there, or broke off, goes on.",
 )
 @click.option(
@@ -315,7 +317,6 @@ def _opened(
     """The model to begin with, and the settings with the defaults that suit it."""
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.command_parts import download_progress
     from bertviz_core.training.finetune.checks import measure_lengths
     from bertviz_core.training.finetune.settings import FinetuneSettings
     from bertviz_core.training.finetune.split import num_rows_seen
@@ -446,18 +447,12 @@ def _summary(found: dict[str, Any]) -> str:
     help="One with classes: a folder, a zip file such as that of `fine-tune`, or a "
     "hub name.",
 )
-@click.option(
-    "--table", type=click.Path(path_type=Path), help="Such as a CSV or Excel file."
-)
+@click.option("--table", type=PATH, help="Such as a CSV or Excel file.")
 @click.option("--text-column", help="Of the table. Default: a guess.")
 @click.option("--pair-column", help="Column with second texts.")
 @click.option("--encoding", help="Of the table. Default: a guess.")
 @click.option("--separator", help="Between cells: , ; or tab. Default: a guess.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Where the table goes with the answers, as CSV.",
-)
+@click.option("--out", type=PATH, help="Where the table goes with the answers, as CSV.")
 @click.option(
     "--max-tokens",
     default=0,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from bertviz_core.command_parts import PATH, download_progress
 from bertviz_core.quiet import import_keras
 from bertviz_core.training.events import stop_on_signal
 from bertviz_core.training.pretrain import BUNDLED
@@ -15,7 +16,7 @@ from bertviz_core.training.pretrain import BUNDLED
     "--config",
     "config_path",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The settings, a JSON file; or the name of bundled ones: "
     + ", ".join(sorted(BUNDLED)),
 )
@@ -23,17 +24,15 @@ from bertviz_core.training.pretrain import BUNDLED
     "--corpus",
     required=True,
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="A text file, plain or .xz; more may follow. "
     "Or the folder of an encoded corpus.",
 )
-@click.argument(
-    "more_text", metavar="[TEXT]...", nargs=-1, type=click.Path(path_type=Path)
-)
+@click.argument("more_text", metavar="[TEXT]...", nargs=-1, type=PATH)
 @click.option(
     "--out",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder of the run. If a run lies there, it goes on.",
 )
 @click.option(
@@ -45,7 +44,7 @@ from bertviz_core.training.pretrain import BUNDLED
 )
 @click.option(
     "--cache",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder for encoded corpora. Default: `corpus` in the folder of the run.",
 )
 @click.option("--devices", default=1, show_default=True, type=click.IntRange(min=1))
@@ -113,7 +112,7 @@ def pretrain(
 @click.option(
     "--text",
     "text_path",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Text that the model never saw, plain or .xz; a blank line between documents. "
     "Or the folder of an encoded corpus: what was kept apart of it.",
 )
@@ -126,7 +125,7 @@ def pretrain(
 @click.option(
     "--cloze",
     "cloze_path",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help='Sentences: a JSON list of {"text": "… [MASK] …", "answers": […]}.',
 )
 @click.option(
@@ -152,7 +151,6 @@ def evaluate_mlm(
     if text_path is None and cloze_path is None:
         raise click.UsageError("Give --text or --cloze.")
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
-    from bertviz_core.command_parts import download_progress
     from bertviz_core.training.pretrain.evaluate import evaluate_model
 
     scores = evaluate_model(
@@ -193,7 +191,7 @@ def evaluate_mlm(
     help="How much a model counts, in their order; all alike without it.",
 )
 @click.option("--half", is_flag=True, help="Store 16-bit floats, half the size.")
-@click.option("--out", required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=PATH)
 def average_models(
     model_ids: tuple[str, ...], shares: tuple[float, ...], half: bool, out: Path
 ) -> None:
@@ -203,7 +201,6 @@ def average_models(
     """
     from bertviz_core.checkpoints.export import save_model
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.command_parts import download_progress
     from bertviz_core.training.pretrain import averaging
 
     fractions = averaging.fractions_of(shares, len(model_ids))
