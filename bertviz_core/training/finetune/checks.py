@@ -299,15 +299,13 @@ def _in_use(prepared: PreparedData, trained: Dataset) -> Dataset:
 
     Rows of a table to test on have the number 0: theirs would name rows of the table.
     """
-    judged, pairs = prepared.judged, None
+    judged = prepared.judged
     if judged is None:
         return trained
-    if trained.pairs is not None and judged.pairs is not None:
-        pairs = trained.pairs + judged.pairs
     return dataclasses.replace(
         trained,
         texts=trained.texts + judged.texts,
-        pairs=pairs,
+        pairs=trained.pairs and trained.pairs + (judged.pairs or ()),
         targets=np.concatenate([trained.targets, judged.targets]),
         rows=np.append(trained.rows, np.zeros(len(judged), "int64")),
     )

@@ -40,22 +40,11 @@ class OpenShapes(keras.Model):
     are open.
     """
 
-    train_function: Any
-    predict_function: Any
-
-    def make_train_function(self, force: bool = False) -> Any:
-        if keras.backend.backend() != "tensorflow":
-            return super().make_train_function(force)
-        if self.train_function is None or force:
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        super().compile(*args, **kwargs)
+        if keras.backend.backend() == "tensorflow":
             self.train_function = _compiled(self.train_step)
-        return self.train_function
-
-    def make_predict_function(self, force: bool = False) -> Any:
-        if keras.backend.backend() != "tensorflow":
-            return super().make_predict_function(force)
-        if self.predict_function is None or force:
             self.predict_function = _compiled(self.predict_step)
-        return self.predict_function
 
 
 def _compiled(step: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Any]:
