@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bertviz_core.command_parts import PATH, download_progress
+from bertviz_core.command_parts import PATH, Answer, download_progress, open_explorer
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bertviz_core.explorer import Explorer
     from bertviz_core.training.events import Tell, TrainingEvent
     from bertviz_core.training.finetune.recipe import Recipe
-    from bertviz_core.training.finetune.row_prediction import ReadText, TablePredictions
     from bertviz_core.training.finetune.settings import FinetuneSettings
     from bertviz_core.training.finetune.split import PreparedData
 
@@ -478,26 +477,18 @@ def classify(
         raise click.UsageError("Give either TEXT or --table.")
     if (table is None) != (out is None):
         raise click.UsageError("Give --table and --out together.")
-    from bertviz_core.checkpoints.default import DEFAULT_MODEL
-    from bertviz_core.quiet import import_keras
-
-    import_keras()
-    from bertviz_core.explorer import Explorer
-
-    explorer = Explorer.open(model_id or DEFAULT_MODEL)
+    explorer = open_explorer(model_id)
     if table is not None and out is not None:
-        answer = _classify_table(explorer, table, out, max_tokens, options)
-        lines = [str(out), *(f"{n}\t{label}" for label, n in answer["counts"].items())]
+        answer, lines = _classify_table(explorer, table, out, max_tokens, options)
     else:
-        answer = _classify_text(explorer, text or "", pair, max_tokens)
-        lines = [f"{value:.4f}\t{name}" for name, value in _ranked(answer)]
+        answer, lines = _classify_text(explorer, text or "", pair, max_tokens)
     shown = json.dumps(answer, ensure_ascii=False) if as_json else "\n".join(lines)
     click.echo(shown)
 
 
 def _classify_text(
     explorer: Explorer, text: str, pair: str | None, max_tokens: int
-) -> dict[str, Any]:
+) -> tuple[Answer, list[str]]:
     from bertviz_core.training.finetune.row_prediction import read_text
 
     read = read_text(explorer, text, pair, max_tokens)
@@ -506,35 +497,20 @@ def _classify_text(
             f"cut: {read.num_tokens_uncut} tokens, {read.tokenized.num_tokens} read"
         )
         click.echo(message, err=True)
-    return {
-        "model": read.model_id,
-        "tokens": list(read.tokenized.tokens),
-        "was_cut": read.was_cut,
-        **_said(read),
-    }
-
-
-def _said(read: ReadText) -> dict[str, Any]:
-    values = [float(value) for value in read.outputs]
-    if read.is_regression:
-        return {"name": read.labels[0], "value": values[0]}
-    classes = [
-        {"label": label, "probability": value}
-        for label, value in zip(read.labels, values, strict=True)
-    ]
-    return {"label": read.labels[read.best], "classes": classes}
-
-
-def _ranked(answer: dict[str, Any]) -> list[tuple[str, float]]:
-    if "value" in answer:
-        return [(answer["name"], answer["value"])]
-    found = [(one["label"], one["probability"]) for one in answer["classes"]]
-    return sorted(found, key=lambda one: -one[1])
+    values = list(zip(read.labels, read.outputs.tolist(), strict=True))
+    said: Answer = {"name": read.labels[0], "value": values[0][1]}
+    if not read.is_regression:
+        classes = [{"label": label, "probability": value} for label, value in values]
+        said = {"label": read.labels[read.best], "classes": classes}
+    tokens = {"tokens": list(read.tokenized.tokens), "was_cut": read.was_cut}
+    ranked = sorted(values, key=lambda one: -one[1])
+    lines = [f"{value:.4f}\t{label}" for label, value in ranked]
+    return {"model": read.model_id, **tokens, **said}, lines
 
 
 def _classify_table(
     explorer: Explorer, path: Path, out: Path, max_tokens: int, options: dict[str, Any]
-) -> dict[str, Any]:
+) -> tuple[Answer, list[str]]:
     from bertviz_core.training.finetune.command_data import (
         read_named_table,
         text_column,
@@ -548,21 +524,16 @@ def _classify_table(
     columns = (wanted or text_column(table), pair)
     click.echo(f"column with texts: {columns[0]}", err=True)
     found = predict_table(explorer, table, columns, max_tokens, out, _tell)
-    return {
+    counts = dict(zip(found.labels, found.counts.tolist(), strict=True))
+    answer = {
         "model": explorer.model_id,
         "out": str(out),
         "rows": found.num_rows,
         "empty": found.num_empty,
         "cut": found.num_cut,
-        "counts": _counts(found),
+        "counts": counts,
     }
-
-
-def _counts(found: TablePredictions) -> dict[str, int]:
-    if found.is_regression:
-        return {found.labels[0]: found.num_rows - found.num_empty}
-    counts = [int(count) for count in found.counts]
-    return dict(zip(found.labels, counts, strict=True))
+    return answer, [str(out), *(f"{n}\t{label}" for label, n in counts.items())]
 
 
 def _tell(share: float, _: str) -> None:
