@@ -216,7 +216,8 @@ def fine_tune(
         if num_seeds > 1:
             result = _train_seeds(train, out, options["seed"], num_seeds, restart)
         else:
-            _require_unfinished(out, restart)
+            if _is_finished(out, restart):
+                raise _holds_another(out)
             result = train(out, options["seed"], False)
     shown = _summary_of_seeds if num_seeds > 1 else _summary
     click.echo(json.dumps(result, ensure_ascii=False) if as_json else shown(result))
@@ -233,16 +234,11 @@ def _train_seeds(
 
     The "spread" of the scores is the sample standard deviation.
     """
-    from bertviz_core.training.checkpoint import has_checkpoint
-
     found: dict[int, dict[str, Any]] = {}
     for seed in range(first, first + count):
         folder = out / f"seed-{seed}"
         folder.mkdir(exist_ok=True)
-        if restart:
-            shutil.rmtree(folder / _WORK, ignore_errors=True)
-        is_begun = has_checkpoint(folder / _WORK)
-        is_finished = (folder / _BUNDLE).exists() and not is_begun and not restart
+        is_finished = _is_finished(folder, restart)
         if not is_finished:
             click.echo(f"seed {seed}", err=True)
         said = train(folder, seed, is_finished)
@@ -277,13 +273,14 @@ def _summary_of_seeds(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _require_unfinished(out: Path, restart: bool) -> None:
+def _is_finished(out: Path, restart: bool) -> bool:
+    """Whether there is nothing to go on with in a folder, nor to begin anew."""
     from bertviz_core.training.checkpoint import has_checkpoint
 
     if restart:
         shutil.rmtree(out / _WORK, ignore_errors=True)
-    elif (out / _BUNDLE).exists() and not has_checkpoint(out / _WORK):
-        raise _holds_another(out)
+        return False
+    return (out / _BUNDLE).exists() and not has_checkpoint(out / _WORK)
 
 
 def _finished_before(
