@@ -88,7 +88,8 @@ def beginning_of(
     if there is None:
         loaded = open_initial_model(settings, loaded)
         return settings, loaded, loaded.tokenizer
-    if settings.initial_model == there.initial_model:
+    is_same = settings.initial_model == there.initial_model
+    if is_same and (out / "vocab.txt").is_file():  # runs of before do without
         words = BertTokenizer.from_folder(out)
     else:
         words = open_initial_model(settings, loaded).tokenizer
