@@ -12,7 +12,7 @@ from bertviz_core.engine.engine import Engine
 from bertviz_core.experiments.chain_results import GibbsSettings, GibbsState
 from bertviz_core.experiments.gibbs import follow_chain, run_chain, start_from_masks
 from bertviz_core.explorer import Explorer
-from pages.masked_word.chains import POLL_SECONDS
+from pages.shared.answers import POLL_SECONDS
 
 NUM_TOKENS = 16  # [CLS] and [SEP] among them
 NUM_STEPS = 1000

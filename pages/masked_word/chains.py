@@ -3,27 +3,27 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.joined_pieces import join_pieces
 from bertviz_core.checkpoints.versions import version_of
+from bertviz_core.engine import JobStatus
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.chain_results import (
     ORDERS,
+    STEPS,
     GibbsRun,
     GibbsSettings,
-    GibbsState,
 )
 from bertviz_core.experiments.gibbs import follow_chain, start_chain, start_from_masks
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import chain_figure, percent
 from bertviz_core.snippets import masked_sentences
 from pages.masked_word.question import Question, choose_sampling
-from pages.shared.answers import ask
+from pages.shared.answers import POLL_SECONDS, ask, look_again
 from pages.shared.choices import choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import show_error, shown_to_user
@@ -32,51 +32,36 @@ from pages.shared.language import Markdown, escape, plain, t
 from pages.shared.panel import button, download, panel, program, show_numbers
 from pages.shared.visitor import hold, owner
 
-POLL_SECONDS = 0.5
-
 
 @dataclass(frozen=True)
 class Chain:
     """A chain of this session.
 
-    It began with `text`, or, where that is "", with `num_masks`; it is to do `goal`
-    steps. Of the chunk under way are `job_id`, and `origin` and `before`: where the
-    chain stood when it began, and what it had done.
+    Of the chunk under way, or the last one, is `job`: it goes on from `run`, and others
+    follow until `goal` steps are done. Which steps count is said where they are shown.
     """
 
-    model: str
-    text: str
-    num_masks: int
-    settings: GibbsSettings
-    state: GibbsState
-    goal: int
-    run: GibbsRun | None = None
-    job_id: str | None = None
-    origin: GibbsState | None = None
-    before: GibbsRun | None = None
-    error: BertVizError | None = None
-    version: str = ""
+    # The model, the version of its weights, the text, or, where that is "", the number
+    # of masks that it began with, and how it draws.
+    asked: tuple[str, str, str, int, GibbsSettings]
+    run: GibbsRun
+    goal: int = 0
+    job: JobStatus | None = None
 
-    def is_of(
-        self, model: str, text: str, num_masks: int, settings: GibbsSettings
-    ) -> bool:
-        """Whether it belongs to this question, whatever steps are counted."""
-        own = dataclasses.replace(self.settings, burn_in=settings.burn_in)
-        asked = (model, text, num_masks, settings)
-        return (self.model, self.text, self.num_masks, own) == asked
+    @property
+    def is_running(self) -> bool:
+        return self.job is not None and not self.job.is_finished
 
-    def with_burn_in(self, burn_in: int) -> Self:
-        """The same chain, of which other first steps are not counted."""
-        settings = dataclasses.replace(self.settings, burn_in=burn_in)
-        run = self.run
-        if run is not None:
-            run = dataclasses.replace(
-                run,
-                start=dataclasses.replace(run.start, settings=settings),
-                end=dataclasses.replace(run.end, settings=settings),
-            )
-        state = dataclasses.replace(self.state, settings=settings)
-        return dataclasses.replace(self, settings=settings, state=state, run=run)
+    def whole(self) -> GibbsRun:
+        """What it has done, with what the chunk has brought so far."""
+        job, end = self.job, self.run.end
+        if job is None or (job.result is None and job.so_far is None):
+            return self.run
+        more: GibbsRun | None = job.result
+        if more is None:
+            words = ask(vocabulary)(end.model_id)
+            more = GibbsRun.from_dict(end, job.so_far, words)
+        return self.run.then(more)
 
 
 _ADDED = ("[CLS]", "[SEP]")
@@ -85,15 +70,13 @@ _WINDOW = 20  # steps that a point of the picture is the mean of
 _MOST_POINTS = 1000
 
 
-def show_chain(chain: Chain) -> None:
+def show_chain(chain: Chain, run: GibbsRun) -> None:
     """Draws the sentence, and, after the first step, what changes."""
-    state, run = chain.state, chain.run
-    words = ask(vocabulary)(state.model_id)
-    tokens = [words[int(index)] for index in state.input_ids[0]]
-    last = -1 if run is None else int(run.positions[-1, 0])
+    words = ask(vocabulary)(run.end.model_id)
+    tokens = [words[int(index)] for index in run.end.input_ids[0]]
     with st.container(border=True):
-        st.markdown(_sentence(tokens, last))
-    if run is None:
+        st.markdown(_sentence(tokens, *run.positions[-1:, 0].tolist()))
+    if not run.num_steps:
         st.caption(t("masked.gibbs_not_begun"))
         return
     rate, counted = run.change_rate, run.new_ids[~run.is_burn_in, 0]
@@ -145,7 +128,7 @@ def chain_columns(run: GibbsRun, steps: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _sentence(tokens: list[str], last: int) -> Markdown:
+def _sentence(tokens: list[str], last: int = -1) -> Markdown:
     """The sentence with the newest word marked, as Markdown."""
     if last < 0:
         return escape(join_pieces(tokens, _ADDED), 10**6)
@@ -170,11 +153,12 @@ def _show_picture(chain: Chain, run: GibbsRun) -> None:
     settings = dataclasses.asdict(run.start.settings)
     del settings["num_chains"]  # one at a time
     template = masked_sentences.CHAIN
-    if chain.num_masks:
+    *_, text, num_masks, _ = chain.asked
+    if num_masks:
         template = masked_sentences.CHAIN_FROM_MASKS
-        settings["num_masks"] = chain.num_masks
+        settings["num_masks"] = num_masks
     else:
-        settings["text"] = chain.text
+        settings["text"] = text
     rates = _around(run.has_changed[:, 0].astype(float))
     entropies = _around(run.entropy_bits[:, 0])
     # Whole steps only, evenly thinned: a screen has no more columns.
@@ -233,26 +217,21 @@ def explore_chains(question: Question) -> None:
             st.columns(3), low_and_first.items(), strict=True
         )
     )
-    settings = GibbsSettings(**sampling, order=order, seed=seed, burn_in=burn_in)
-    text = "" if num_masks else question.text
-    asked = (question.model, text, num_masks, settings)
-    chain: Chain | None = st.session_state.get(_CHAIN)
-    version = version_of(question.model)
-    if chain is not None and (chain.version != version or not chain.is_of(*asked)):
+    settings = GibbsSettings(**sampling, order=order, seed=seed)
+    model, text = question.model, "" if num_masks else question.text
+    asked = model, version_of(model), text, num_masks, settings
+    if _CHAIN not in st.session_state or st.session_state[_CHAIN].asked != asked:
         _reset()
-        chain = None
-    if chain is None:
-        if num_masks:
-            state = ask(start_from_masks)(question.model, num_masks, settings)
-        else:
-            state = ask(start_chain)(question.model, text, settings)
-        chain = Chain(*asked, state, num_steps, version=version)
-    chain = chain.with_burn_in(settings.burn_in)
-    if chain.job_id is None:  # a single step has a goal of its own
-        chain = dataclasses.replace(chain, goal=num_steps)
-    st.session_state[_CHAIN] = chain
-    every = POLL_SECONDS if chain.job_id is not None else None
-    panel(_watch, every)(chain.job_id is not None)
+        state = (
+            ask(start_from_masks)(model, num_masks, settings)
+            if num_masks
+            else ask(start_chain)(model, text, settings)
+        )
+        no_steps = dict.fromkeys(STEPS, ())
+        run = GibbsRun.from_dict(state, no_steps, ask(vocabulary)(model))
+        st.session_state[_CHAIN] = Chain(asked, run)
+    is_running = st.session_state[_CHAIN].is_running
+    panel(_watch, POLL_SECONDS if is_running else None)(is_running, num_steps, burn_in)
 
 
 def _choose_start(question: Question) -> int:
@@ -266,59 +245,57 @@ def _choose_start(question: Question) -> int:
     )
 
 
-def _watch(was_running: bool) -> None:
+def _watch(was_running: bool, num_steps: int, burn_in: int) -> None:
     """The buttons and the chain; repeats itself while a chunk is under way."""
     if _CHAIN not in st.session_state:
         st.rerun()  # starts over
-    chain = _collect(st.session_state[_CHAIN])
-    st.session_state[_CHAIN] = chain
-    if was_running != (chain.job_id is not None):
+    chain = st.session_state[_CHAIN] = _look(st.session_state[_CHAIN])
+    if was_running != chain.is_running:
         st.rerun()  # starts or stops the clock
-    _draw_buttons(chain)
-    if chain.job_id is not None:
-        step = chain.state.step
-        st.progress(
-            min(step / chain.goal, 1.0),
-            t("masked.gibbs_at", step=step, goal=chain.goal),
-        )
-    show_chain(chain)
-    show_error(chain.error)
+    run = chain.whole()
+    step = run.end.step
+    # A single step has a goal of its own.
+    goal = chain.goal if chain.is_running else num_steps
+    _draw_buttons(chain.is_running, step, goal)
+    if chain.is_running:
+        at = t("masked.gibbs_at", step=step, goal=goal)
+        st.progress(min(step / goal, 1.0), at)
+    settings = dataclasses.replace(run.start.settings, burn_in=burn_in)
+    start = dataclasses.replace(run.start, settings=settings)
+    show_chain(chain, dataclasses.replace(run, start=start))
+    if chain.job is not None:
+        show_error(chain.job.error)
 
 
-def _draw_buttons(chain: Chain) -> None:
-    running, step = chain.job_id is not None, chain.state.step
+def _draw_buttons(running: bool, step: int, goal: int) -> None:
     name = "pause" if running else "resume" if step else "begin"
-    icons = {"pause": "pause", "resume": "play_arrow", "begin": "play_arrow"}
-    is_done = step >= chain.goal
+    is_done = step >= goal and not running
     with st.container(horizontal=True):
         button(
             t(f"masked.gibbs_{name}"),
             # Two keys: a click can be delivered again while the clock ticks, and must
             # not mean the opposite by then.
             "masked_gibbs_pause" if running else "masked_gibbs_go",
-            icons[name],
+            "pause" if running else "play_arrow",
             _pause if running else _go,
-            disabled=is_done and not running,
+            disabled=is_done,
         )
         label, key = "masked.gibbs_one_step", "masked_gibbs_one_step"
         button(label, key, "skip_next", _go, True, disabled=running)
-        button(
-            "masked.gibbs_reset",
-            "masked_gibbs_reset",
-            "restart_alt",
-            _reset,
-            disabled=not step and not running,
-        )
-    if is_done and not running:
+        label, key = "masked.gibbs_reset", "masked_gibbs_reset"
+        begun = step > 0 or running
+        button(label, key, "restart_alt", _reset, disabled=not begun)
+    if is_done:
         st.caption(t("masked.gibbs_done", count=step))
 
 
 def _go(one_step: bool = False) -> None:
     """Takes the steps to the goal, or one step more, also beyond it."""
-    chain = st.session_state[_CHAIN]
+    chain: Chain = st.session_state[_CHAIN]
+    step = chain.whole().end.step
     # The page may not have run since another number was typed.
-    goal = chain.state.step + 1 if one_step else st.session_state["masked_gibbs_steps"]
-    if chain.job_id is None and goal > chain.state.step:
+    goal = step + 1 if one_step else st.session_state["masked_gibbs_steps"]
+    if not chain.is_running and goal > step:
         with shown_to_user(stop=False):
             st.session_state[_CHAIN] = _start(dataclasses.replace(chain, goal=goal))
 
@@ -326,52 +303,34 @@ def _go(one_step: bool = False) -> None:
 def _pause() -> None:
     """Stops the chunk; steps that were not seen are drawn again, and alike, later."""
     chain: Chain | None = st.session_state.get(_CHAIN)
-    if chain is None or chain.job_id is None:
-        return
-    with shown_to_user(stop=False):
-        client().cancel(chain.job_id)
-    st.session_state[_CHAIN] = dataclasses.replace(chain, job_id=None)
+    if chain is not None and chain.job is not None and chain.is_running:
+        with shown_to_user(stop=False):
+            client().cancel(chain.job.job_id)
+        whole = dataclasses.replace(chain, run=chain.whole(), job=None)
+        st.session_state[_CHAIN] = whole
 
 
 def _reset() -> None:
-    if _CHAIN in st.session_state:
-        _pause()
-        del st.session_state[_CHAIN]
+    _pause()
+    st.session_state.pop(_CHAIN, None)
 
 
 def _start(chain: Chain) -> Chain:
     """Has the next steps to the goal taken."""
-    state, left = chain.state, chain.goal - chain.state.step
-    question = client().ask(follow_chain).about(state.model_id, state, left)
-    job_id = client().start(question, owner())
-    hold(_CHAIN, [job_id])
-    return dataclasses.replace(
-        chain, job_id=job_id, origin=state, before=chain.run, error=None
+    run = chain.whole()
+    asked = ask(follow_chain).about(
+        run.end.model_id, run.end, chain.goal - run.end.step
     )
+    job_id = client().start(asked, owner())
+    hold(_CHAIN, [job_id])
+    return dataclasses.replace(chain, run=run, job=JobStatus(job_id, "waiting"))
 
 
-def _collect(chain: Chain) -> Chain:
-    """Takes what a chunk has brought so far, and starts the next one at its end."""
-    if chain.job_id is None or chain.origin is None:
+def _look(chain: Chain) -> Chain:
+    """Asks what the chunk has brought so far, and starts the next one at its end."""
+    if chain.job is None or chain.job.is_finished:
         return chain
-    try:
-        status = client().job(chain.job_id)
-    except BertVizError as error:  # the server has started again since
-        return dataclasses.replace(chain, job_id=None, error=error)
-    if not status.is_finished:
-        if status.so_far is None:
-            return chain
-        words = ask(vocabulary)(chain.model)
-        return _gone_on(chain, GibbsRun.from_dict(chain.origin, status.so_far, words))
-    if status.state != "done":
-        return dataclasses.replace(chain, job_id=None, error=status.error)
-    chain = dataclasses.replace(_gone_on(chain, status.result), job_id=None)
-    return _start(chain) if chain.goal > chain.state.step else chain
-
-
-def _gone_on(chain: Chain, run: GibbsRun) -> Chain:
-    """The chain after the steps of the chunk under way."""
-    whole = run if chain.before is None else chain.before.then(run)
-    chain = dataclasses.replace(chain, state=run.end, run=whole)
-    # Another one may have been chosen since the chunk was started.
-    return chain.with_burn_in(chain.settings.burn_in)
+    job = look_again(chain.job)
+    chain = dataclasses.replace(chain, job=job)
+    goes_on = job.state == "done" and chain.whole().end.step < chain.goal
+    return _start(chain) if goes_on else chain

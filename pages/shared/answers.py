@@ -151,7 +151,7 @@ def _seen(model: str) -> dict[str, str]:
     return {"version": version_of(model)}
 
 
-_POLL_SECONDS = 0.5
+POLL_SECONDS = 0.5
 # Work that is done without asking: about a second on two cores.
 _SHORT_WORK = 3e10
 _PATIENCE = 10  # so many times as long, with a bar and a button to stop it
@@ -159,17 +159,16 @@ _PATIENCE = 10  # so many times as long, with a bar and a button to stop it
 
 @dataclass(frozen=True)
 class _Job:
-    """A job that was started, and how it ended.
+    """A job that was started, and where it stood when somebody looked last.
 
-    The same model may have other weights in another `version`. `ended` is `None` while
-    it runs. Nobody stops one that `is_shared` for all who wait.
+    The same model may have other weights in another `version`. Nobody stops one that
+    `is_shared` for all who wait.
     """
 
     question: Question[Any]
     version: str
-    job_id: str
-    ended: JobStatus | None = None
-    is_shared: bool = False
+    status: JobStatus
+    is_shared: bool
 
 
 @dataclass(frozen=True)
@@ -213,16 +212,16 @@ def ask_job(
         job = None
     if job is None and at_once:
         job = _start(key, question, version, start)
-    if job is not None and job.ended is None:
-        panel(_watch, _POLL_SECONDS)(key, job, wording, show)
+    if job is not None and not job.status.is_finished:
+        panel(_watch, POLL_SECONDS)(key, job, wording, show)
         return None
-    if job is not None and (ended := job.ended) is not None:
-        if ended.state == "done":
-            result: R = ended.result
+    if job is not None:
+        if job.status.state == "done":
+            result: R = job.status.result
             return result
-        if ended.state == "cancelled":
+        if job.status.state == "cancelled":
             st.info(wording.stopped(), icon=":material/cancel:")
-        show_error(ended.error)
+        show_error(job.status.error)
     wording.before()
     # Noted at the click: a run that another message ends before it comes here would
     # lose what the button says.
@@ -291,7 +290,8 @@ def _start(
     job = None
     with shown_to_user(stop=False):
         job_id = start(question) if start else client().start(question, owner())
-        job = _Job(question, version, job_id, is_shared=start is not None)
+        begun = JobStatus(job_id, "waiting")
+        job = _Job(question, version, begun, is_shared=start is not None)
         try:
             st.session_state[key] = job
             hold(key, [job_id])
@@ -303,9 +303,9 @@ def _start(
 
 def _drop(key: str, job: _Job) -> None:
     """Nobody waits for the answer any more."""
-    if job.ended is None and not job.is_shared:
+    if not (job.status.is_finished or job.is_shared):
         with contextlib.suppress(EngineError):  # forgotten by now: it has ended
-            client().cancel(job.job_id)
+            client().cancel(job.status.job_id)
     st.session_state.pop(key, None)
     hold(key, [])
 
@@ -314,9 +314,9 @@ def _watch(
     key: str, job: _Job, wording: Wording, show: Callable[[Any], object]
 ) -> None:
     # The session keeps the id alone: the job goes on while another page is shown.
-    status = _status(job.job_id)
+    status = look_again(job.status)
     if status.is_finished:
-        st.session_state[key] = replace(job, ended=status)
+        st.session_state[key] = replace(job, status=status)
         hold(key, [])
         st.rerun()
     words = wording.working(status.fraction)
@@ -331,15 +331,16 @@ def _watch(
     if st.button(t("app.cancel"), key=f"{key}_cancel"):
         if job.is_shared:
             ended = replace(status, state="cancelled")
-            st.session_state[key] = replace(job, ended=ended)
+            st.session_state[key] = replace(job, status=ended)
             st.rerun()
-        client().cancel(job.job_id)
+        client().cancel(status.job_id)
     if status.so_far is not None:
         show(status.so_far)
 
 
-def _status(job_id: str) -> JobStatus:
+def look_again(status: JobStatus) -> JobStatus:
+    """Where a job stands now, of which a page keeps where it stood."""
     try:
-        return client().job(job_id)
+        return client().job(status.job_id)
     except BertVizError as error:  # the server has started again since
-        return JobStatus(job_id, "failed", error=error)
+        return replace(status, state="failed", error=error)

@@ -122,7 +122,7 @@ def let_jobs_end(app: AppTest, end: float) -> None:
         end: on the clock of `time.monotonic`; waits no longer.
     """
     jobs = [
-        app.session_state[button.key.removesuffix("_cancel")].job_id
+        app.session_state[button.key.removesuffix("_cancel")].status.job_id
         for button in app.button
         if (button.key or "").startswith("job_") and button.key.endswith("_cancel")
     ]

@@ -30,7 +30,7 @@ from bertviz_core.trace import TokenizedText
 from pages.masked_word import attribution, chains
 from pages.masked_word.fill_masks import filled_sentence
 from pages.masked_word.panels import PANELS
-from pages.shared import player
+from pages.shared import answers, player
 from pages.shared.engine import client
 from tests.app import real_pages
 from tests.app.chinese_model import CHARACTERS
@@ -113,8 +113,8 @@ def test_filling_shows_the_sentence_after_each_step_and_can_be_played(monkeypatc
     assert "Another order" not in said(app)
 
 
-def chain_of(app: AppTest):
-    return app.session_state["masked_chain"]
+def chain_of(app: AppTest) -> GibbsRun:
+    return app.session_state["masked_chain"].whole()
 
 
 def run_chain(app: AppTest) -> AppTest:
@@ -127,33 +127,32 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     app = open_page(**link, masked_gibbs_steps="15")
     assert "has not begun" in said(app)
     finished(checked(click(app, "masked_gibbs_one_step")))
-    assert chain_of(app).state.step == 1
+    assert chain_of(app).num_steps == 1
     click(app, "masked_gibbs_go")
     app.number_input(key="masked_gibbs_burn_in").set_value(4).run()  # while it runs
-    shown = chain_of(finished(checked(app))).run
+    shown = chain_of(finished(checked(app)))
     assert app.metric[0].value == "15"
     again = steps_of(shown.start, 15)
     np.testing.assert_array_equal(shown.new_ids, again.new_ids)
-    assert shown.is_burn_in.sum() == 4
+    assert app.metric[1].value == percent(shown.has_changed[4:].mean())
     # Another burn-in keeps the chain and counts other steps.
-    run = chain_of(checked(choose(app, masked_gibbs_burn_in=3))).run
+    run = chain_of(checked(choose(app, masked_gibbs_burn_in=3)))
     np.testing.assert_array_equal(run.new_ids, shown.new_ids)
-    assert run.is_burn_in.sum() == 3
-    assert app.metric[1].value == percent(run.change_rate)
+    assert app.metric[1].value == percent(run.has_changed[3:].mean())
     places = run.start.open_positions
     same = run.start.input_ids[0, places] == again.end.input_ids[0, places]
     assert app.metric[3].value == percent(same.mean())
     assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 3.5
     assert app.button(key="masked_gibbs_go").disabled
-    run = chain_of(run_chain(choose(app, masked_gibbs_steps=20))).run
-    assert (run.num_steps, run.is_burn_in.sum()) == (20, 3)
-    assert run.end.settings.burn_in == 3
+    run = chain_of(run_chain(choose(app, masked_gibbs_steps=20)))
+    assert run.num_steps == 20
+    assert app.metric[1].value == percent(run.has_changed[3:].mean())
     # Other settings begin another chain.
     choose(app, masked_gibbs_seed=8)
-    assert chain_of(app).run is None
+    assert not chain_of(app).num_steps
     choose(app, masked_gibbs_start="masks")
     checked(choose(app, masked_gibbs_length=6))
-    assert chain_of(app).state.input_ids.shape == (1, 8)
+    assert chain_of(app).end.input_ids.shape == (1, 8)
 
 
 class ChainUnderWay:
@@ -186,7 +185,8 @@ class ChainUnderWay:
 
 def test_a_chain_is_seen_while_a_chunk_is_under_way_and_a_pause_keeps_it(monkeypatch):
     engine = ChainUnderWay(7)
-    monkeypatch.setattr(chains, "client", lambda: engine)
+    for module in (chains, answers):
+        monkeypatch.setattr(module, "client", lambda: engine)
     app = open_page(masked_panel="gibbs", masked_gibbs_steps="60")
     click(app, "masked_gibbs_go")
     checked(app.run())
@@ -195,29 +195,32 @@ def test_a_chain_is_seen_while_a_chunk_is_under_way_and_a_pause_keeps_it(monkeyp
     first = engine.run
     click(app, "masked_gibbs_pause")
     assert engine.is_cancelled
-    paused = app.session_state["masked_chain"]
-    assert (paused.job_id, paused.state.step) == (None, 7)
+    assert chain_of(app).num_steps == 7
     assert not app.get("progress")
     click(app, "masked_gibbs_go")
     checked(app.run())
     assert engine.started == [(0, 60), (7, 53)]
     assert app.metric[0].value == "14"
-    run = app.session_state["masked_chain"].run
     again = steps_of(first.start, 14)
-    np.testing.assert_array_equal(run.new_ids, again.new_ids)
+    np.testing.assert_array_equal(chain_of(app).new_ids, again.new_ids)
+    # The chunk is lost, with the server that knew it: its steps stay.
+    monkeypatch.setattr(engine, "job", client().job)
+    app.run()
+    assert "no longer exists" in app.error[0].value
+    assert (app.metric[0].value, app.get("progress")[:]) == ("14", [])
 
 
 def test_a_chain_of_masks_outlives_another_text_and_one_of_the_text_does_not():
     app = open_page(
         masked_panel="gibbs", masked_gibbs_steps="5", masked_gibbs_start="masks"
     )
-    new_ids = run_chain(app).session_state["masked_chain"].run.new_ids
+    new_ids = chain_of(run_chain(app)).new_ids
     type_text(app, "Quite another [MASK].")
-    np.testing.assert_array_equal(chain_of(app).run.new_ids, new_ids)
+    np.testing.assert_array_equal(chain_of(app).new_ids, new_ids)
     choose(app, masked_gibbs_start="sentence")
     run_chain(app)
     type_text(app, "One more [MASK].")
-    assert chain_of(app).run is None
+    assert not chain_of(app).num_steps
 
 
 @pytest.mark.parametrize(

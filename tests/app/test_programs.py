@@ -214,7 +214,7 @@ def test_a_chain():
     )  # fmt: skip
     run = run_program(finished(click(app, "masked_gibbs_go")))[0]["run"]
     np.testing.assert_array_equal(
-        run.new_ids, app.session_state["masked_chain"].run.new_ids
+        run.new_ids, app.session_state["masked_chain"].whole().new_ids
     )
     assert app.metric[1].value == percent(run.change_rate)
 
