@@ -39,7 +39,7 @@ from bertviz_core.training.finetune.split import REMEDIES
 from bertviz_core.training.finetune.table import SEPARATORS
 from bertviz_core.training.finetune.table_encoding import ENCODINGS
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked, put_into_address
+from pages.shared.choices import choose_linked, put_into_address, read_number
 from pages.shared.engine import client
 from pages.shared.errors import sentence
 from pages.shared.language import plain, t
@@ -180,49 +180,34 @@ _LONGEST = 200  # characters
 
 @dataclass(frozen=True)
 class FineTuneState:
-    """Where a visitor is; "" and 0 take the guess or the proposal.
+    """Where a visitor is; "" and 0 take the guess or the proposal."""
 
-    Args:
-        model: id of the model that the training begins with.
-        table, validation: handles of the table, and of another to test on, in the
-            engine; "" without one. Without the other, rows are set aside.
-        name, validation_name: of their files, for the reader.
-        header, validation_header: see `HEADERS`.
-        text, label: names of columns.
-        pair: name of the column with second texts; "-" for none.
-        kind: what the label is: "class", "number".
-        test_rate: share of rows that are set aside to test on.
-        seed: of the draws of rows.
-        max_tokens: where texts are cut.
-        options: other settings that were changed, by name.
-        run_id: of the training that this page shows.
-        view, columns, check, status: what was found out in this run of the page.
-        problem: why there is no view, no columns or no check.
-        run_problem: why there is no status although there is a run.
-    """
-
-    model: str = ""
+    model: str = ""  # that the training begins with
+    # Handles of the table, and of another to test on, in the engine; "" without one.
+    # Without the other, rows are set aside. Their files' names are for the reader.
     table: str = ""
     name: str = ""
     encoding: str = ""
     separator: str = ""
-    header: str = ""
+    header: str = ""  # see `HEADERS`
+    # Names of columns: texts, labels, and second texts, where "-" is for none.
     text: str = ""
     label: str = ""
     pair: str = ""
-    kind: str = ""
+    kind: str = ""  # what the label is: "class", "number"
     validation: str = ""
     validation_name: str = ""
     validation_encoding: str = ""
     validation_separator: str = ""
     validation_header: str = ""
-    test_rate: float = 0.2
-    seed: int = 1
-    max_tokens: int = 0
+    test_rate: float = 0.2  # share of rows that are set aside to test on
+    seed: int = 1  # of the draws of rows
+    max_tokens: int = 0  # where texts are cut
     balance: str = ""
     level: str = ""
-    options: tuple[tuple[str, Any], ...] = ()
-    run_id: str = ""
+    options: tuple[tuple[str, Any], ...] = ()  # other settings that were changed
+    run_id: str = ""  # of the training that this page shows
+    # What was found out in this run of the page, and why not all of it.
     view: TableView | None = None
     columns: ColumnChoice | None = None
     check: DataCheck | None = None
@@ -343,12 +328,9 @@ def _read(name: str, said: str) -> Any:
     kind = type(getattr(_FRESH, name))
     if kind is str:
         return said[:_LONGEST] if said in _ONE_OF.get(name, (said,)) else None
-    try:
-        number = kind(said)
-    except ValueError:
-        return None
+    number = read_number(said, kind)
     least, most = (MIN_RATE, MAX_RATE) if name == "test_rate" else (0, MAX_SEED)
-    return number if least <= number <= most else None
+    return number if number is not None and least <= number <= most else None
 
 
 def _read_option(written: str) -> list[tuple[str, Any]]:
