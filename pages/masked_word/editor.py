@@ -35,6 +35,7 @@ from pages.shared.own_text import (
     draw_button,
     earlier_texts,
     offer_examples,
+    offer_texts,
     read_text,
     say_what_is_left_out,
     sentence_of_visit,
@@ -43,7 +44,6 @@ from pages.shared.own_text import (
 from pages.shared.panel import button
 
 _WORDS = "masked_words"
-_EARLIER = "masked_earlier"
 
 # More would be a wall of buttons; the longest text of BERT has 512 pieces.
 _MOST_WORDS = 200
@@ -52,15 +52,6 @@ _SOME_ROWS = 200  # pixels: four and the edge of the next
 
 _HIDES_NOTHING = "masked_hides_nothing"
 _INSERTED = "masked_inserted"
-
-
-def _go_back_to(texts: tuple[MaskedText, ...]) -> None:
-    """Takes the chosen one of earlier texts; undo leads back from it."""
-    chosen = st.session_state[_EARLIER]
-    st.session_state[_EARLIER] = None
-    read_text()
-    if chosen is not None:
-        change_sentence(texts[chosen])
 
 
 def take_two_masks(language: str) -> None:
@@ -154,18 +145,9 @@ def edit_text(model: str) -> MaskedText:
         draw_button()
         button("masked_word.undo", "masked_undo", "undo", undo, disabled=not can_undo())
         if earlier := earlier_texts():
-            st.selectbox(
-                t("masked_word.earlier"),
-                range(len(earlier)),
-                index=None,
-                format_func=_names(earlier).__getitem__,
-                key=_EARLIER,
-                placeholder=t("masked_word.choose_earlier"),
-                label_visibility="collapsed",
-                on_change=_go_back_to,
-                args=(earlier,),
-                width=240,
-            )
+            texts_before = [(one, None) for one in earlier]
+            label, key = "masked_word.earlier", "masked_earlier"
+            offer_texts(label, _names(earlier), texts_before, key=key, width=240)
         offer_examples(model)
     if spellings := normalise_masks(st.session_state[TEXT] or "")[1]:
         shown = Markdown(listed(escape(s, 20) for s in spellings[:5]))

@@ -12,7 +12,7 @@ to another page carries the same names.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -157,7 +157,6 @@ EXAMPLES = {
 MOST_CHARACTERS = 4000  # of the boxes of other texts that a page compares with
 MOST_STEPS = 50
 _MOST_BUTTONS = 40  # pieces; more get a list
-EXAMPLE = "text_example"
 
 _MEMORY, _HISTORY = "text_memory", "text_history"
 _LEFT = "texts_left"  # by language: what waits for a model that reads it
@@ -248,17 +247,35 @@ def draw_button() -> None:
 def offer_examples(model: str) -> None:
     """Draws the examples in the model's language."""
     examples = EXAMPLES[language_of(model)]
+    names = [" · ".join(filter(None, one)) for one in examples]
+    offer_texts("app.sentence_examples", names, examples, key="text_example", width=220)
+
+
+def offer_texts(
+    label: str,
+    names: Sequence[str],
+    texts: Sequence[tuple[str | MaskedText, str | None]],
+    *,
+    key: str,
+    width: int,
+) -> None:
+    """Draws a list of texts, each with a second one; the chosen one is put in."""
+
+    def take() -> None:
+        index, st.session_state[key] = st.session_state[key], None
+        if index is not None:
+            change_sentence(*texts[index])
+
     st.selectbox(
-        t("app.sentence_examples"),
-        range(len(examples)),
+        t(label),
+        range(len(texts)),
         index=None,
-        format_func=lambda index: " · ".join(filter(None, examples[index])),
-        key=EXAMPLE,
-        placeholder=t("app.sentence_examples"),
+        format_func=names.__getitem__,
+        key=key,
+        placeholder=t(label),
         label_visibility="collapsed",
-        on_change=_take_example,
-        args=(examples,),
-        width=220,
+        on_change=take,
+        width=width,
     )
 
 
@@ -428,14 +445,6 @@ def _follow_model(languages: tuple[str, ...], language: str) -> None:
         left[written] = texts
     text, pair = left.pop(language, EXAMPLES[language][0])
     show(remember_masks(text), pair)
-
-
-def _take_example(examples: tuple[tuple[str, str], ...]) -> None:
-    read_text()
-    index = st.session_state[EXAMPLE]
-    st.session_state[EXAMPLE] = None
-    if index is not None:
-        change_sentence(*examples[index])
 
 
 def _add_step(step: tuple[MaskedText, str]) -> None:
