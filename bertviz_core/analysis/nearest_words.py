@@ -21,6 +21,7 @@ class Neighbours(FrozenArrays):
 
     ids: np.ndarray  # int [k], nearest first; of equally near ones the lower row first
     scores: np.ndarray  # float64 [k], cosine in [-1, 1], or Euclidean distance
+    words: tuple[str, ...] = ()  # the entry of each row, where rows are words
 
 
 class WordTable:

@@ -12,14 +12,6 @@ InPieces = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class NamedNeighbours:
-    """Rows of the table with the words that they belong to."""
-
-    found: Neighbours  # rows and scores, nearest first
-    words: tuple[str, ...]  # the entry of each row
-
-
-@dataclass(frozen=True)
 class NearestWords:
     """The entries of a vocabulary nearest to one of them, in the full space."""
 
@@ -28,7 +20,7 @@ class NearestWords:
     in_pieces: tuple[InPieces, ...]  # the word, if it is read as several entries
     norm: float  # its length
     norm_rank: int  # how many entries are longer, plus 1
-    neighbours: NamedNeighbours  # of the others
+    neighbours: Neighbours  # of the others
     num_compared: int  # entries that could have been named
     num_entries: int  # V, all of them
 
@@ -44,8 +36,8 @@ class WordAnalogy:
     rank: int | None  # of the one that was hoped for, 1 = nearest; `None` for none
     # The same with a, b and c left out; `None` also where it is one of them.
     rank_without_inputs: int | None
-    nearest: NamedNeighbours  # with a, b and c among the candidates
-    nearest_without_inputs: NamedNeighbours  # without them, as most tutorials show it
+    nearest: Neighbours  # with a, b and c among the candidates
+    nearest_without_inputs: Neighbours  # without them, as most tutorials show it
     num_compared: int  # entries that could be an answer, a, b and c included
     num_without_inputs: int  # the same with a, b and c left out
 
@@ -67,8 +59,8 @@ class WordAxis(FrozenArrays):
     # side than the middle word.
     percentiles: np.ndarray
     num_compared: int  # entries that the percentiles are of
-    first_end: NamedNeighbours  # entries furthest to the first's side, by cosine
-    second_end: NamedNeighbours  # entries furthest to the second's side
+    first_end: Neighbours  # entries furthest to the first's side, by cosine
+    second_end: Neighbours  # entries furthest to the second's side
 
 
 @dataclass(frozen=True)
@@ -77,6 +69,6 @@ class AxisRemoved:
 
     word: str  # the entry that was asked about, or a word of several
     share: float  # of the word's squared length that lay along the axis, in [0, 1]
-    before: NamedNeighbours  # nearest by cosine as the vectors are
+    before: Neighbours  # nearest by cosine as the vectors are
     # Nearest by cosine once the direction is gone from all vectors.
-    after: NamedNeighbours
+    after: Neighbours

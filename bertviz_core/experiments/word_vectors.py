@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from bertviz_core.experiments import stored_maps
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.word_vector_results import (
     InPieces,
-    NamedNeighbours,
     NearestWords,
     WordAnalogy,
 )
@@ -75,8 +74,8 @@ class WordVectors:
             if isinstance(rows, tuple)
         )
 
-    def named(self, found: Neighbours) -> NamedNeighbours:
-        return NamedNeighbours(found, tuple(self.tokens[i] for i in found.ids))
+    def named(self, found: Neighbours) -> Neighbours:
+        return replace(found, words=tuple(self.tokens[i] for i in found.ids))
 
 
 def word_vectors(explorer: Explorer) -> WordVectors:

@@ -30,7 +30,7 @@ from bertviz_core.experiments.word_vectors import nearest_words, word_vectors
 
 vectors = word_vectors(explorer)
 found = nearest_words(explorer, vectors, {word}, {count}, {metric}, {without})
-for word, score in zip(found.neighbours.words, found.neighbours.found.scores):
+for word, score in zip(found.neighbours.words, found.neighbours.scores):
     print(word, score)
 """)
 
@@ -42,7 +42,7 @@ found = solve_analogy(
     explorer, vectors, {inputs}, {expected}, {count}, {metric}, {without}
 )
 print(found.rank, found.rank_without_inputs)
-for word, score in zip(found.nearest.words, found.nearest.found.scores):
+for word, score in zip(found.nearest.words, found.nearest.scores):
     print(word, score)
 """)
 

@@ -18,7 +18,7 @@ from bertviz_core.experiments.map_results import (
     DrawnMap,
     SentenceMap,
 )
-from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
+from bertviz_core.experiments.word_vector_results import InPieces
 from bertviz_core.figures.bars import signed_bars_figure
 from bertviz_core.training.finetune.notes import excerpt
 from pages.shared.answers import Wording
@@ -278,14 +278,14 @@ def say_pieces(in_pieces: Sequence[InPieces]) -> None:
 
 
 def show_neighbours(
-    found: NamedNeighbours, metric: str, name: str, code: Program | None = None
+    found: Neighbours, metric: str, name: str, code: Program | None = None
 ) -> None:
     """Draws the nearest words as bars; `metric` is what they were found by."""
     if not found.words:
         st.info(t("embeddings.nothing_left"), icon=":material/filter_alt_off:")
         return
-    columns = {"embeddings.word": found.words, "embeddings.entry": found.found.ids}
-    _show_nearest(found.words[0], columns, found.found.scores, metric, name, code)
+    columns = {"embeddings.word": found.words, "embeddings.entry": found.ids}
+    _show_nearest(found.words[0], columns, found.scores, metric, name, code)
 
 
 def show_nearest_points(

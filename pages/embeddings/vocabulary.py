@@ -324,7 +324,7 @@ def _show_nearest(model: str, selected: int) -> None:
     st.caption(t("embeddings.nearest_explained"))
     found = ask(nearest_words)(model, word, _NUM_NEIGHBOURS, "cosine", ())
     show_neighbours(found.neighbours, "cosine", "embeddings_map_neighbours")
-    mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
+    mark_points(KEY, selected, 0, found.neighbours.ids.tolist())
 
 
 def _files(

@@ -238,7 +238,7 @@ def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
     names, scores = bars(app)
     assert tuple(names) == found.neighbours.words
     assert first_words(run_program(app)[1]) == names
-    np.testing.assert_allclose(scores, found.neighbours.found.scores)
+    np.testing.assert_allclose(scores, found.neighbours.scores)
     assert f"{found.num_compared:,}" in said(app)
     app.get_by_key("embeddings_left_out").set_value([]).run()
     assert app.query_params["embeddings_left_out"] in ("none", ["none"])
@@ -380,7 +380,7 @@ def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
         "map": "embeddings_map",
         "of": row,
         "state": 0,
-        "points": found.neighbours.found.ids.tolist(),
+        "points": found.neighbours.ids.tolist(),
     }
 
 

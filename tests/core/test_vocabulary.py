@@ -82,7 +82,7 @@ def test_the_nearest_are_those_of_a_loop(explorer, vectors, table, metric):
     best = sorted(scores, key=scores.__getitem__)[:6]
     assert found.neighbours.words == tuple(best)
     expected = np.abs([scores[word] for word in best])
-    np.testing.assert_allclose(np.abs(found.neighbours.found.scores), expected, 1e-6)
+    np.testing.assert_allclose(np.abs(found.neighbours.scores), expected, 1e-6)
     assert (found.num_compared, found.num_entries) == (17, 23)
     lengths = np.sqrt((table**2).sum(axis=1))
     assert found.norm == pytest.approx(lengths[own])
@@ -178,8 +178,8 @@ def test_words_lie_between_two_words_where_projection_puts_them(
     assert found.cosines[2] == pytest.approx(own, abs=1e-6)
     share = np.mean(np.array(others) < own - 1e-6)
     assert found.percentiles[2] == pytest.approx(share)
-    assert found.second_end.found.scores[0] == pytest.approx(max(others), abs=1e-6)
-    assert found.first_end.found.scores[0] == pytest.approx(-min(others), abs=1e-6)
+    assert found.second_end.scores[0] == pytest.approx(max(others), abs=1e-6)
+    assert found.first_end.scores[0] == pytest.approx(-min(others), abs=1e-6)
 
 
 def test_one_word_is_no_axis(explorer, vectors, monkeypatch):
@@ -211,11 +211,11 @@ def test_without_the_axis_neighbours_are_those_of_the_rest(explorer, vectors, ta
     own = row_of("on")
     others = [row for row in range(len(VOCABULARY)) if row != own]
     after = sorted(others, key=lambda row: -cosine(rest[row], rest[own]))[:10]
-    assert found.after.found.ids.tolist() == after
+    assert found.after.ids.tolist() == after
     expected = [cosine(rest[row], rest[own]) for row in after]
-    np.testing.assert_allclose(found.after.found.scores, expected, atol=1e-6)
+    np.testing.assert_allclose(found.after.scores, expected, atol=1e-6)
     before = sorted(others, key=lambda row: -cosine(table[row], table[own]))[:10]
-    assert found.before.found.ids.tolist() == before
+    assert found.before.ids.tolist() == before
     along = (table[own] @ unit) ** 2 / (table[own] @ table[own])
     assert found.share == pytest.approx(along)
 
@@ -302,7 +302,7 @@ def test_an_analogy_has_both_ranks():
     # measure 0.1, 0.5, 2, then woman at 4.
     found = royal("king man woman", "queen")
     assert found.nearest.words == ("royal", "queen", "king", "woman")
-    np.testing.assert_allclose(found.nearest.found.scores, [0.1, 0.5, 2, 4], atol=1e-6)
+    np.testing.assert_allclose(found.nearest.scores, [0.1, 0.5, 2, 4], atol=1e-6)
     assert found.nearest_without_inputs.words == ("royal", "queen", "apple")
     assert (found.rank, found.rank_without_inputs) == (2, 2)
 
