@@ -22,7 +22,7 @@ from bertviz_core.training.finetune.visitor_tables import (
     table_path,
     tables_before,
 )
-from pages.fine_tune.state import FineTuneState, go_to, layout_of, remember, table_name
+from pages.fine_tune.state import FineTuneState, fields_of, go_to, remember, table_name
 from pages.fine_tune.widgets import share_text, text_columns
 from pages.shared.answers import ask
 from pages.shared.choices import choose_here
@@ -124,14 +124,7 @@ def correct(data: DataChoice, changes: Mending) -> None:
     if mended is None:
         return
     prefix = "validation_" if other else ""
-    remember(
-        run_id="",
-        text=columns.text,
-        label=columns.label,
-        pair=columns.pair or "-",
-        **{"validation" if other else "table": mended.table},
-        **layout_of(mended, prefix),
-    )
+    remember(run_id="", **fields_of(mended, columns, prefix))
     go_to("train")
 
 
@@ -371,10 +364,4 @@ def _mend(state: FineTuneState, changes: Mending) -> None:
 
 def _take(state: FineTuneState, source: TableSource) -> None:
     """Callback: goes on with another state of the same table."""
-    columns = state.columns
-    chosen = {}
-    if columns is not None:
-        chosen = {"text": columns.text, "label": columns.label}
-        chosen["pair"] = columns.pair or "-"
-    named = {"table": source.table, "name": table_name(state)}
-    remember(**named, **layout_of(source), **chosen)
+    remember(name=table_name(state), **fields_of(source, state.columns))

@@ -162,6 +162,7 @@ MIN_RATE, MAX_RATE = 0.05, 0.5
 ELSEWHERE = ("level", "max_tokens", "class_weights", "oversample")
 # What `FinetuneSettings.proposed` makes anew of another model or table.
 PROPOSED = ("epochs", "learning_rate")
+NO_PAIR = "-"  # of the columns, that with second texts
 # Whether the first row names the columns; "" leaves it to a guess.
 HEADERS = {"": None, "yes": True, "no": False}
 _LAYOUT = {"encoding": ENCODINGS, "separator": SEPARATORS, "header": ("yes", "no")}
@@ -190,7 +191,7 @@ class FineTuneState:
     encoding: str = ""
     separator: str = ""
     header: str = ""  # see `HEADERS`
-    # Names of columns: texts, labels, and second texts, where "-" is for none.
+    # Names of columns: texts, labels, and second texts, see `NO_PAIR`.
     text: str = ""
     label: str = ""
     pair: str = ""
@@ -363,7 +364,6 @@ def take_over(request: TrainingRequest) -> None:
     The model that it began with is left to the page, whose picker is drawn before.
     """
     data, settings = request.data, request.settings
-    other = data.validation
     balance = "weights" if settings.class_weights else "none"
     usual = FinetuneSettings(level=settings.level).to_dict()
     # Settings that are not those of the level, and all that are proposed.
@@ -373,15 +373,10 @@ def take_over(request: TrainingRequest) -> None:
         if name not in ELSEWHERE and (name in PROPOSED or value != usual[name])
     )
     remember(
-        table=data.source.table,
         name="",  # the request has the name of the model alone
-        **layout_of(data.source),
-        text=data.columns.text,
-        label=data.columns.label,
-        pair=data.columns.pair or "-",
+        **fields_of(data.source, data.columns),
         kind="number" if data.columns.is_regression else "class",
-        validation=other.table if other else "",
-        **(layout_of(other, "validation_") if other else {}),
+        **fields_of(data.validation or TableSource(""), prefix="validation_"),
         test_rate=data.test_rate,
         seed=data.seed,
         max_tokens=settings.max_tokens,
@@ -398,14 +393,24 @@ def source_of(table: str, encoding: str, separator: str, header: str) -> TableSo
     return TableSource(table, encoding or None, separator or None, HEADERS[header])
 
 
-def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
-    """How a table is laid out, as fields of `FineTuneState` that `prefix` begins."""
+def fields_of(
+    source: TableSource, columns: ColumnChoice | None = None, prefix: str = ""
+) -> dict[str, str]:
+    """A table, how it is laid out, and its columns, as fields of `FineTuneState`.
+
+    `prefix` begins those of the table to test on.
+    """
     header = next(word for word, has in HEADERS.items() if has == source.has_header)
-    return {
+    fields = {
+        prefix.rstrip("_") or "table": source.table,
         f"{prefix}encoding": source.encoding or "",
         f"{prefix}separator": source.separator or "",
         f"{prefix}header": header,
     }
+    if columns is not None:
+        names = {"text": columns.text, "label": columns.label}
+        fields |= names | {"pair": columns.pair or NO_PAIR}
+    return fields
 
 
 def table_name(state: FineTuneState) -> str:

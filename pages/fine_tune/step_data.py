@@ -24,9 +24,10 @@ from bertviz_core.training.finetune.visitor_tables import forget_table, keep_tab
 from pages.fine_tune.mend_rows import show_mending
 from pages.fine_tune.state import (
     HEADERS,
+    NO_PAIR,
     FineTuneState,
     choose_table,
-    layout_of,
+    fields_of,
     offer_step,
     remember,
     source_of,
@@ -44,7 +45,6 @@ from pages.shared.visitor import owner
 
 _BEFORE = "ft_table_before"
 _MOST_OFFERED = 3  # models
-_NO_PAIR = "-"
 _MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 # What the box lets through, so that the refusal is ours.
 _BOX_MEGABYTES = 300
@@ -159,17 +159,17 @@ def _choose_roles(state: FineTuneState, view: TableView) -> None:
     label = columns.label if columns else state.label
     held = {
         "text": text if text in names else names[0],
-        "pair": (columns.pair if columns else None) or _NO_PAIR,
+        "pair": (columns.pair if columns else None) or NO_PAIR,
         "label": label if label in names else names[-1],
     }
     boxes = st.columns(4)
     for box, name in zip(boxes, held, strict=False):
-        others = tuple(column for column in names if column != _NO_PAIR)
+        others = tuple(column for column in names if column != NO_PAIR)
         choose_field(
             box.selectbox,
             f"fine_tune.{name}_column",
             held[name],
-            (_NO_PAIR, *others) if name == "pair" else names,
+            (NO_PAIR, *others) if name == "pair" else names,
             name=name,
             say=_no_pair if name == "pair" else str,
         )
@@ -187,7 +187,7 @@ def _choose_roles(state: FineTuneState, view: TableView) -> None:
 
 
 def _no_pair(column: str) -> str:
-    return plain("fine_tune.no_pair") if column == _NO_PAIR else column
+    return plain("fine_tune.no_pair") if column == NO_PAIR else column
 
 
 def _show_reasons(state: FineTuneState, view: TableView, columns: ColumnChoice) -> None:
@@ -238,13 +238,13 @@ def _show_validation(state: FineTuneState, source: TableSource) -> None:
 
 
 def _take_layout(source: TableSource, prefix: str = "") -> None:
-    remember(**layout_of(source, prefix))
+    remember(**fields_of(source, prefix=prefix))
 
 
 def _drop_validation(table: str) -> None:
     forget_table(table, owner())
-    nothing = layout_of(TableSource(""), "validation_")
-    remember(validation="", validation_name="", **nothing)
+    nothing = fields_of(TableSource(""), prefix="validation_")
+    remember(validation_name="", **nothing)
 
 
 def _show_problem(state: FineTuneState) -> None:
@@ -370,11 +370,11 @@ def show_layout(
         if not view.encoding:
             del choices["encoding"]
     keys = {name: f"ft_{place}_{name}" for name in choices}
-    now = layout_of(source)
+    now = fields_of(source)
 
     def corrected() -> None:
         chosen = {name: st.session_state[key] for name, key in keys.items()}
-        take(source_of(source.table, **now | chosen))
+        take(source_of(**now | chosen))
 
     with st.expander(label, expanded=view is None, icon=":material/tune:"):
         st.markdown(t("fine_tune.layout_explained"))
