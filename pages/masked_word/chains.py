@@ -114,7 +114,7 @@ def chain_columns(run: GibbsRun, steps: Sequence[int]) -> dict[str, Any]:
     """A row for each of these steps, with the sentence after it."""
     rows = np.array(steps)
     return {
-        "masked.step": _step_numbers(run)[rows],
+        "masked.step": rows + 1,
         "masked.position": run.positions[rows, 0],
         "masked.before": [run.words[int(i)] for i in run.old_ids[rows, 0]],
         "masked.after": [run.words[int(i)] for i in run.new_ids[rows, 0]],
@@ -130,13 +130,11 @@ def chain_columns(run: GibbsRun, steps: Sequence[int]) -> dict[str, Any]:
 
 def _sentence(tokens: list[str], last: int = -1) -> Markdown:
     """The sentence with the newest word marked, as Markdown."""
-    if last < 0:
-        return escape(join_pieces(tokens, _ADDED), 10**6)
-    before = join_pieces(tokens[:last], _ADDED)
-    upto = join_pieces(tokens[: last + 1], _ADDED)
-    whole = join_pieces(tokens, _ADDED)
+    before, upto, whole = (
+        join_pieces(tokens[:end], _ADDED) for end in (last, last + 1, len(tokens))
+    )
     # A sign that hangs on its neighbour may leave no room for the mark.
-    if not upto.startswith(before) or not whole.startswith(upto):
+    if last < 0 or not (upto.startswith(before) and whole.startswith(upto)):
         return escape(whole, 10**6)
     word = upto[len(before) :]
     parts = [
@@ -150,21 +148,20 @@ def _sentence(tokens: list[str], last: int = -1) -> Markdown:
 
 
 def _show_picture(chain: Chain, run: GibbsRun) -> None:
-    settings = dataclasses.asdict(run.start.settings)
-    del settings["num_chains"]  # one at a time
+    how = dataclasses.asdict(run.start.settings)
+    del how["num_chains"]  # one at a time
+    model, _, text, num_masks, _ = chain.asked
+    how |= {"num_masks": num_masks} if num_masks else {"text": text}
     template = masked_sentences.CHAIN
-    *_, text, num_masks, _ = chain.asked
     if num_masks:
         template = masked_sentences.CHAIN_FROM_MASKS
-        settings["num_masks"] = num_masks
-    else:
-        settings["text"] = text
+    steps = np.arange(1, run.num_steps + 1)
     rates = _around(run.has_changed[:, 0].astype(float))
     entropies = _around(run.entropy_bits[:, 0])
     # Whole steps only, evenly thinned: a screen has no more columns.
     every = -(-run.num_steps // _MOST_POINTS)
     figure = chain_figure(
-        _step_numbers(run)[::every],
+        steps[::every],
         rates[::every],
         entropies[::every],
         run.start.settings.burn_in,
@@ -178,24 +175,18 @@ def _show_picture(chain: Chain, run: GibbsRun) -> None:
         name="masked_gibbs",
         description=t("masked.gibbs_described", window=_WINDOW),
         columns={
-            "masked.step": _step_numbers(run),
+            "masked.step": steps,
             "masked.changed_share": rates,
             "masked.entropy": entropies,
         },
-        code=program(template, run.start.model_id, num_steps=run.num_steps, **settings),
+        code=program(template, model, num_steps=run.num_steps, **how),
     )
-
-
-def _step_numbers(run: GibbsRun) -> np.ndarray:
-    return run.start.step + np.arange(1, run.num_steps + 1)
 
 
 def _around(values: np.ndarray) -> np.ndarray:
     """The mean of the steps up to each, at most `_WINDOW` of them, `[S]`."""
-    sums = np.cumsum(np.insert(values, 0, 0.0))
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(ends - _WINDOW, 0)
-    return (sums[ends] - sums[starts]) / (ends - starts)
+    counts = np.minimum(np.arange(len(values)) + 1, _WINDOW)
+    return np.convolve(values, np.ones(_WINDOW))[: len(values)] / counts
 
 
 _CHAIN = "masked_chain"
