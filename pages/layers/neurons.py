@@ -35,7 +35,7 @@ from pages.shared.choices import (
 from pages.shared.export import show_figure, show_map
 from pages.shared.language import Markdown, plain, t
 from pages.shared.own_text import Reading
-from pages.shared.panel import Program, panel, program, show_numbers
+from pages.shared.panel import Program, panel, program, show_numbers, taking
 from pages.shared.watched_answer import Watched, choose_target, show_before_and_after
 
 _OPEN = "layers_effect_open"
@@ -75,16 +75,8 @@ def rank_all_neurons(read: Reading, watched: Watched, open_neuron: Opener) -> No
         list(places),
         key=_OPEN,
         help=t("layers.effects_open_help"),
-        on_change=_take,
-        args=(places, open_neuron),
+        on_change=taking(_OPEN, lambda name: open_neuron(*places[name])),
     )
-
-
-def _take(places: dict[str, list[int]], open_neuron: Opener) -> None:
-    chosen = st.session_state[_OPEN]
-    if chosen is not None:
-        open_neuron(*places[chosen])
-    st.session_state[_OPEN] = None
 
 
 def _show_effects(found: NeuronEffects, watched: Watched, code: Program) -> None:
@@ -249,16 +241,11 @@ def _choose_neuron(strong: StrongNeurons, size: int) -> int:
         value=None,
         key=_OTHER,
         placeholder=t("layers.neuron_range", size=size),
-        on_change=_take_other,
+        on_change=taking(
+            _OTHER, lambda number: st.session_state.update({NEURON: str(number)})
+        ),
     )
     return int(chosen) - 1
-
-
-def _take_other() -> None:
-    number = st.session_state[_OTHER]
-    if number is not None:
-        st.session_state[NEURON] = str(number)
-    st.session_state[_OTHER] = None
 
 
 def _show_over_text(read: Reading, layer: int, neuron: int) -> None:

@@ -41,7 +41,7 @@ from pages.shared.own_text import (
     sentence_of_visit,
     undo,
 )
-from pages.shared.panel import button
+from pages.shared.panel import button, taking
 
 _WORDS = "masked_words"
 
@@ -98,8 +98,7 @@ def offer_insertion(
         format_func=labels.__getitem__,
         key=key,
         help=t("masked_word.insert_help"),
-        on_change=_insert,
-        args=(shown, masks, words, key),
+        on_change=taking(key, lambda index: _insert(shown, masks, words[index])),
     )
 
 
@@ -108,12 +107,10 @@ def _rows(count: int, few: int) -> DeltaGenerator:
     return st.container(height=_SOME_ROWS if count > few else "content")
 
 
-def _insert(shown: MaskedText, masks: range, words: tuple[str, ...], key: str) -> None:
-    choice = st.session_state[key]
-    st.session_state[key] = None
-    if choice is None or read_text().text != shown.text:
+def _insert(shown: MaskedText, masks: range, word: str) -> None:
+    if read_text().text != shown.text:
         return
-    masked = fill_mask(shown, masks[0], words[choice])
+    masked = fill_mask(shown, masks[0], word)
     for _ in masks[1:]:
         # The next mask has the same number, now that one is gone.
         masked = fill_mask(masked, masks[0], "")

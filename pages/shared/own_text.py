@@ -58,7 +58,7 @@ from pages.shared.models import (
     say_if_unread,
 )
 from pages.shared.navigation import is_arrival
-from pages.shared.panel import download, folded
+from pages.shared.panel import download, folded, taking
 from pages.shared.uploads import Upload, upload_box
 
 _NAME = "sentence"
@@ -260,12 +260,6 @@ def offer_texts(
     width: int,
 ) -> None:
     """Draws a list of texts, each with a second one; the chosen one is put in."""
-
-    def take() -> None:
-        index, st.session_state[key] = st.session_state[key], None
-        if index is not None:
-            change_sentence(*texts[index])
-
     st.selectbox(
         t(label),
         range(len(texts)),
@@ -274,7 +268,7 @@ def offer_texts(
         key=key,
         placeholder=t(label),
         label_visibility="collapsed",
-        on_change=take,
+        on_change=taking(key, lambda index: change_sentence(*texts[index])),
         width=width,
     )
 

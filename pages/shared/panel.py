@@ -99,6 +99,17 @@ def button(
     return st.button(label, key=key, icon=sign, on_click=call, args=args, **options)
 
 
+def taking(key: str, take: Callable[[Any], object]) -> Callable[[], None]:
+    """The `on_change` of a widget that is empty again once `take` has what it held."""
+
+    def call() -> None:
+        chosen, st.session_state[key] = st.session_state[key], None
+        if chosen is not None:
+            take(chosen)
+
+    return call
+
+
 def download(
     label: str,
     make: Callable[[], str | bytes],
