@@ -119,8 +119,7 @@ def explore_normal() -> None:
     draws_box, seed_box = st.columns([3, 1])
     widget, label = draws_box.segmented_control, "activations.draws"
     num_draws = int(choose_linked(widget, label, _DRAWS, _DRAWS[2], required=True))
-    with seed_box:
-        seed = choose_seed("act_gate_seed", 0)
+    seed = choose_seed(seed_box, "act_gate_seed", 0)
     means = sampled_gate(_GATES, num_draws, seed, *normal)
     sampled = _GATES, means[-1]
     words = words_of("activations")

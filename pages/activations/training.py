@@ -143,8 +143,7 @@ def explore_training() -> None:
     rate = slide(rate_box, "learning_rate", 0.01, 1.0, 0.1, 0.01, key="act_rate")
     twin = choose_function(twin_box, "twin", TWINS, key="act_twin")
     parameter = _choose_parameter(parameter_box, twin)
-    with seed_box:
-        seed = choose_seed("act_dead_seed", FIRST_SEED)
+    seed = choose_seed(seed_box, "act_dead_seed", FIRST_SEED)
     functions = (("relu", None), (twin, parameter))
     run: dict[str, Any] = {"num_steps": NUM_STEPS, "seed": seed, "learning_rate": rate}
     trainings = {name: _trained(name, parameter=p, **run) for name, p in functions}

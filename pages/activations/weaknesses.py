@@ -64,8 +64,7 @@ def explore_collapse() -> None:
     name = choose_function(
         function_box, "in_between", list(ACTIVATIONS), "relu", key="act_linear_function"
     )
-    with seed_box:
-        seed = choose_seed("act_linear_seed", 26)
+    seed = choose_seed(seed_box, "act_linear_seed", 26)
     layers = linear_layers(depth, seed)
     # Each formula in braces, so that a line breaks between them.
     formulas = (
@@ -169,8 +168,7 @@ def explore_vanishing() -> None:
     if width == 1:
         start = slide(last_box, "start", -8.0, 8.0, 1.0, 0.1)
     else:
-        with last_box:
-            seed = choose_seed("act_deep_seed", 0)
+        seed = choose_seed(last_box, "act_deep_seed", 0)
     if not names:
         st.info(t("activations.choose_some"), icon=":material/touch_app:")
         return
@@ -260,8 +258,7 @@ def _explore_zigzag() -> None:
         help=t("activations.usual_parameters"),
     )
     num_steps = slide(steps_box, "num_steps", 5, 200, 40, key="act_zigzag_steps")
-    with seed_box:
-        seed = choose_seed("act_zigzag_seed", 0)
+    seed = choose_seed(seed_box, "act_zigzag_seed", 0)
     paths = {
         one: learn_two_weights(one, num_steps=num_steps, seed=seed)
         for one in (name, "tanh")

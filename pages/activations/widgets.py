@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import streamlit as st
-
 from bertviz_core.analysis.activations import ACTIVATIONS
 from pages.shared.choices import choose_linked, choose_number, choose_several
 from pages.shared.language import Markdown, t
@@ -90,8 +88,8 @@ def choose_function(
     return choose_linked(box.selectbox, f"activations.{name}", names, first, **how)
 
 
-def choose_seed(key: str, default: int) -> int:
+def choose_seed(box: Any, key: str, default: int) -> int:
     """Draws the box for a seed."""
     return choose_number(
-        st.number_input, "activations.seed", 0, _BIGGEST_SEED, default, key=key
+        box.number_input, "activations.seed", 0, _BIGGEST_SEED, default, key=key
     )

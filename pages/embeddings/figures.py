@@ -352,11 +352,11 @@ def choose_place(name: str, most: int, default: int = 1) -> int:
 
 
 def type_word(
-    name: str, language: str, examples: dict[str, str], most: int = 60
+    name: str, language: str, examples: dict[str, str], most: int = 60, box: Any = st
 ) -> str:
     """Draws a box for words."""
     return type_linked(
-        st.text_input, f"embeddings.{name}", examples[language], max_chars=most
+        box.text_input, f"embeddings.{name}", examples[language], max_chars=most
     )
 
 
@@ -380,29 +380,27 @@ def choose_left_out() -> tuple[str, ...]:
 
 def choose_map(key: str, methods: Sequence[str]) -> tuple[str, int]:
     """Draws how a map is made, and whether it has 2 or 3 axes."""
-    first, second = st.columns(2)
-    with first:
-        method = choose_named("embeddings.method", methods, key=f"{key}_method")
-    with second:
-        axes = choose_named("embeddings.num_axes", ("2", "3"), key=f"{key}_axes")
-    return method, int(axes)
+    first, second = (box.segmented_control for box in st.columns(2))
+    label, named = "embeddings.method", f"{key}_method"
+    method = choose_named(label, methods, key=named, widget=first)
+    label, named = "embeddings.num_axes", f"{key}_axes"
+    return method, int(choose_named(label, ("2", "3"), key=named, widget=second))
 
 
 def choose_neighbourhood(key: str, method: str) -> tuple[int, float]:
     """Draws the seed and the size of a neighbourhood, of one of `NEIGHBOURHOODS`."""
-    boxes = st.columns(2)
+    first, second = st.columns(2)
     size = choose_number(
-        *(boxes[0].slider, f"embeddings.{SIZES[method]}"),
+        *(first.slider, f"embeddings.{SIZES[method]}"),
         *(5.0, 60.0, NEIGHBOURHOODS[method]),
         key=f"{key}_{SIZES[method]}",
         step=5.0,
         format="%g",
     )
-    with boxes[1]:
-        return choose_seed(key), size
+    return choose_seed(key, second), size
 
 
-def choose_seed(key: str, **arguments: Any) -> int:
+def choose_seed(key: str, box: Any = st, **arguments: Any) -> int:
     """Draws the seed, from which all that is drawn at random follows."""
-    box = (st.number_input, "embeddings.seed", 0, 9999, 0)
-    return choose_number(*box, key=f"{key}_seed", **arguments)
+    of = (box.number_input, "embeddings.seed", 0, 9999, 0)
+    return choose_number(*of, key=f"{key}_seed", **arguments)

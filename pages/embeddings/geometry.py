@@ -28,8 +28,7 @@ def explore_geometry(model: str) -> None:
     num_deviations = choose_number(
         boxes[0].slider, "embeddings.deviations", 2.0, 6.0, 3.0, step=0.5
     )
-    with boxes[1]:
-        seed = choose_seed("embeddings_geometry")
+    seed = choose_seed("embeddings_geometry", boxes[1])
     if lines is None:
         return
     sentences = lines.sentences

@@ -172,8 +172,7 @@ def _choose() -> tuple[str, str, dict[str, Any]]:
     first, second = st.columns(2)
     with first:
         how["alignment"] = _linked("alignment", ("shared", "procrustes"))
-    with second:
-        how["seed"] = choose_seed(KEY)
+    how["seed"] = choose_seed(KEY, second)
     return reading, method, how
 
 

@@ -69,8 +69,7 @@ def show_axis(model: str, language: str) -> None:
     )
     typed = []
     for box, name, examples, most in boxes:
-        with box:
-            words = _BETWEEN.split(type_word(name, language, examples, most))
+        words = _BETWEEN.split(type_word(name, language, examples, most, box))
         typed.append(tuple(filter(None, words)))
     st.caption(t("embeddings.axis_of_several"))
     without = choose_left_out()
@@ -183,10 +182,10 @@ def _neighbours(model: str, language: str) -> None:
 
 def _analogy(model: str, language: str) -> None:
     """The words nearest to a - b + c, and the rank of the expected word."""
-    words = []
-    for box, (name, examples) in zip(st.columns(4), _BOXES.items(), strict=True):
-        with box:
-            words.append(type_word(name, language, examples))
+    words = [
+        type_word(name, language, examples, box=box)
+        for box, (name, examples) in zip(st.columns(4), _BOXES.items(), strict=True)
+    ]
     metric, count, without = choose_comparison()
     first, second, third, expected = words
     inputs = (first, second, third)
