@@ -314,7 +314,8 @@ def _watch(
     key: str, job: _Job, wording: Wording, show: Callable[[Any], object]
 ) -> None:
     # The session keeps the id alone: the job goes on while another page is shown.
-    status = look_again(job.status)
+    job = st.session_state.get(key, job)  # a click may have ended it
+    status = job.status if job.status.is_finished else look_again(job.status)
     if status.is_finished:
         st.session_state[key] = replace(job, status=status)
         hold(key, [])
@@ -328,14 +329,19 @@ def _watch(
     ):
         words = t("app.tensorflow_starts")
     st.progress(status.fraction, words)
-    if st.button(t("app.cancel"), key=f"{key}_cancel"):
-        if job.is_shared:
-            ended = replace(status, state="cancelled")
-            st.session_state[key] = replace(job, status=ended)
-            st.rerun()
-        client().cancel(status.job_id)
+    st.button(t("app.cancel"), key=f"{key}_cancel", on_click=_cancel, args=(key, job))
     if status.so_far is not None:
         show(status.so_far)
+
+
+def _cancel(key: str, job: _Job) -> None:
+    """A callback: a run that ends before it comes to a button forgets the click."""
+    if job.is_shared:  # it goes on for the others
+        ended = replace(job.status, state="cancelled")
+        st.session_state[key] = replace(job, status=ended)
+    else:
+        with contextlib.suppress(EngineError):  # forgotten by now: it has ended
+            client().cancel(job.status.job_id)
 
 
 def look_again(status: JobStatus) -> JobStatus:

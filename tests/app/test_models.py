@@ -132,7 +132,7 @@ def test_a_download_is_asked_for_cancelled_and_tried_again(open_app, client):
     assert ("start", "download_model", UNKNOWN) in client.calls
     click(app, "job_download_cancel")
     assert ("cancel", "job-1") in client.calls
-    assert "cancelled" in app.run().info[0].value
+    assert "cancelled" in app.info[0].value
     start()
     error = CheckpointError("The model {model} is gone. Choose another.", model="m_1")
     client.jobs["job-1"] = JobStatus("job-1", "failed", 0.5, error=error)
