@@ -163,11 +163,8 @@ class ChainUnderWay:
         self.started: list[tuple[int, int]] = []  # step and number of steps
         self.is_cancelled = False
 
-    def ask(self, task):
-        return client().ask(task)
-
-    def call(self, question):
-        return client().call(question)
+    def __getattr__(self, name):
+        return getattr(client(), name)
 
     def start(self, question, owner):
         assert owner
