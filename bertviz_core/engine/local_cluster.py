@@ -36,6 +36,13 @@ from bertviz_core.engine.worker_specs import environment, reading_spec, training
 from bertviz_core.errors import EngineError
 
 HOST = "127.0.0.1"
+# How the scheduler and the nannies listen.
+LISTENING: dict[str, Any] = {
+    "host": HOST,
+    "protocol": "tls",
+    "dashboard": False,
+    "dashboard_address": f"{HOST}:0",
+}
 PRELOAD = "bertviz_core.engine.worker"
 STOP_SECONDS = 10.0
 # What a nanny is given to restart a dead worker before another nanny is made.
@@ -145,14 +152,7 @@ async def _serve() -> None:
     dask.config.set({"distributed.nanny.pre-spawn-environ": variables})
     input_ended = _watch_input(asyncio.get_running_loop())
     security = Security.temporary()
-    async with Scheduler(
-        host=HOST,
-        port=0,
-        protocol="tls",
-        security=security,
-        dashboard=False,
-        dashboard_address=f"{HOST}:0",
-    ) as scheduler:
+    async with Scheduler(port=0, security=security, **LISTENING) as scheduler:
         _announce(scheduler.address, security)
         reading, training = reading_spec(), training_spec()
         is_wanted = _demand(scheduler, training["resources"])
@@ -237,16 +237,8 @@ async def _lost_or_unwanted(nanny: Any, is_wanted: Callable[[], bool]) -> None:
 def _nanny(scheduler_address: str, security: Any, spec: Mapping[str, Any]) -> Any:
     from distributed import Nanny
 
-    return Nanny(
-        scheduler_address,
-        preload=[PRELOAD],
-        host=HOST,
-        protocol="tls",
-        security=security,
-        dashboard=False,
-        dashboard_address=f"{HOST}:0",
-        **spec,
-    )
+    how = {"preload": [PRELOAD], "security": security, **LISTENING, **spec}
+    return Nanny(scheduler_address, **how)
 
 
 if __name__ == "__main__":

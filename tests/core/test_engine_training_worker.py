@@ -128,13 +128,8 @@ async def _try_on_demand():
     takes = {"train": 1}
     spec = {"name": "small", "nthreads": 1, "memory_limit": share, "resources": takes}
     security = distributed.Security.temporary()
-    scheduler = distributed.Scheduler(
-        host=local_cluster.HOST,
-        protocol="tls",
-        security=security,
-        dashboard_address=f"{local_cluster.HOST}:0",
-    )
-    async with scheduler:
+    listening = {"port": 0, "security": security, **local_cluster.LISTENING}
+    async with distributed.Scheduler(**listening) as scheduler:
         wanted = local_cluster._demand(scheduler, takes)
         keeping = asyncio.create_task(
             local_cluster._keep(scheduler, security, spec, wanted)
