@@ -72,8 +72,8 @@ from pages.shared.choices import (
 )
 from pages.shared.components import save_kind
 from pages.shared.engine import client
-from pages.shared.export import MOST_ROWS, show_first_rows, table_csv
-from pages.shared.language import current_language, plain, t, text
+from pages.shared.export import MOST_ROWS, show_first_rows, table_csv, titled
+from pages.shared.language import current_language, plain, t
 from pages.shared.navigation import is_arrival
 from pages.shared.own_text import TOKEN, Reading, focus_on, piece_in_focus
 from pages.shared.panel import Columns, Program, download, panel, program, show_tools
@@ -354,8 +354,11 @@ def _show_tables(
     ):
         told = t(f"attention.table_{name}")
         st.markdown(f"**{told}**")
-        named = {f"attention.column_{key}": columns[key] for key in columns}
-        show_first_rows(named, told, total)
+        show_first_rows(_named(columns), told, total)
+
+
+def _named(columns: Columns) -> dict[str, Any]:
+    return titled({f"attention.column_{key}": columns[key] for key in columns})
 
 
 def _offer(
@@ -372,11 +375,7 @@ def _offer(
     language, has_all = current_language(), is_small and picture.measured.has_head
 
     def csv(columns: Columns) -> bytes:
-        # Columns have names in a language; a click has no session to ask for it.
-        named = {
-            text(f"attention.column_{key}", language): columns[key] for key in columns
-        }
-        return table_csv(named)
+        return table_csv(_named(columns))
 
     def all_views() -> bytes:
         # Nobody answers such a file: it holds every head, or the one that is shown.

@@ -148,16 +148,10 @@ def _open(
 def offer_sheet(model: str) -> None:
     """Draws the formulas as they are printed, and the button that saves them."""
     info = ask(Explorer.info)(model)
-    config = info.config
+    config, title = info.config, plain("read_model.sheet_title", model=title_of(model))
     download(
         "read_model.sheet_save",
-        lambda: formula_sheet(
-            config,
-            info.heads,
-            current_language(),
-            _say,
-            plain("read_model.sheet_title", model=title_of(model)),
-        ),
+        lambda: formula_sheet(config, info.heads, current_language(), _say, title),
         plain("read_model.sheet_file"),
         "text/html",
         "read_sheet_file",

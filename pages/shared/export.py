@@ -264,10 +264,9 @@ def _choose_image_format(key: str) -> None:
 
 def download_csv(columns: Columns, name: str) -> None:
     """Draws the button that saves a table; the file is made when it is clicked."""
-    names = {title_of(name): name for name in columns}  # a click has no session to ask
     download(
         "app.download_csv",
-        lambda: table_csv({title: columns[name] for title, name in names.items()}),
+        lambda: table_csv(titled(columns)),
         plain("app.csv_file", name=name),
         "text/csv",
         f"{name}_csv",

@@ -16,11 +16,12 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+R = TypeVar("R")
 LANGUAGES = {"en": "English", "zh": "中文"}
 
 _LOCALES = Path(__file__).parents[2] / "assets" / "locales"
@@ -53,6 +54,21 @@ def current_language() -> str:
         if get_script_run_ctx() is not None:  # a part of a page that runs alone
             _RUN.language = known
     return known
+
+
+def in_this_language(make: Callable[[], R]) -> Callable[[], R]:
+    """The same in the language of this run, for a click that has no session to ask."""
+    language = current_language()
+
+    def made() -> R:
+        before = getattr(_RUN, "language", None)
+        _RUN.language = language
+        try:
+            return make()
+        finally:
+            _RUN.language = before
+
+    return made
 
 
 def _chosen_language() -> str:

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.snippets.writing import write_snippet
 from bertviz_core.trace import Texts
 from pages.shared.errors import shown_to_user
-from pages.shared.language import help_of, labelled, t
+from pages.shared.language import help_of, in_this_language, labelled, t
 from pages.shared.turns import TURNS
 
 P = ParamSpec("P")
@@ -119,10 +119,15 @@ def download(
     icon: str = "",
     **options: Any,
 ) -> None:
-    """Draws a button that saves a file, which is made at the click, see `button`."""
+    """Draws a button that saves a file, which is made at the click, see `button`.
+
+    `make` runs outside of the session, in its language.
+    """
     label, sign = labelled(label, options), f":material/{icon}:" if icon else None
     how = {"key": key, "icon": sign, "on_click": "ignore", **options}
-    st.download_button(label, make, file_name=file_name, mime=mime, **how)
+    st.download_button(
+        label, in_this_language(make), file_name=file_name, mime=mime, **how
+    )
 
 
 def show_tools(

@@ -45,6 +45,7 @@ def the_sheet_prints_on_two_pages_without_a_network(page, tmp_path):
     path = tmp_path / waiting.value.suggested_filename
     waiting.value.save_as(path)
     assert path.name == "BERT公式.html"
+    assert words["sheet_note"] in path.read_text("utf-8")
     page.goto(path.as_uri())
     expect(page.locator("math")).to_have_count(29)
     assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == 2
