@@ -133,12 +133,17 @@ def lead_on_after_stop(state: FineTuneState) -> None:
 
 
 def _offer_stop(status: TrainingStatus) -> None:
-    name, said = "stop" if status.best_epoch else "stop_early", t("fine_tune.stop_help")
-    if button(t(f"fine_tune.{name}"), "ft_stop", "stop_circle", help=said):
-        with shown_to_user(stop=False):
-            client().trainings.stop(status.run_id)
-            st.session_state[_STOPPED] = status.run_id
-            st.info(t("fine_tune.stopping"), icon=":material/hourglass_top:")
+    run_id, said = status.run_id, t("fine_tune.stop_help")
+    label = t(f"fine_tune.{'stop' if status.best_epoch else 'stop_early'}")
+    button(label, "ft_stop", "stop_circle", _stop, run_id, help=said)
+    if st.session_state.get(_STOPPED) == run_id:
+        st.info(t("fine_tune.stopping"), icon=":material/hourglass_top:")
+
+
+def _stop(run_id: str) -> None:
+    with shown_to_user(stop=False):
+        client().trainings.stop(run_id)
+        st.session_state[_STOPPED] = run_id
 
 
 def _show_place(status: TrainingStatus) -> None:
@@ -200,10 +205,13 @@ def _offer_to_go_on(status: TrainingStatus) -> None:
     said = None
     if status.has_epoch and status.state == "stopped":
         name, said = "go_on", t("fine_tune.go_on_help", step=status.step)
-    if button(t(f"fine_tune.{name}"), "ft_resume", "resume", help=said):
-        with shown_to_user(stop=False):
-            client().trainings.resume(status.run_id)
-            st.rerun()
+    label = t(f"fine_tune.{name}")
+    button(label, "ft_resume", "resume", _resume, status.run_id, help=said)
+
+
+def _resume(run_id: str) -> None:
+    with shown_to_user(stop=False):
+        client().trainings.resume(run_id)
 
 
 def _show_numbers(status: TrainingStatus) -> None:
