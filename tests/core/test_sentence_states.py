@@ -199,7 +199,7 @@ def test_a_word_beyond_what_is_read_is_not_said_to_be_missing(explorer):
 
 
 def test_a_sentence_without_the_word_is_named(explorer):
-    with pytest.raises(TextError, match=r"Sentence 2 .* cats"):
+    with pytest.raises(TextError, match=r"Sentence 2 .* “cats”"):
         word_senses(explorer, ["cats", "the cat"], "cats", "xy")
     with pytest.raises(TextError, match="no word"):
         word_senses(explorer, ["cats"], "  ", "x")
