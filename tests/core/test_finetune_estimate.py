@@ -262,7 +262,8 @@ def test_rows_of_all_the_table_are_looked_at():
 
 def estimated(settings=FULL, data=None, loaded=None):
     loaded, data = loaded or shared_loaded(2), data or random_data()
-    return estimate.estimate_run(loaded, data, settings)
+    counting = estimate.seconds_of_counting(data, "macro_f1")
+    return estimate.estimate_run(loaded, data, settings, counting)
 
 
 ASKED = FinetuneSettings(
@@ -275,21 +276,19 @@ MANY_BYTES = 10**12
 def asked(monkeypatch):
     """Settings that were timed; a level takes as long as `seconds` says."""
     seconds, seen = {"head": 10.0, "top": 20.0, "full": 30.0}, []
+    counts = iter((5.0, 6.0))
 
-    def timed(loaded, data, settings):
+    def timed(loaded, data, settings, counting):
+        assert counting == 5.0  # counted once for all levels
         seen.append(settings)
         return LevelEstimate(settings.level, 1000, seconds[settings.level], num_steps=3)
 
     monkeypatch.setattr(estimate, "estimate_run", timed)
+    monkeypatch.setattr(estimate, "seconds_of_counting", lambda *_: next(counts))
     monkeypatch.setattr(estimate, "free_memory", lambda: MANY_BYTES)
     # Nothing was built that would have to go.
     monkeypatch.setattr(estimate, "gc", types.SimpleNamespace(collect=int))
     return seconds, seen
-
-
-@pytest.fixture
-def tiny():
-    return shared_loaded(3)
 
 
 def estimated_levels(**options):
@@ -339,8 +338,8 @@ def test_the_most_that_is_done_in_time_is_recommended(asked, slow, expected):
     assert estimated_levels().recommended == expected
 
 
-def test_a_level_that_does_not_fit_is_not_tried(asked, tiny, monkeypatch):
-    _, seen = asked
+def test_a_level_that_does_not_fit_is_not_tried(asked, monkeypatch):
+    (_, seen), tiny = asked, shared_loaded(3)
     full = memory_before(tiny, of_level(ASKED, "full", 8, 5))
     top = memory_before(tiny, ASKED)
     free = estimate.MARGIN_BYTES + (full + top) // 2
@@ -356,7 +355,8 @@ def test_a_level_that_does_not_fit_is_not_tried(asked, tiny, monkeypatch):
     assert not any(level.fits for level in nothing.levels)
 
 
-def test_memory_by_arithmetic_counts_the_weights_that_learn_seven_times(tiny):
+def test_memory_by_arithmetic_counts_the_weights_that_learn_seven_times():
+    tiny = shared_loaded(3)
     weights = weights_of(tiny.model)
     total = sum(array.size for array in weights.values())
     block = next(name.split("/")[1] for name in weights if "query" in name)

@@ -118,21 +118,20 @@ class _Timing(NamedTuple):
 
 
 def estimate_run(
-    loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
+    loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings, counting: float
 ) -> LevelEstimate:
     """Times two steps of a copy, after one that compiles, and scales them up.
 
     A step's time is taken as proportional to its token places, padding counted. Frozen
     layers whose output the run keeps are timed once, and not in each step. The run
-    compiles as well, and makes a copy: seconds of their own, which are most of a short
-    run.
+    compiles as well, makes a copy, and counts words for `counting` seconds: most of a
+    short run.
 
     Source: Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
     float32.
     """
     from bertviz_core.training.finetune.learner import Learner
 
-    counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
     if settings.oversample:
         data = oversampled(data, settings.seed)
     sample = _sample(loaded.tokenizer, data, settings)
@@ -270,6 +269,7 @@ def estimate_levels(
     free, found = free_memory(), []
     hidden_size = loaded.model.config.hidden_size
     num_rows = num_rows_seen(data, settings.oversample)
+    counting = seconds_of_counting(data, metric_name(data.is_regression, settings))
     for index, level in enumerate(LEVELS):
         progress(index / len(LEVELS), level)
         chosen = settings
@@ -277,7 +277,7 @@ def estimate_levels(
             chosen = of_level(settings, level, hidden_size, num_rows)
         one = LevelEstimate(level, memory_before(loaded, chosen))
         if one.memory_bytes + MARGIN_BYTES <= free:
-            one = estimate_run(loaded, data, chosen)
+            one = estimate_run(loaded, data, chosen, counting)
             gc.collect()  # a copy of the model, full of cycles
             fits = one.memory_bytes + MARGIN_BYTES <= free
             one = dataclasses.replace(one, fits=fits)
