@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.inline import InlineEngine
-from bertviz_core.engine.worker_specs import ON_TENSORFLOW
+from bertviz_core.engine.worker_specs import MAX_MODELS, ON_TENSORFLOW
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.tasks import JOB_RESOURCE
 from pages.attention import causes
@@ -38,8 +38,7 @@ REQUIRE_CLICK = models._require_click
 def without_keras_in_the_way():
     """Runs scripts as in the app's process, which never has Keras.
 
-    Tests of the core load it into this one. Streamlit then clears Keras' state after
-    every script run.
+    Where it is loaded, as here, Streamlit clears its state after every script run.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_clean_problem_modules", lambda: None)
@@ -54,6 +53,7 @@ def without_keras_in_the_way():
 def engine_that_derives():
     """Pages ask this process where it has TensorFlow: another takes long to start."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MAX_MODELS, "16")  # of two, most would be compiled again and again
         if os.environ["KERAS_BACKEND"] == "tensorflow":
             inline = InlineEngine()
             patch.setattr(engine, "_connected", lambda: inline)

@@ -21,6 +21,7 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.browser import system_browser
+from bertviz_core.engine.worker_specs import MAX_MODELS
 from pages.shared.navigation import ICONS
 from tests.browser.attention_alone import Alone
 
@@ -75,17 +76,16 @@ def running_server(cache, log, entry="app.py", **variables):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("BERTVIZ_", "STREAMLIT_"))
-    }
+    own = ("BERTVIZ_", "STREAMLIT_")
+    others = {k: v for k, v in os.environ.items() if not k.startswith(own)}
+    # Of two models, most would be compiled again and again.
+    ours = {"BERTVIZ_CACHE": str(cache), MAX_MODELS: "16"}
     command = [sys.executable, "-m", "streamlit", "run", entry]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, "--server.port", str(port)],
             cwd=ROOT,
-            env={**environment, "BERTVIZ_CACHE": str(cache), **variables},
+            env={**others, **ours, **variables},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
