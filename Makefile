@@ -21,12 +21,12 @@ app: $(APP_READY)  ## Run the app on this machine
 serve: $(APP_READY)  ## Run the app as a host does: security headers, engine warm at start
 	$(BIN)/streamlit run server.py
 
-# Two at a time, a file each: files share models and servers. What trains runs on
-# TensorFlow, all else on OpenVINO: a process has one backend. The browser comes last,
-# in processes of its own: while Playwright runs, nothing else may start an event loop.
-# Nothing that fails is tried again, unless RERUNS says how often, as on a busy machine,
-# where a browser may lose a click.
+# Two at a time, a file each, as files share models and servers; one thread of BLAS:
+# more wait busily. What trains runs on TensorFlow, all else on OpenVINO: a process has
+# one backend. The browser comes last, alone: beside Playwright nothing else may start
+# an event loop. RERUNS tries again what fails, as a busy browser may lose a click.
 RERUNS ?= 0
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
 	$(BIN)/python -m pytest $(TWO) -m "not tensorflow" --ignore tests/browser
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(TWO) -m tensorflow --ignore tests/browser
