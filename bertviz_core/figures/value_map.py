@@ -95,9 +95,9 @@ def value_map_figure(
     }
     if words is not None:
         trace |= _in_words(words)
-    ticks, turned = _column_ticks(columns, _LINE if top is None else _THIRD)
+    texts, ticks, turned = _column_ticks(columns, _LINE if top is None else _THIRD)
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
-    height += _SIGN_HEIGHT * max(text.count("<br>") for text in ticks["ticktext"])
+    height += _SIGN_HEIGHT * max(text.count("<br>") for text in texts)
     made = layout(column_title, row_title, rows=row_labels, height=height)
     made["annotations"] = turned
     made["margin"] |= {"r": 0, "t": 32}
@@ -174,34 +174,38 @@ def _written(values: np.ndarray, digits: int, is_paired: bool) -> list[list[str]
 
 def _column_ticks(
     columns: Sequence[str], line: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+) -> tuple[list[str], dict[str, Any], list[dict[str, Any]]]:
     """Labels side by side; where there is no room turned, but Chinese upright.
 
-    Beside it the notes that are the turned parts of labels that stand upright.
+    Behind them their axis, and the notes that are the turned parts of labels that stand
+    upright.
     """
     texts = [label(name) for name in columns]
-    places: dict[str, Any] = {"tickvals": list(range(len(columns)))}
     width = sum(map(_width, columns))
+    if width > line and all(map(str.isdecimal, columns)):
+        every = -(-2 * width // line)  # turned, they run together on a phone
+        places = list(range(0, len(columns), every))
+        return texts, {"tickvals": places, "ticktext": texts[::every]}, []
+    notes: list[dict[str, Any]] = []
+    how: dict[str, Any] = {"tickangle": -90}
     if width <= line:
         # On a phone they may not fit all the same: plotly takes the first that does.
-        return places | {"ticktext": texts, "autotickangles": [0, -45, -90]}, []
-    if all(map(str.isdecimal, columns)):  # turned, they run together on a phone
-        every = -(-2 * width // line)
-        numbered = {"tickvals": list(range(0, len(columns), every))}
-        return numbered | {"ticktext": texts[::every]}, []
-    if not any(is_cjk(name) for name in columns):
-        return places | {"ticktext": texts, "tickangle": -90}, []
-    stacked = [_stacked(name) for name in columns]
-    notes = [
-        _turned(place, signs, letters)
-        for place, (signs, letters) in enumerate(stacked)
-        if letters
-    ]
-    written = [
-        "<br>".join([*map(label, signs), *["\xa0"] * _lines(letters)])
-        for signs, letters in stacked
-    ]
-    return places | {"ticktext": written, "tickangle": 0}, notes
+        how = {"autotickangles": [0, -45, -90]}
+    elif any(is_cjk(name) for name in columns):
+        stacked = [_stacked(name) for name in columns]
+        notes = [
+            _turned(place, signs, letters)
+            for place, (signs, letters) in enumerate(stacked)
+            if letters
+        ]
+        how = {"tickangle": 0}
+        texts = [
+            "<br>".join([*map(label, signs), *["\xa0"] * _lines(letters)])
+            for signs, letters in stacked
+        ]
+    # Of categories plotly writes as many as there is room for.
+    aliases = {str(place): text for place, text in enumerate(texts)}
+    return texts, {"type": "category", "labelalias": aliases, **how}, notes
 
 
 def _width(name: str) -> int:

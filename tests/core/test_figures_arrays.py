@@ -337,11 +337,18 @@ def columns_of(names, **rest):
     return drawn(np.ones((1, len(names))), ["one"], names, **rest)["layout"]
 
 
+def named(axis):
+    """Of categories plotly writes as many as there is room for, on a phone too."""
+    assert axis["type"] == "category"
+    aliases = axis["labelalias"]
+    return [shown(aliases[str(place)]) for place in range(len(aliases))]
+
+
 def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
     names = ["[CLS]", *"今天天气很好我们去公园玩" * 4, "公司 10", "北京/上海", "[SEP]"]
     layout = columns_of(names)
     assert layout["xaxis"]["tickangle"] == 0
-    texts = [shown(text) for text in layout["xaxis"]["ticktext"]]
+    texts = named(layout["xaxis"])
     assert texts[1:3] == ["今", "天"]
     assert texts[-3] == "公<br>司<br>10"
     assert texts[-2] == "北<br>京<br>/<br>上<br>海"
@@ -351,7 +358,7 @@ def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
 def test_letters_among_chinese_are_turned_in_room_of_their_own():
     names = [*"今天天气很好我们去公园玩" * 4, "5 [MASK]", "##ing", "##园", "第 123"]
     layout = columns_of(names)
-    texts = [shown(text) for text in layout["xaxis"]["ticktext"]]
+    texts = named(layout["xaxis"])
     room, blank = "\xa0", "<br>\xa0"
     assert texts[-4:-1] == [f"5{3 * blank}", room + 2 * blank, "##<br>园"]
     assert texts[-1] == "第<br>123"
@@ -363,17 +370,20 @@ def test_letters_among_chinese_are_turned_in_room_of_their_own():
 
 @pytest.mark.parametrize(
     ("names", "angle"),
-    [(["word"] * 11, None), (["word"] * 12, -90), (list("今天") * 30, 0)],
+    [
+        *((["word"] * 11, None), ([str(number + 1) for number in range(12)], None)),
+        *((["word"] * 12, -90), (list("今天") * 30, 0)),
+    ],
 )
 def test_labels_lie_side_by_side_where_they_fit(names, angle):
     axis = columns_of(names)["xaxis"]
     assert axis.get("tickangle") == angle
     # Plotly lays them side by side itself, unless the screen is a phone's.
     assert ("autotickangles" in axis) == (angle is None)
-    assert [shown(text) for text in axis["ticktext"]] == names
+    assert named(axis) == names
 
 
-@pytest.mark.parametrize(("count", "every"), [(12, 1), (32, 4), (64, 8)])
+@pytest.mark.parametrize(("count", "every"), [(32, 4), (64, 8)])
 def test_of_many_numbers_as_many_are_written_as_fit_side_by_side(count, every):
     axis = columns_of([str(number + 1) for number in range(count)])["xaxis"]
     assert "tickangle" not in axis
