@@ -101,6 +101,7 @@ def _described(found: EveryPosition, tokens: list[str]) -> str:
 
 
 _MOST_COLUMNS = 12  # a word needs the width of a word
+_SIGNS = 2  # so many letters fit a cell on a phone
 
 
 @panel
@@ -117,23 +118,26 @@ def explore_layers(question: Question) -> None:
     best = [[row[i][0] for i in places] for row in lens.top_tokens]
     probs = np.exp(lens.top_log_probs[:, places, 0])
     names = _rows(lens)
-    # The last layer on top, as the text goes up through the network.
-    show_map(
-        "masked_lens",
-        probs[::-1],
-        names[::-1],
-        tokens,
-        ("masked.probability", "masked.after_layer", "masked.token"),
-        t("masked.lens_described", layers=len(names) - 1),
-        table={
-            "masked.after_layer": [n for n in names for _ in places],
-            "masked.token": [token for _ in names for token in tokens],
-            "masked.best": [word for row in best for word in row],
-            "masked.probability": probs.ravel(),
-            "masked.entropy": lens.entropy_bits[:, places].ravel().tolist(),
-        },
-        words=best[::-1],
-    )
+    # Words are wider than a phone has room for, which then scrolls them.
+    are_words = max(len(word) for row in best for word in row) > _SIGNS
+    with st.container(key="masked_lens_words" if are_words else None):
+        # The last layer on top, as the text goes up through the network.
+        show_map(
+            "masked_lens",
+            probs[::-1],
+            names[::-1],
+            tokens,
+            ("masked.probability", "masked.after_layer", "masked.token"),
+            t("masked.lens_described", layers=len(names) - 1),
+            table={
+                "masked.after_layer": [n for n in names for _ in places],
+                "masked.token": [token for _ in names for token in tokens],
+                "masked.best": [word for row in best for word in row],
+                "masked.probability": probs.ravel(),
+                "masked.entropy": lens.entropy_bits[:, places].ravel().tolist(),
+            },
+            words=best[::-1],
+        )
     _show_ranks(lens, question, words)
 
 

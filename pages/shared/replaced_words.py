@@ -44,6 +44,7 @@ a[data-testid="stPageLink-NavLink"] > span:last-child { white-space: normal; }
   overflow: visible;
 }
 [data-testid="stMarkdownContainer"]:has(table) { overflow-x: auto; }
+.st-key-masked_lens_words [data-testid="stFullScreenFrame"] { min-width: 48rem; }
 .katex-display { padding-block: 0.4em; margin-block: 0.6em !important; }
 [data-testid="stCode"] .token.token { color: inherit; }
 [data-testid="stCode"] .token.keyword { color: light-dark(#1a64a4, #8fbdf7); }

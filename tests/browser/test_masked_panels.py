@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from itertools import pairwise
 from urllib.parse import quote
 
 from playwright.sync_api import expect
@@ -153,6 +154,14 @@ def test_every_panel_fits_a_phone(visit):
         if name == "Why this word?":
             link = page.get_by_role("link", name="Which attention heads")
             assert not link.locator("> span").last.evaluate(IS_CUT)
+        if figure == "masked_lens":  # scrolled, its words have the room that they need
+            words = page.locator(f".st-key-{figure}_figure .heatmap-label text").all()
+            rows = sorted(
+                (round(top), left, right) for left, top, right, _ in map(box, words)
+            )
+            assert rows
+            for (row, _, right), (other, left, _) in pairwise(rows):
+                assert right <= left or row != other
         if name == "Next sentence?":
             ticks = page.locator(f".st-key-{figure}_figure .xtick")
             expect(ticks.last).to_have_text("100%")
