@@ -12,7 +12,7 @@ from bertviz_core.figures.finetune_progress import (
     metric_figure,
     schedule_figure,
 )
-from bertviz_core.training.finetune.request import TrainingStatus
+from bertviz_core.training.finetune.request import RESUMABLE, TrainingStatus
 from bertviz_core.training.finetune.settings import (
     FinetuneSettings,
     count_steps,
@@ -58,10 +58,18 @@ def show_run(state: FineTuneState) -> None:
     _show_ending(status)
     share(status)
     _show_results(status)
+    if status.state in RESUMABLE:
+        panel(_follow, _POLL_SECONDS)(status.run_id)
     if status.has_model:
         offer_step("evaluate", "train")
     if not is_of_other:
         _offer_another(t("fine_tune.train_again"))
+
+
+def _follow(run_id: str) -> None:
+    """Draws the page anew once another tab has let the run go on."""
+    if not client().trainings.status(run_id).is_finished:
+        st.rerun()
 
 
 def share(status: TrainingStatus) -> None:

@@ -315,8 +315,13 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit, tmp_
     ended.get_by_text(said["ended_stopped"]).wait_for()
     page.locator(".st-key-ft_go_train button").wait_for()
 
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.get_by_role("button", name=said["go_on"]).wait_for()
     page.get_by_role("button", name=said["go_on"]).click()
     stop.wait_for(timeout=TRAINING_SECONDS * 1000)
+    other.get_by_role("button", name=said["stop"]).wait_for()  # a second tab follows
+    other.close()
     log = page.locator(".st-key-ft_log")
     log.get_by_text("goes on after step").wait_for(timeout=TRAINING_SECONDS * 1000)
     expect(log).to_have_attribute(
