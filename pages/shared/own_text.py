@@ -333,10 +333,10 @@ def undo() -> None:
 
 
 def earlier_texts() -> tuple[MaskedText, ...]:
-    """Texts before this one, the newest first, each once."""
+    """Texts before this one, the newest first, each once; an empty one has no name."""
     now = read_text()
     history = [masked for masked, _ in reversed(st.session_state.get(_HISTORY, ()))]
-    return tuple(masked for masked in dict.fromkeys(history) if masked != now)
+    return tuple(m for m in dict.fromkeys(history) if m != now and m.text.strip())
 
 
 def piece_in_focus(read: TokenizedText) -> int:
