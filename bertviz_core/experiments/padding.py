@@ -61,7 +61,8 @@ def padding_costs(explorer: Explorer, language: str) -> dict[str, PaddingCost]:
     from bertviz_core.training.pretrain.sequences import pack_rows
 
     sentences = bundled_sentences(language)[:NUM_SENTENCES]
-    lengths = [explorer.tokenize(s.text, s.pair).num_tokens for s in sentences]
+    read = [explorer.tokenize(s.text, s.pair, cut=True) for s in sentences]
+    lengths = [one.num_tokens for one in read]
     size = max(ROW_SIZE, *lengths)
     packed = pack_rows(np.array(lengths), size, 8, np.random.default_rng(0))
     rows = [[lengths[i] for i in row if i >= 0] for row in packed.tolist()]

@@ -118,12 +118,13 @@ def score_sentences(
     texts: Sequence[tuple[str, str | None]],
     variant: str = "naive",
     progress: Progress = untold,
+    cut: bool = False,
 ) -> tuple[SentenceScore, ...]:
-    """The same for many texts, or pairs, that are read together."""
+    """The same for many texts, or pairs, that are read together, or `cut`."""
     if variant not in VARIANTS:
         raise ValueError(f"`variant` must be among {VARIANTS}. Received: {variant}.")
     explorer.require_head("mlm")
-    read = [explorer.tokenize(text, pair) for text, pair in texts]
+    read = [explorer.tokenize(text, pair, cut=cut) for text, pair in texts]
     places = [_scored_places(tokenized) for tokenized in read]
     rows, asked = [], []
     for tokenized, positions in zip(read, places, strict=True):

@@ -133,8 +133,8 @@ def held_out_with(
     def half(start: float) -> Progress:
         return lambda done, said: progress(start + done / 2, said)
 
-    right = score_sentences(explorer, texts, progress=half(0))
-    wrong = score_sentences(other, texts, progress=half(0.5))
+    right = score_sentences(explorer, texts, progress=half(0), cut=True)
+    wrong = score_sentences(other, texts, progress=half(0.5), cut=True)
     return HeldOut(
         num_tokens=sum(len(score.positions) for score in right),
         perplexities=(_perplexity(right), _perplexity(wrong)),

@@ -157,14 +157,15 @@ def test_the_served_model_stays_as_it_is(any_wrong):
 
 def test_the_score_is_that_of_the_sentences_one_by_one(any_wrong, monkeypatch):
     explorer, told = any_wrong[0], []
-    texts = (Sentence("the cat sat", "on a"), Sentence("a mat ."), Sentence("never"))
+    cut = "a mat . the cat sat on a mat"  # what the model has room for
+    texts = (Sentence("the cat sat", "on a"), Sentence(f"{cut} the"), Sentence("never"))
     monkeypatch.setattr(wrong_formulas, "bundled_sentences", {"en": texts}.get)
     monkeypatch.setattr(wrong_formulas, "NUM_SENTENCES", 2)
     found = held_out_with(
         explorer, "score_scale", "en", lambda share, said: told.append(share)
     )
     for side, one in enumerate((explorer, explorer_with(explorer, "score_scale")[0])):
-        scores = [score_sentence(one, s.text, s.pair) for s in texts[:2]]
+        scores = [score_sentence(one, "the cat sat", "on a"), score_sentence(one, cut)]
         log_probs = np.concatenate([score.log_probs for score in scores])
         ranks = np.concatenate([score.ranks for score in scores])
         assert found.num_tokens == len(ranks)
@@ -294,6 +295,11 @@ def test_buckets_and_packing_waste_less_than_one_length_for_all():
     assert shares == sorted(shares, reverse=True)
     assert found["packed"].padding_share < found["batch"].padding_share
     assert found["packed"].num_rows < 30
+
+
+def test_sentences_are_cut_where_a_model_has_few_positions(explorer):
+    size = explorer.config.max_position_embeddings
+    assert padding_costs(explorer, "en")["all"].num_places == 100 * size
 
 
 def test_the_losses_and_their_sum_are_the_oracles(explorer, post_norm_model):
