@@ -19,6 +19,7 @@ from bertviz_core.figures.drawing import figure, layout
 from bertviz_core.figures.labels import LONGEST_LABEL, escaped, label, shortened
 
 _ROW_HEIGHT = 26  # pixels
+_LEAST_HEIGHT = 64  # pixels; of less, plotly takes from the names of the columns
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
 _MOST_WRITTEN = 5  # cells that carry their number
 _MOST_PAIRED = 12  # of the same things on both sides: so many have room for all numbers
@@ -87,7 +88,7 @@ def value_map_figure(
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,
-        "colorbar": {"thickness": 12},
+        "colorbar": {"thickness": 12, "nticks": 3 if len(rows) < 4 else 0},
         "showscale": has_scale,
         "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
@@ -96,7 +97,7 @@ def value_map_figure(
     if words is not None:
         trace |= _in_words(words)
     texts, ticks, turned = _column_ticks(columns, _LINE if top is None else _THIRD)
-    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
+    height = _FRAME_HEIGHT + max(_ROW_HEIGHT * len(rows), _LEAST_HEIGHT)
     height += _SIGN_HEIGHT * max(text.count("<br>") for text in texts)
     made = layout(column_title, row_title, rows=row_labels, height=height)
     made["annotations"] = turned

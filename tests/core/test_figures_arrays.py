@@ -298,6 +298,12 @@ def test_every_value_stands_in_its_row_and_column(values):
     assert "%{x}" not in json.dumps(trace["customdata"])
 
 
+def test_a_map_of_a_single_row_leaves_room_for_the_names_of_its_columns():
+    one, three = (drawn(np.ones((n, 5)), ROWS[:n]) for n in (1, 3))
+    assert three["layout"]["height"] - one["layout"]["height"] < 26
+    assert one["data"][0]["colorbar"]["nticks"] == 3
+
+
 def test_the_five_strongest_cells_say_their_number(values):
     texts = np.array(drawn(values)["data"][0]["text"])
     written = np.abs(values[texts != ""])
