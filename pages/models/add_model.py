@@ -9,10 +9,10 @@ import streamlit as st
 
 from bertviz_core.cached_files import incoming_file
 from bertviz_core.engine.model_tasks import add_upload, suggested_models
-from bertviz_core.errors import CheckpointError, reason_of
+from bertviz_core.errors import BertVizError, CheckpointError, reason_of
 from pages.shared.answers import ask, forget_lists
 from pages.shared.engine import client
-from pages.shared.errors import shown_to_user
+from pages.shared.errors import show_error
 from pages.shared.language import plain, t
 from pages.shared.models import add_uploaded, choose_next, may_bring_any_model
 from pages.shared.panel import button
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_CHARACTERS = 4096  # of a path on Linux
 _CHUNK_BYTES = 1 << 20
-_COUNT = "num_uploads"
+_COUNT, _REFUSED = "num_uploads", "upload_refused"
 # Of the session: the name of the tab that is open, and which way that is.
 _TAB, _WAY = "model_tab", "model_way"
 
@@ -56,13 +56,18 @@ def _from_upload() -> None:
         refusal=plain("models.upload_refused", limit=limit),
         endings=["zip"],
     )
+    if file is None:
+        show_error(st.session_state.pop(_REFUSED, None))
     if file is None or not button("models.add_it", "add_upload"):
         return
-    with shown_to_user(stop=False), st.spinner(t("models.unpacking")):
-        # A new key empties the box.
+    with st.spinner(t("models.unpacking")):
+        # A new key empties the box, which takes the next file at once.
         st.session_state[_COUNT] = count + 1
         try:
             entry = _store(file)
+        except BertVizError as error:
+            st.session_state[_REFUSED] = error
+            st.rerun()
         finally:
             file.let_go()
         add_uploaded(entry)

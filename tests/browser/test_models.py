@@ -38,6 +38,8 @@ def title(page, model):
 def test_models_are_brought_along_found_again_and_looked_into(visit, tmp_path):
     page = visit("/models")
     a_weight_is_found_by_its_name_and_saved(page)
+    upload(page, "broken.zip", b"PK")
+    expect(page.get_by_text("broken.zip is not a zip file")).to_be_visible()
     name = "my-tiny-bert.zip"
     upload(page, name, zipped(TINY))
     expect(title(page, name)).to_be_visible()
