@@ -238,7 +238,7 @@ def languages_read(model: str) -> tuple[str, ...]:
 def say_if_unread(model: str, tokenized: TokenizedText) -> None:
     """Says so where a model can hardly read a text, above what it makes of it."""
     if not is_read(model, tokenized):
-        st.warning(t("app.unread", model=title_of(model)), icon=":material/translate:")
+        st.warning(t("app.unread"), icon=":material/translate:")
 
 
 def is_read(model: str, tokenized: TokenizedText) -> bool:

@@ -417,7 +417,7 @@ def test_chinese_text_for_an_english_model_shows_unknown_words_and_why():
     app = type_text(open_page(), "我喜欢读[MASK]。")
     assert "[UNK]" in said(app)
     # It was not made for this.
-    assert DEFAULT_MODEL in app.warning[0].value.replace("\\", "")
+    assert "not trained on" in app.warning[0].value
     assert "欢" in app.warning[1].value
     badges = next(m.value for m in app.markdown if "gray-badge" in m.value)
     assert ":red-badge[:material/question_mark: " in badges

@@ -236,7 +236,7 @@ def test_a_model_of_another_language_says_that_it_can_hardly_read(open_app, clie
     ):
         choose(app, model=model)
         choose(app, text=text)
-        said = [one.value for one in app.warning if model in flat(one.value)]
+        said = [one.value for one in app.warning if "not trained on" in one.value]
         assert len(said) == (not is_read), text
 
 
@@ -254,7 +254,7 @@ def test_a_model_without_the_script_says_so_whatever_its_language(
     client.entries.append(ModelEntry("many", "many", "cached", "multilingual"))
     client.split = lambda word: token
     app = open_app("masked_word", model="many", text="о чём речь")
-    assert "many" in app.warning[0].value
+    assert "not trained on" in app.warning[0].value
 
 
 @pytest.mark.parametrize(("kind", "is_offered"), [("", True), ("listed", False)])
