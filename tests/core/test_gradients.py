@@ -15,6 +15,7 @@ from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.experiments.gradients import slopes as derivatives
 from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.targets import ask
+from bertviz_core.explorer import Explorer
 from bertviz_core.trace import LOGITS
 from tests.core import oracle
 from tests.core.brute_force import written
@@ -43,8 +44,10 @@ def differences(name, text, target, quantity="probability", mask="head_mask"):
     return slopes
 
 
-@pytest.mark.parametrize("quantity", ["probability", "logit"])
-@pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
+@pytest.mark.parametrize(
+    ("name", "quantity"),
+    [("post-norm", "probability"), ("post-norm", "logit"), ("pre-norm", "probability")],
+)
 def test_derivatives_are_what_small_steps_find(name, quantity):
     target = Target("mlm", 8, 2)
     explorer, text = explorer_named(name), "a [MASK]"
@@ -70,8 +73,6 @@ def test_another_quantity_and_an_absent_head_are_refused():
 
 
 def test_of_one_output_the_number_is_derived(tmp_path):
-    from bertviz_core.explorer import Explorer
-
     explorer = Explorer.open(str(number_copy(tmp_path)))
     target = Target("classifier", 0)
     found = estimate_heads(explorer, "ab cab", target)
@@ -89,8 +90,10 @@ def shape_of(name):
     return config.num_hidden_layers, config.intermediate_size
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
-@pytest.mark.parametrize("name", NAMES)
+# Not all pairs: for each of them a gradient is compiled.
+@pytest.mark.parametrize(
+    ("name", "target"), [*zip(NAMES * 2, (WORD, *TARGETS), strict=True)]
+)
 def test_what_is_measured_is_what_switching_off_by_hand_gives(name, target):
     found = rank_neurons(explorer_named(name), TEXT, target, 6)
     everything = np.ones(shape_of(name))
@@ -188,12 +191,8 @@ class ByHand:
 
     def along(self, at, directions):
         """The derivative along each token's part of `directions`, `[T]`."""
-        parts = []
-        for token in range(len(at)):
-            one = np.zeros_like(at)
-            one[token] = directions[token]
-            parts.append(self.slope(at, one))
-        return np.array(parts)
+        parts = np.eye(len(at))[:, :, None] * directions
+        return np.array([self.slope(at, part) for part in parts])
 
 
 @pytest.fixture
