@@ -1,3 +1,4 @@
+import dataclasses
 import errno
 import os
 import signal
@@ -20,7 +21,7 @@ from bertviz_core.engine.model_tasks import add_upload, forward_count
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, Trace
-from bertviz_core.training.finetune import run_files
+from bertviz_core.training.finetune import estimate, run_files
 from bertviz_core.training.finetune.checks import check_data
 from bertviz_core.training.finetune.columns import view_table
 from bertviz_core.training.finetune.request import (
@@ -149,8 +150,7 @@ def test_the_served_model_answers_as_before(inline, done):
 
 
 def test_the_trained_model_opens_everywhere_under_its_own_id(inline, done):
-    status = done[0]
-    model = status.model.model_id
+    model = done[0].model.model_id
     info = inline.ask(Explorer.info)(model)
     assert info.labels == ("no", "yes")
     assert info.model_id == model
@@ -199,7 +199,6 @@ def test_a_full_disk_is_told_of_a_log_and_gets_no_fuller(inline, monkeypatch):
     before = {path.name for path in folder.iterdir()}
     (folder / run_files.LOG_FOLDER).mkdir()
     (folder / run_files.LOG_FOLDER / "events").write_bytes(b"curves")
-
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "write", full_disk)
         with pytest.raises(TrainingError, match="TensorBoard") as told:
@@ -249,7 +248,15 @@ def test_columns_that_cannot_be_trained_on_end_in_a_sentence(inline):
     assert isinstance(status.error, DatasetError)
 
 
-def test_an_estimate_is_a_job_that_tells_of_each_level(inline):
+def test_an_estimate_is_a_job_that_tells_of_each_level(inline, monkeypatch):
+    timed = estimate.estimate_run
+
+    def timed_at_head(loaded, data, settings, counting):
+        if settings.level == "head":  # others compile more: `test_finetune_estimate`
+            return timed(loaded, data, settings, counting)
+        return estimate.LevelEstimate(settings.level, 1, seconds=1.0)
+
+    monkeypatch.setattr(estimate, "estimate_run", timed_at_head)
     data = request_of(inline).data
     job = inline.start(inline.ask(estimate_training).about(MODEL, data, SETTINGS))
     found = ended(inline, job).result
@@ -271,17 +278,13 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
     assert training_process(cluster) is None  # it costs memory, so it comes when needed
     reading = cluster.ask(forward_count)()
     cluster.ask(Trace.only)(MODEL, Texts(TEXT), ("pooled_output", "nsp_logits"))
-    settings = FinetuneSettings(
-        level="full", epochs=1000, batch_size=2, max_tokens=8, patience=0,
-        precision="float32",
-    )  # fmt: skip
+    settings = dataclasses.replace(SETTINGS, epochs=1000, batch_size=2, patience=0)
     run_id = cluster.trainings.start(request_of(cluster, settings))
     wait_until(lambda: _epochs(cluster, run_id) > 2, "an epoch that is kept")
     waits = cluster.trainings.start(request_of(cluster))
     assert cluster.trainings.status(waits).place == 1
     assert cluster.ask(forward_count)() == reading + 1
-    process = training_process(cluster)
-    process.send_signal(signal.SIGKILL)
+    training_process(cluster).send_signal(signal.SIGKILL)
     wait_until(
         lambda: cluster.trainings.status(run_id).num_restarts == 1, "another process"
     )
@@ -293,11 +296,8 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
     assert (status.state, status.ending, status.error) == ("stopped", "asked", None)
     (told,) = [entry for entry in status.log if "goes on after" in entry[1]]
     assert 1 < told[2]["epoch"] <= len(status.epochs)
-    model = status.model.model_id
-    assert (
-        cluster.ask(Trace.only)(model, Texts(TEXT), ("class_logits",)).class_logits.size
-        == 2
-    )
+    asked = status.model.model_id, Texts(TEXT), ("class_logits",)
+    assert cluster.ask(Trace.only)(*asked).class_logits.size == 2
     assert finished(cluster, waits).state == "done"
 
 
