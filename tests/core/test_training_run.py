@@ -162,7 +162,11 @@ def test_a_failure_is_told_in_its_own_words(kind):
     assert not status.has_model
 
 
-def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
+def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on(monkeypatch):
+    """Its seconds go on, too."""
+    ticks = iter(np.arange(0.0, 1000.0, 0.5))
+    clock = types.SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr(f"{MODULE}.time", clock)
     folder = killed_run(tensorboard=True)
     CARE.pop().release()
     broken = run_files.status_of(folder)
@@ -173,7 +177,11 @@ def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
     first = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
     assert len(first) == 1
     CARE.append(lock(folder / run_files.CARE))
-    run(folder)
+    ticks = iter(np.arange(5000.0, 6000.0, 0.5))
+    status = run(folder)
+    assert 0 < broken.seconds < status.seconds < 1000
+    told = [seconds for seconds, _, _ in status.log]
+    assert told == sorted(told)
     both = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
     assert len(both) == 2
     assert set(first) < set(both)
@@ -212,9 +220,10 @@ def test_a_full_disk_is_told_and_who_asks_to_go_on_hears_of_no_accident(monkeypa
     assert "unexpectedly" not in told
 
 
-def test_epochs_that_the_disk_does_not_take_end_no_training(monkeypatch, whole):
+def test_what_the_disk_does_not_take_of_an_epoch_ends_no_training(monkeypatch, whole):
     folder = new_run(SETTINGS)
     writes, write = [], checkpoint._write
+    refused, write_progress = [], run_files.write_json
 
     def fail_twice(*arguments):
         writes.append(arguments)
@@ -222,27 +231,21 @@ def test_epochs_that_the_disk_does_not_take_end_no_training(monkeypatch, whole):
             full_disk()
         write(*arguments)
 
+    def refuse_in_epoch_2(path, value):
+        if path.name == run_files.PROGRESS and value["history"]["epoch"] == 2:
+            refused.append(path)
+            full_disk()
+        write_progress(path, value)
+
     monkeypatch.setattr(checkpoint, "_write", fail_twice)
+    monkeypatch.setattr(run_files, "write_json", refuse_in_epoch_2)
     status = run(folder)
+    assert refused
     assert (status.state, status.ending) == ("done", "finished")
     (told,) = [text for text in sentences(status) if "cannot be written" in text]
     assert told.startswith("Epoch 2 cannot be written to the disk. Received: No space")
     assert told.endswith("it can go on after epoch 1 only.")
     assert_same_answers(folder, whole[0])
-
-
-def test_progress_that_the_disk_does_not_take_ends_no_training(monkeypatch):
-    folder, write, failed = new_run(), run_files.write_json, []
-
-    def refuse_in_epoch_2(path, value):
-        if path.name == run_files.PROGRESS and value["history"]["epoch"] == 2:
-            failed.append(path)
-            full_disk()
-        write(path, value)
-
-    monkeypatch.setattr(run_files, "write_json", refuse_in_epoch_2)
-    assert run(folder).state == "done"
-    assert failed
 
 
 def test_a_run_whose_owner_removed_it_ends():
@@ -431,20 +434,6 @@ def test_a_run_whose_server_is_gone_is_interrupted():
     assert run_files.status_of(folder).state == "interrupted"
     run_files.set_state(folder, "stopped")
     assert run_files.status_of(folder).state == "stopped"
-
-
-def test_seconds_count_over_both_parts_of_a_run(monkeypatch):
-    ticks = iter(np.arange(0.0, 1000.0, 0.5))
-    clock = types.SimpleNamespace(monotonic=lambda: next(ticks))
-    monkeypatch.setattr(f"{MODULE}.time", clock)
-    folder = killed_run(step=8)
-    first = run_files.status_of(folder).seconds
-    assert first > 0
-    ticks = iter(np.arange(5000.0, 6000.0, 0.5))
-    status = run(folder)
-    assert first < status.seconds < 1000
-    told = [seconds for seconds, _, _ in status.log]
-    assert told == sorted(told)
 
 
 def test_a_log_for_tensorboard_holds_every_step_and_epoch(whole):
