@@ -123,7 +123,7 @@ def fill_memory(num_bytes):
 
 
 async def _try_on_demand():
-    """What becomes of tasks in a worker of 300 MB that goes after a second."""
+    """What becomes of tasks in a worker of 300 MB that goes soon after."""
     share = 300e6 / distributed.system.MEMORY_LIMIT
     takes = {"train": 1}
     spec = {"name": "small", "nthreads": 1, "memory_limit": share, "resources": takes}
@@ -151,7 +151,7 @@ async def _try_on_demand():
 
 
 def test_a_worker_comes_on_demand_ends_at_its_share_and_goes_when_idle(monkeypatch):
-    monkeypatch.setattr(local_cluster, "IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(local_cluster, "IDLE_SECONDS", 0.3)
     monkeypatch.setattr(local_cluster, "PRELOAD", tasks.__name__)
     with dask.config.set(local_cluster.DASK_CONFIG):
         pid, parent = asyncio.run(asyncio.wait_for(_try_on_demand(), 60))
