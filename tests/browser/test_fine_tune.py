@@ -289,7 +289,7 @@ def test_a_training_goes_on_while_its_tab_is_closed_and_after_a_stop(visit, tmp_
     before = epochs_done(page)
     link = page.url[page.url.index("/fine_tune") :]
     assert "ft_run_id=" in link
-    page.context.close()
+    page.close()
 
     page = visit(link, width=390)
     stop = page.get_by_role("button", name=said["stop"])
