@@ -87,8 +87,8 @@ def test_how_to_read_a_page_stands_open_on_the_first_visit_of_a_browser(
         page = context.new_page()
         told = page.locator(".st-key-first_visit")
         for name, is_first in (
-            *(("masked_word", True), ("masked_word", False)),
             *(("models", True), ("models", False)),
+            ("pretraining", True),
         ):
             page.goto(f"{server_url}/{name}")
             settle(page)
