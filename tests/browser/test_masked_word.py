@@ -12,12 +12,6 @@ DEFAULT = "They were married and had three [MASK]."
 FIGURE = ".js-plotly-plot"
 
 
-def open_page(visit, query: str = "", **browser) -> Page:
-    page = visit(f"/masked_word{query}", **browser)
-    wait_for_figures(page, 1)
-    return page
-
-
 def wait_for_figures(page: Page, count: int) -> None:
     expect(page.locator(FIGURE)).to_have_count(count)
     settle(page)
@@ -44,8 +38,11 @@ def word(page: Page, name: str):
     )
 
 
-def test_words_are_hidden_replaced_and_typed_and_a_reload_keeps_everything(visit):
-    page = open_page(visit)
+def test_words_are_hidden_replaced_and_typed_and_a_reload_keeps_everything(
+    visit, new_page, tmp_path
+):
+    page = visit("/masked_word")
+    a_figure_is_saved_as_page_table_and_picture(page, new_page, tmp_path)
     shows(page, DEFAULT)
     words_are_hidden_and_put_back(page)
     a_candidate_is_inserted_and_taken_back(page)
@@ -165,8 +162,8 @@ def open_downloads(page: Page) -> None:
     tools.get_by_role("radio", name="Download").click()
 
 
-def test_a_figure_is_saved_as_page_table_and_picture(visit, new_page, tmp_path):
-    page = open_page(visit)
+def a_figure_is_saved_as_page_table_and_picture(page, new_page, tmp_path):
+    wait_for_figures(page, 1)
     page.set_viewport_size({"width": 1366, "height": 768})
     all_in_view(page)
     path = tmp_path / "file.html"
