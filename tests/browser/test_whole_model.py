@@ -81,6 +81,16 @@ def test_keys_walk_parts_open_and_all_that_is_drawn_has_its_number(
     expect(view.locator("details tr")).to_have_count(2 + 10)
     view.locator("details").first.evaluate("one => (one.style.display = '')")
     a_laptop_shows_a_long_text_and_what_is_said_of_it(page, view)
+    for changed in (
+        a_word_is_hidden_put_back_and_typed_over,
+        what_is_clicked_before_the_next_picture_is_kept,
+    ):
+        page.locator(TYPED).fill(TEXTS["bert-mini-en"])
+        page.keyboard.press("Control+Enter")
+        expect(view.locator("[data-part=foot] text", has_text="three")).to_be_visible()
+        settle(page)
+        changed(page, view)
+    a_strange_text_gets_an_answer(page, view)
 
 
 def keys_walk_over_pieces_and_layers_open_and_go_back(page, view):
@@ -164,17 +174,6 @@ def test_each_part_opens_in_place_from_a_link_or_by_a_click(open_whole):
         expect(panel).to_contain_text(said)
         be_tended(page)
         assert faults(page) == set(), name
-
-
-def test_words_are_hidden_put_back_and_typed_over_and_any_text_is_answered(open_whole):
-    page, view = open_whole()
-    a_word_is_hidden_put_back_and_typed_over(page, view)
-    page.locator(TYPED).fill(TEXTS["bert-mini-en"])
-    page.keyboard.press("Control+Enter")
-    expect(view.locator("[data-part=foot] text", has_text="three")).to_be_visible()
-    settle(page)
-    what_is_clicked_before_the_next_picture_is_kept(page, view)
-    a_strange_text_gets_an_answer(page, view)
 
 
 def a_word_is_hidden_put_back_and_typed_over(page, view):
