@@ -50,10 +50,10 @@ def hosted(cache):
 
 
 @pytest.fixture
-def stranger(browser):
+def stranger(contexts):
     """A page of another visitor, who may meet refusals."""
-    with contextlib.closing(browser.new_context(locale="zh-CN")) as context:
-        yield context.new_page()
+    with contextlib.closing(contexts("zh-CN", False).new_page()) as page:
+        yield page
 
 
 def test_every_response_carries_the_headers(hosted):
