@@ -22,13 +22,14 @@ serve: $(APP_READY)  ## Run the app as a host does: security headers, engine war
 	$(BIN)/streamlit run server.py
 
 # Two at a time, a file each, as files share models and servers; one thread of BLAS:
-# more wait busily. What trains runs on TensorFlow, all else on OpenVINO: a process has
-# one backend. The browser comes last, alone: beside Playwright nothing else may start
-# an event loop. RERUNS tries again what fails, as a busy browser may lose a click.
+# more wait busily. What trains runs on TensorFlow, all else on OpenVINO, three at a time,
+# as it waits for other processes now and then: a process has one backend. The browser
+# comes last, alone: beside Playwright nothing else may start an event loop. RERUNS tries
+# again what fails, as a busy browser may lose a click.
 RERUNS ?= 0
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
-	$(BIN)/python -m pytest $(TWO) -m "not tensorflow" --ignore tests/browser
+	$(BIN)/python -m pytest $(TWO) -n 3 -m "not tensorflow" --ignore tests/browser
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(TWO) -m tensorflow --ignore tests/browser
 	$(BIN)/python -m pytest $(TWO) --reruns $(RERUNS) -rfER tests/browser
 
