@@ -203,13 +203,13 @@ def show_clickable(
     clickable_map(shown, key, follow)
     layers, heads = (range(1, size + 1) for size in values.shape)
     titles = title, "attention.layer", "attention.head"
-    language, told = current_language(), spoken(in_a_row((description, saved)))
+    told = spoken(in_a_row((description, saved)))
     show_below(
         name=key,
         description=description,
         columns=lambda: cell_columns(values, layers, heads, titles),
         html=lambda: attention_html(
-            shown, shown.words["map_title"], language, description=told
+            shown, shown.words["map_title"], current_language(), description=told
         ),
         code=code,
         also=functools.partial(save_drawn, key),

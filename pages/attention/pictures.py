@@ -357,8 +357,8 @@ def _show_tables(
         show_first_rows(_named(columns), told, total)
 
 
-def _named(columns: Columns) -> dict[str, Any]:
-    return titled({f"attention.column_{key}": columns[key] for key in columns})
+def _named(columns: Columns) -> Columns:
+    return {f"attention.column_{key}": columns[key] for key in columns}
 
 
 def _offer(
@@ -372,15 +372,15 @@ def _offer(
     code: Program | None = None,
 ) -> None:
     """Draws the tools of a view; `key` is that of the component that draws it."""
-    language, has_all = current_language(), is_small and picture.measured.has_head
+    has_all = is_small and picture.measured.has_head
 
     def csv(columns: Columns) -> bytes:
-        return table_csv(_named(columns))
+        return table_csv(titled(_named(columns)))
 
     def all_views() -> bytes:
         # Nobody answers such a file: it holds every head, or the one that is shown.
         heads = every_head() if has_all else None
-        return attention_html(picture, title, language, heads)
+        return attention_html(picture, title, current_language(), heads)
 
     files: dict[str, tuple[Callable[[], bytes], str]] = {
         "csv": (lambda: csv(attention_columns(picture)), "text/csv"),

@@ -95,14 +95,14 @@ def draw_whole_model(reading: Reading) -> None:
     told: dict[str, Any] = {"id": name, **_told(reading, picture)}
     words = ask(vocabulary)(model) if opened is not None else ()
     _answers(data=answer_payload(told, opened, words), key=f"{_KEY}_answers")
-    language, title = current_language(), plain("whole_model.file_title", **said)
 
     def alive() -> bytes:
         # A click has no session: nothing that needs one is asked here.
         inside = client().ask(open_all)(model, texts, focus)
         names = client().ask(vocabulary)(model)
         whole = whole_model_payload(picture, inside, names, told=told, **said)
-        return component_html("whole_model", whole, title, language)
+        title = plain("whole_model.file_title", **said)
+        return component_html("whole_model", whole, title, current_language())
 
     file = plain("app.html_file", name=said["file"])
 

@@ -329,7 +329,7 @@ def _watch(
     ):
         words = t("app.tensorflow_starts")
     st.progress(status.fraction, words)
-    st.button(t("app.cancel"), key=f"{key}_cancel", on_click=_cancel, args=(key, job))
+    button("app.cancel", f"{key}_cancel", "", _cancel, key, job)
     if status.so_far is not None:
         show(status.so_far)
 
