@@ -151,8 +151,12 @@ def percent(probability: float) -> str:
 
 def share_axis(top: float) -> dict[str, Any]:
     """Percentages below bars, none of them beyond 100 where no bar is: `top` is 1."""
-    fifths = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if 0.8 < top <= 1 else {}
-    return {"tickformat": ".3~p", **fifths}
+    if not 0.8 < top <= 1:
+        return {"tickformat": ".3~p"}
+    # Plotly writes values that are given as it does under the pointer, not as ticks.
+    fifths = [0, 20, 40, 60, 80, 100]
+    names = [f"{number}%" for number in fifths]
+    return {"tickvals": [number / 100 for number in fifths], "ticktext": names}
 
 
 def _columns(*columns: Sequence[object] | np.ndarray) -> list[list[object]]:

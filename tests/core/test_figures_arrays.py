@@ -104,6 +104,7 @@ def test_bars_carry_their_numbers_in_the_given_order():
     assert figure.layout.xaxis.tickvals is None
     figure = named_bars_figure("a", np.array([0.9]), title="", are_shares=True)
     assert max(figure.layout.xaxis.tickvals) == 1 < figure.layout.xaxis.range[1]
+    assert list(figure.layout.xaxis.ticktext)[::5] == ["0%", "100%"]
     assert named_bars_figure("a", np.zeros(1), title="").layout.xaxis.range[1] > 0
 
 
