@@ -59,6 +59,9 @@ setup: $(DEV_READY)  ## Everything but the benchmark peers
 peers: $(PEERS_READY)  ## torch, for benchmarks and `peer` tests
 
 $(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit( \
+	    f"TensorFlow needs Python 3.11, 3.12 or 3.13. $(PYTHON) is {v[0]}.{v[1]}. " \
+	    "Install one of these and name it, as in: make app PYTHON=python3.13")'
 	$(PYTHON) -m venv $(VENV)
 
 $(APP_READY): requirements.txt | $(VENV)/bin/python
