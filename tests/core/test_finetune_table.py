@@ -925,6 +925,22 @@ def test_a_small_file_of_billions_of_cells_is_refused(data):
         read_table(data)
 
 
+def test_tables_are_read_where_no_limit_of_memory_can_be_set(
+    tmp_path, monkeypatch, capsys
+):
+    resource = pytest.importorskip("resource")
+
+    def refuse(*_):  # as macOS does
+        raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    path = tmp_path / "table"
+    path.write_bytes(as_parquet(CELLS))
+    other_tables._write_rows(str(path), "parquet")
+    told = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert told == [[0, list(HEADER)], *([n, list(c)] for n, c in enumerate(CELLS, 1))]
+
+
 def test_a_reader_that_never_ends_is_ended(monkeypatch):
     monkeypatch.setattr(other_tables, "MAX_SECONDS", 0.01)
     data = as_parquet([("text", "label", "1")] * 100_000)

@@ -217,7 +217,8 @@ def _as_text(value: Any) -> str:
 
 
 def _write_rows(path: str, kind: str) -> None:
-    with contextlib.suppress(ImportError):  # Windows has no such limit
+    # Windows has no such limit, and macOS refuses to set it.
+    with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_ADDRESSES, _MAX_ADDRESSES))

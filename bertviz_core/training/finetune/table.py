@@ -196,11 +196,11 @@ def _read_text(
 
 def _read_other(data: bytes, kind: str, limits: Limits) -> _Reading:
     sheets: list[tuple[str, int]] = []
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(data)
-        file.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "table"  # closed: Windows opens no file twice
+        file.write_bytes(data)
         try:
-            with contextlib.closing(read_rows(Path(file.name), kind, sheets)) as rows:
+            with contextlib.closing(read_rows(file, kind, sheets)) as rows:
                 found = _collect(rows, 0, limits)
         except ValueError:
             if data.startswith(b"PK") and not any(name in data for name in _OFFICE):
