@@ -20,7 +20,9 @@ class Documents:
     notice: str = ""  # who is to be named, and the licence
 
     def metadata(self) -> dict[str, Any]:
-        """The head of the card; empty where there is none, or none that is YAML.
+        """The head of the card, its values as text: `no` is Norwegian.
+
+        It is empty where there is none, or none that is YAML.
 
         Source: Hugging Face hub, "Model cards", "Model card metadata".
         """
@@ -29,9 +31,9 @@ class Documents:
 
         head = REGEX_YAML_BLOCK.match(self.card)
         # Anybody may have written it: what is not understood says nothing.
-        with contextlib.suppress(yaml.YAMLError, ValueError):
+        with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
             # That in Python takes seconds for brackets within brackets.
-            found = yaml.load(head[2], yaml.CSafeLoader) if head else {}
+            found = yaml.load(head[2], yaml.CBaseLoader) if head else {}
             return found if isinstance(found, dict) else {}
         return {}
 

@@ -299,6 +299,11 @@ def test_the_hub_reads_the_head_of_the_card(result, tmp_path, words):
     assert {score.dataset_split for score in card.eval_results} == {"test"}
 
 
+def test_norwegian_is_a_language_and_no_denial(result):
+    begun = with_documents(result, "my/folder", "---\nlanguage: [no, nn]\n---\n")
+    assert ModelCard(model_card(begun)).data.language == ["no", "nn"]
+
+
 @pytest.mark.parametrize("model_id", ["run:" + "0a" * 16, "bert-mini", "my/folder"])
 def test_a_base_that_cannot_be_found_is_no_base_on_the_hub(result, tmp_path, model_id):
     begun = with_documents(result, model_id)
@@ -337,6 +342,7 @@ def test_the_licence_of_a_bundled_model_goes_from_training_to_training(
     "", "# A card", "---\n- a\n---\n", "---\na: [\n---\n", "---\nlicense: [1]\n---\n",
     "---\nlicense: unknown\n---\n", "---\nlicense: other\n---\n",
     "---\nd: 2020-99-99\n---\n", "---\na: " + "[" * 2000 + "\n---\n",
+    "---\nb: !!bool x\n---\n", "---\na: " + "[" * 900 + "]" * 900 + "\n---\n",
 ])  # fmt: skip
 def test_a_licence_that_is_not_known_is_said_to_be_so(result, model_id, place, card):
     begun = with_documents(result, model_id, card)
