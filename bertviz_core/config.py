@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertviz_core.errors import ConfigError
+from bertviz_core.errors import ConfigError, reason_of
 
 # Hugging Face's names for the same curves; one name each in this project.
 ACTIVATION_ALIASES = {
@@ -173,7 +173,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
             "The file {name} cannot be read as JSON. Received: {reason}. Get a fresh "
             "copy from the model's source.",
             name=path.name,
-            reason=type(error).__name__,
+            reason=reason_of(error),
         ) from error
     if not isinstance(raw, dict):
         raise ConfigError(

@@ -156,8 +156,10 @@ def test_json_that_is_no_object_is_refused_as_is_what_is_no_file(tmp_path):
         path.write_text(content)
         with pytest.raises(ConfigError, match=r"must hold a JSON object\. Received"):
             read_json_object(path)
-    for path in (tmp_path / "absent.json", tmp_path):
-        with pytest.raises(ConfigError, match="cannot be read as JSON"):
+    (broken := tmp_path / "broken.json").write_text('{\n"a" 1}')
+    absent = tmp_path / "absent.json"
+    for path, why in (absent, "No such"), (tmp_path, "directory"), (broken, "line 2"):
+        with pytest.raises(ConfigError, match=f"cannot be read as JSON.*{why}"):
             BertConfig.from_json_file(path)
 
 
