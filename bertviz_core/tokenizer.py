@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ class BertTokenizer:
             lowercase=lower_case,
         )
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        self._tokenizer.add_tokens(_added_tokens(self._added))
+        fold = self._tokenizer.normalizer.normalize_str
+        self._tokenizer.add_tokens(_added_tokens(self._added, fold))
 
     @property
     def vocab_size(self) -> int:
@@ -227,8 +228,15 @@ class BertTokenizer:
         )
 
 
-def _added_tokens(added: Sequence[AddedPiece]) -> list[AddedToken]:
-    described = {piece.content: AddedToken(**piece.description) for piece in added}
+def _added_tokens(
+    added: Sequence[AddedPiece], fold: Callable[[str], str]
+) -> list[AddedToken]:
+    described = {}
+    for piece in added:
+        # Looked for as folded, one of which nothing is left panics or never ends.
+        normalized = piece.normalized and fold(piece.content) != ""
+        facts = piece.description | {"normalized": normalized}
+        described[piece.content] = AddedToken(**facts)
     # Those of the vocabulary have their ids; the others get theirs in this order.
     others = (token for token in SPECIAL_TOKENS if token not in described)
     special = (AddedToken(token, special=True) for token in others)

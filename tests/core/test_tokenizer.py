@@ -350,6 +350,14 @@ def test_tokens_that_an_old_version_added_are_read(tmp_path):
     assert encoded.input_ids.tolist() == [8, 1, 11, 10, 7]
 
 
+def test_an_added_token_of_which_folding_leaves_nothing_is_found_as_typed(tmp_path):
+    """Hugging Face's panics at the first text with more than ASCII."""
+    write_vocabulary(tmp_path)
+    write_json(tmp_path, "added_tokens.json", {"\u200d": 10})
+    encoded = BertTokenizer.from_folder(tmp_path).encode("中a\u200da")
+    assert encoded.input_ids.tolist()[2:] == [1, 10, 1, 7]
+
+
 @pytest.mark.parametrize(
     "added",
     [{"covid": 11}, {"covid": 1}, {"covid": -1}, {"a": 10}, {"covid": 10, "sars": 10}],
