@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from bertviz_core.checkpoints.limits import require_few_classes
 from bertviz_core.checkpoints.names import COPIES, HUGGINGFACE, Shape, names_of_part
 from bertviz_core.checkpoints.stored import (
+    MAX_INDEX_BYTES,
     MAX_NAME_CHARACTERS,
     Checkpoint,
     Note,
@@ -53,6 +54,10 @@ class SafetensorsFiles:
 
     def _open(self, path: Path) -> None:
         try:
+            with path.open("rb") as start:
+                size = int.from_bytes(start.read(8), "little")
+            if size > MAX_INDEX_BYTES:  # it takes twenty times as much in memory
+                raise ValueError(f"{size} bytes of index")
             # Checks the header against the file: offsets, sizes, overlaps.
             file = safe_open(path, framework="numpy")
             names = list(file.keys())

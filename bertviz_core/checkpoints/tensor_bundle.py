@@ -24,11 +24,8 @@ from bertviz_core.checkpoints.sorted_table import (
     read_table,
     read_varint,
 )
-from bertviz_core.checkpoints.stored import require_few_names
+from bertviz_core.checkpoints.stored import MAX_INDEX_BYTES, require_few_names
 
-# Names have `MAX_NAME_CHARACTERS` at most, and share their beginnings. BERT-large
-# with the optimiser state of Google's has 0.1 MB.
-MAX_INDEX_BYTES = 8_000_000
 # Of BERT's weights two. NumPy takes no more than 64.
 _MAX_AXES = 8
 # Types of numbers, of `types.proto`: those that a weight can have.

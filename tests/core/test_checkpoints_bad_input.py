@@ -92,6 +92,16 @@ def test_a_safetensors_header_that_lies(tmp_path, change):
     assert "damaged" in refusal(folder)
 
 
+def test_a_safetensors_header_that_would_fill_the_memory_is_not_read(tmp_path):
+    folder = hf_copy(tmp_path)
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    (size,) = HEADER_SIZE.unpack(data[:8])
+    header = data[8 : 8 + size] + b" " * 8_000_000
+    path.write_bytes(HEADER_SIZE.pack(len(header)) + header + data[8 + size :])
+    assert f"{len(header)} bytes of index" in refusal(folder)
+
+
 @pytest.mark.parametrize("text", ["", "[1, 2]", "[" * 99_999])
 def test_a_config_that_is_no_json_object(tmp_path, text):
     folder = hf_copy(tmp_path)
@@ -100,7 +110,7 @@ def test_a_config_that_is_no_json_object(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("config.json", 1_000_001), ("vocab.txt", 64_000_001)]
+    ("name", "size"), [("config.json", 4_000_001), ("vocab.txt", 32_000_001)]
 )
 def test_a_text_file_that_is_far_too_large(tmp_path, name, size):
     folder = hf_copy(tmp_path)

@@ -13,7 +13,8 @@ import pytest
 
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.sorted_table import TableError
-from bertviz_core.checkpoints.tensor_bundle import MAX_INDEX_BYTES, TensorBundle
+from bertviz_core.checkpoints.stored import MAX_INDEX_BYTES
+from bertviz_core.checkpoints.tensor_bundle import TensorBundle
 from bertviz_core.errors import CheckpointError
 from tests.core.checkpoint_copies import GOOGLE, google_copy, refusal_of
 
