@@ -8,7 +8,7 @@ import numpy as np
 
 from bertviz_core.checkpoints.names import Shape
 from bertviz_core.config import BertConfig
-from bertviz_core.errors import CheckpointError, ConfigError
+from bertviz_core.errors import CheckpointError, ConfigError, reason_of
 
 # (template, details), as a `BertVizError` holds them.
 Note = tuple[str, dict[str, str | int | float]]
@@ -88,5 +88,5 @@ def damaged(name: str, error: Exception) -> CheckpointError:
         "The weights file {name} is damaged or incomplete. Received: {reason}. "
         "Download or copy it again.",
         name=name,
-        reason=str(error).split("\n", 1)[0][:120],
+        reason=reason_of(error).split("\n", 1)[0],
     )

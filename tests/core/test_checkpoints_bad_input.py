@@ -67,6 +67,12 @@ def test_a_truncated_safetensors_file(tmp_path, kept):
     assert "model.safetensors is damaged or incomplete" in refusal(folder)
 
 
+def test_weights_that_cannot_be_opened_say_why_and_not_where(tmp_path):
+    folder = hf_copy(tmp_path, without=["model.safetensors"])
+    (folder / "model.safetensors").mkdir()
+    assert "Received: Is a directory." in refusal(folder)
+
+
 @pytest.mark.parametrize(
     "change",
     [
