@@ -99,20 +99,20 @@ class BertTokenizer:
     def from_folder(cls, folder: Path, lower_case: bool | None = None) -> BertTokenizer:
         """Reads the tokenizer files of a checkpoint.
 
-        `vocab.txt` with the switches of `tokenizer_config.json` where there is one;
-        else `tokenizer.json`. Tokens that were added are in a file beside. Where the
-        files do not say it, case is folded unless `lower_case` is false.
+        `vocab.txt`, else `tokenizer.json`, with the switches of
+        `tokenizer_config.json`, which go first as in `transformers`. Tokens that were
+        added are in a file beside. Where the files do not say it, case is folded unless
+        `lower_case` is false.
 
         Raises:
             TokenizerError: no file, or not a WordPiece tokenizer of BERT's kind.
         """
-        fallback = True if lower_case is None else lower_case
-        added = read_added_pieces(folder)
-        if (folder / "vocab.txt").is_file():
-            options = read_switches(folder / "tokenizer_config.json", fallback)
-            return cls.from_vocab_file(folder / "vocab.txt", added=added, **options)
-        if (folder / "tokenizer.json").is_file():
-            return cls(added=added, **read_tokenizer_json(folder / "tokenizer.json"))
+        added, switches = read_added_pieces(folder), read_switches(folder)
+        if (path := folder / "vocab.txt").is_file():
+            options = {"lower_case": lower_case is not False} | switches
+            return cls.from_vocab_file(path, added=added, **options)
+        if (path := folder / "tokenizer.json").is_file():
+            return cls(added=added, **(read_tokenizer_json(path) | switches))
         raise TokenizerError(
             "The folder {folder} has no vocabulary. Add the checkpoint's own vocab.txt "
             "or tokenizer.json.",

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,17 @@ _ADDED_TOKENS_FILES = {
     "tokenizer_config.json": "added_tokens_decoder",
     "added_tokens.json": "",
 }
+# Arguments of `BertTokenizer` by their names in a file.
+_SWITCHES = (
+    ("lower_case", "do_lower_case"),
+    ("strip_accents", "strip_accents"),
+    ("tokenize_chinese_chars", "tokenize_chinese_chars"),
+)
+_SWITCHES_OF_NORMALIZER = (
+    ("lower_case", "lowercase"),
+    ("strip_accents", "strip_accents"),
+    ("tokenize_chinese_chars", "handle_chinese_chars"),
+)
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 
@@ -177,38 +188,33 @@ def _lines(path: Path) -> Iterator[Iterator[str]]:
         ) from error
 
 
-def read_switches(path: Path, lower_case: bool) -> dict[str, Any]:
-    """Reads arguments of `BertTokenizer` in a file that may be absent.
-
-    Where it does not say, the given `lower_case` counts.
+def read_switches(folder: Path) -> dict[str, bool]:
+    """Reads arguments of `BertTokenizer` that `tokenizer_config.json` states, if any.
 
     Raises:
         ConfigError: no JSON object.
         TokenizerError: a switch that is neither true nor false.
     """
+    path = folder / "tokenizer_config.json"
     raw = read_json_object(path) if path.is_file() else {}
-    return {
-        "lower_case": _switch(raw, "do_lower_case", lower_case, path.name),
-        "strip_accents": _switch(raw, "strip_accents", None, path.name),
-        "tokenize_chinese_chars": _switch(
-            raw, "tokenize_chinese_chars", True, path.name
-        ),
-    }
+    return _stated(raw, _SWITCHES, path.name)
 
 
-def _switch(
-    raw: dict[str, Any], key: str, default: bool | None, file_name: str
-) -> bool | None:
-    value = raw.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise TokenizerError(
-            "{key} in {name} must be true or false. Received: {received}. Correct the "
-            "line, or remove it.",
-            key=key,
-            name=file_name,
-            received=str(value)[:60],
-        )
-    return default if value is None else value
+def _stated(
+    raw: dict[str, Any], keys: Iterable[tuple[str, str]], file_name: str
+) -> dict[str, bool]:
+    """Those switches, by our names, that are there and not null."""
+    found = {name: raw[key] for name, key in keys if raw.get(key) is not None}
+    for name, key in keys:
+        if not isinstance(found.get(name, True), bool):
+            raise TokenizerError(
+                "{key} in {name} must be true or false. Received: {received}. Correct "
+                "the line, or remove it.",
+                key=key,
+                name=file_name,
+                received=str(found[name])[:60],
+            )
+    return found
 
 
 def read_tokenizer_json(path: Path) -> dict[str, Any]:
@@ -235,11 +241,7 @@ def read_tokenizer_json(path: Path) -> dict[str, Any]:
         raise _not_bert(path)
     return {
         "vocabulary": _by_id(vocab, path.name),
-        "lower_case": _switch(normalizer, "lowercase", True, path.name),
-        "strip_accents": _switch(normalizer, "strip_accents", None, path.name),
-        "tokenize_chinese_chars": _switch(
-            normalizer, "handle_chinese_chars", True, path.name
-        ),
+        **_stated(normalizer, _SWITCHES_OF_NORMALIZER, path.name),
     }
 
 

@@ -295,6 +295,14 @@ def test_a_folder_of_hugging_face_without_a_vocabulary_file_is_read(
     assert ours.vocabulary == VOCABULARY
     for text in TEXTS:
         assert ours.encode(text).input_ids.tolist() == theirs(text)["input_ids"]
+    # What somebody has changed in it counts more than tokenizer.json, there as here.
+    changed = {"do_lower_case": not lower_case, "strip_accents": lower_case}
+    changed |= {"tokenize_chinese_chars": True}
+    write_json(tmp_path, "tokenizer_config.json", changed)
+    theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
+    ours = BertTokenizer.from_folder(tmp_path)
+    for text in TEXTS:
+        assert ours.encode(text).input_ids.tolist() == theirs(text)["input_ids"]
 
 
 ADDED_TEXTS = (
