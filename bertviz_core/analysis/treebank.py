@@ -11,6 +11,7 @@ from bertviz_core.trace import TokenizedText
 
 # One attention matrix each; a class reads so many in seconds.
 MAX_SENTENCES = 300
+_NUM_COLUMNS = 10
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ def _sentence(words: Sequence[dict[str, Any]]) -> ParsedSentence:
     numbers = {word["id"]: index for index, word in enumerate(words)}
     text, spans = "", []
     for word in words:
+        if len(word) < _NUM_COLUMNS:
+            raise ValueError(f"{len(word)} columns for word {word['id']}")
+        if word["head"] and word["head"] not in numbers:
+            raise ValueError(f"word {word['id']} without its head {word['head']}")
         spans.append((len(text), len(text) + len(word["form"])))
         is_glued = (word["misc"] or {}).get("SpaceAfter") == "No"
         text += word["form"] + ("" if is_glued else " ")

@@ -335,19 +335,19 @@ def test_every_bundled_sentence_is_a_tree_and_read_as_it_is_written(language):
 
 
 @pytest.mark.parametrize(
-    "conllu",
+    ("conllu", "said"),
     [
-        "",
-        "# only a comment\n",
-        "a b c\n",
-        "1\tx\n",
-        CONLLU.replace("\t3\taux", "\t9\taux"),
-        CONLLU.replace("\t3\taux", "\tx\taux"),
-        "\n".join([CONLLU] * (MAX_SENTENCES + 1)),
+        ("", "0"),
+        ("# only a comment\n", "0"),
+        ("a b c\n", "Invalid line format"),
+        ("1\tx\n", "2 columns for word 1"),
+        (CONLLU.replace("\t3\taux", "\t9\taux"), "word 1 without its head 9"),
+        (CONLLU.replace("\t3\taux", "\tx\taux"), "Failed parsing field 'head'"),
+        ("\n".join([CONLLU] * (MAX_SENTENCES + 1)), "301"),
     ],
 )
-def test_what_is_no_treebank_ends_in_a_sentence(conllu):
-    with pytest.raises(TextError, match="Received"):
+def test_what_is_no_treebank_ends_in_a_sentence(conllu, said):
+    with pytest.raises(TextError, match=f"Received: {said}"):
         read_treebank(conllu)
 
 
