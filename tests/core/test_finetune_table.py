@@ -866,6 +866,13 @@ def test_objects_within_a_row_are_columns_of_their_own():
     assert table.cells.tolist() == [["7", "a", "[]", ""], ["", "", "", "b"]]
 
 
+def test_half_of_an_emoji_is_a_sign_that_can_be_shown():
+    """Programs cut texts so; JSON alone can say it."""
+    table = read_table(b'[{"text \\ude00": "cut \\ud83d", "label": "\\ud83d\\ude00"}]')
+    assert table.columns == ("text \ufffd", "label")
+    assert table.cells.tolist() == [["cut \ufffd", "\U0001f600"]]
+
+
 def test_a_cell_is_what_a_person_would_type():
     rows = [{"text": "a", "n": 3.0, "x": 0.5, "b": True, "l": [1, "é"], "o": None}]
     data = "\n".join(map(json.dumps, rows * 2)).encode()

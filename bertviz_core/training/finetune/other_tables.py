@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ _BEGINNINGS = (
     (b"\xd0\xcf\x11\xe0", SPREADSHEET),
     (b"PAR1", PARQUET),
 )
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 _JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*(\"[^\"\n]*\"\s*:|\})")
 MAX_SECONDS = 60.0
 # Addresses, not memory in use: what libraries reserve counts, too.
@@ -224,10 +225,15 @@ def _write_rows(path: str, kind: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_ADDRESSES, _MAX_ADDRESSES))
     try:
         for number, row in _READERS[kind](path):
-            cells = row if number < 0 else [_as_text(value) for value in row]
-            sys.stdout.write(json.dumps([number, cells]) + "\n")
+            _write(number, row if number < 0 else [_as_text(value) for value in row])
     except _BrokenJson as error:
-        sys.stdout.write(json.dumps([_BROKEN, error.args]) + "\n")
+        _write(_BROKEN, error.args)
+
+
+def _write(number: int, cells: Sequence[Any]) -> None:
+    line = json.dumps([number, cells], ensure_ascii=False) + "\n"
+    # JSON may hold half of a character: programs cut texts within an emoji.
+    sys.stdout.buffer.write(_HALF.sub("\ufffd", line).encode())
 
 
 if __name__ == "__main__":
