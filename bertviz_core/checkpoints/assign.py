@@ -204,7 +204,7 @@ def _heads(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[Note, ...]]:
         notes.append(
             note(
                 "The classifier was not loaded: according to its config it does not "
-                "read the text's pooled output."
+                "choose one class, or say one number, for the whole text."
             )
         )
     for head in _NEED_POOLER:

@@ -109,7 +109,7 @@ def open_huggingface(folder: Path) -> Checkpoint:
         shapes={name: files.shapes[old] for name, old in stored_name.items()},
         read=lambda name: files.read(stored_name[name]),
         labels=_labels(raw, folder.name),
-        takes_classifier=_reads_pooled_output(raw),
+        takes_classifier=_gives_one_answer(raw),
         unused=unused,
         renamed=renamed,
         notes=notes,
@@ -226,8 +226,10 @@ def _labels(raw: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(by_index[index] for index in indices)
 
 
-def _reads_pooled_output(raw: Mapping[str, Any]) -> bool:
-    """Whether the classifier is a head on it, not one of tokens or multiple choice."""
+def _gives_one_answer(raw: Mapping[str, Any]) -> bool:
+    """Whether it is for a text: not for tokens, multiple choice or several labels."""
+    if raw.get("problem_type") == "multi_label_classification":
+        return False
     names = raw.get("architectures")
     if not isinstance(names, list) or not names:
         return True

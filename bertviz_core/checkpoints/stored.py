@@ -43,7 +43,7 @@ class Checkpoint:
     # One weight, any float dtype, as stored; `CheckpointError` where it is damaged.
     read: Callable[[str], np.ndarray]
     labels: tuple[str, ...] = ()  # class names; empty where the files name none
-    # False where the config says that the classifier does not read the pooled output.
+    # False where the config says that the classifier gives a text no single answer.
     takes_classifier: bool = True
     unused: tuple[str, ...] = ()  # in the file, and passed over on purpose
     renamed: tuple[str, ...] = ()  # old spellings, "in the file -> in the table"

@@ -223,8 +223,15 @@ def test_a_classifier_brings_its_class_names_or_gets_numbered_ones(
     assert np.array_equal(kernel, weights["classifier.weight"].T)
 
 
-def test_a_classifier_of_single_tokens_is_left_out(tmp_path):
-    config = {"architectures": ["BertForTokenClassification"]}
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"architectures": ["BertForTokenClassification"]},
+        {"problem_type": "multi_label_classification"},  # several may be true at once
+    ],
+)
+def test_a_classifier_that_does_not_choose_for_a_text_is_left_out(tmp_path, config):
+    config = {"architectures": ["BertForSequenceClassification"]} | config
     folder = hf_copy(tmp_path, with_classifier(weights_of_hf()), config)
     _, model, report, notes = read(folder)
     assert "classifier" not in model.heads
