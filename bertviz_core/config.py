@@ -38,6 +38,9 @@ _OWN = ("pre_norm", "sparse_block", *_SPARSE)
 _RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 # How a model is trained, no part of what it computes with the weights it has.
 _OF_TRAINING = (*_RATES, "initializer_range")
+# Of a vocabulary, and of another file of text. The longest vocabulary in use (500,000
+# pieces in a tokenizer.json) is 17 MB. JSON takes 25 times as much in memory.
+_MAX_VOCABULARY_BYTES, _MAX_BYTES = 32_000_000, 4_000_000
 _LARGEST_SIZE = 2**31 - 1  # ids and positions are int32
 
 
@@ -160,12 +163,26 @@ class BertConfig:
         return cls.from_dict(read_json_object(path), path.name)
 
 
+def require_text_size(path: Path) -> None:
+    """Refuses a file too large for a config or vocabulary, with a `ConfigError`."""
+    is_vocabulary = path.name in ("vocab.txt", "tokenizer.json")
+    most = _MAX_VOCABULARY_BYTES if is_vocabulary else _MAX_BYTES
+    if path.is_file() and path.stat().st_size > most:
+        raise ConfigError(
+            "The file {name} is much larger than expected. Received: {size} bytes. Get "
+            "a fresh copy from the model's source.",
+            name=path.name,
+            size=path.stat().st_size,
+        )
+
+
 def read_json_object(path: Path) -> dict[str, Any]:
     """Reads a JSON file that must hold an object.
 
     Raises:
-        ConfigError: absent, unreadable, or something else than an object.
+        ConfigError: absent, unreadable, far too large, or no object.
     """
+    require_text_size(path)
     try:
         raw = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:

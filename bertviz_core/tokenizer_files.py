@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertviz_core.config import read_json_object
+from bertviz_core.config import read_json_object, require_text_size
 from bertviz_core.errors import TokenizerError
 
 # Half of a pair, which JSON may hold and neither a file of UTF-8 nor a page can.
@@ -176,6 +176,7 @@ def count_lines(path: Path) -> int:
 
 @contextlib.contextmanager
 def _lines(path: Path) -> Iterator[Iterator[str]]:
+    require_text_size(path)
     try:
         # Not `splitlines`: some vocabularies hold U+2028 and its like as tokens.
         with path.open(encoding="utf-8") as file:

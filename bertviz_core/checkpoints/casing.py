@@ -6,12 +6,7 @@ the choice and its reason go into the load report.
 
 from pathlib import Path
 
-from bertviz_core.checkpoints.stored import (
-    VOCABULARY_FILES,
-    Note,
-    note,
-    require_text_file,
-)
+from bertviz_core.checkpoints.stored import Note, note
 from bertviz_core.config import read_json_object
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.tokenizer_files import count_lines, read_added_pieces
@@ -35,8 +30,6 @@ def count_pieces(folder: Path) -> int:
 
     As many as `open_tokenizer` finds; 0 where there is no vocabulary.
     """
-    for name in VOCABULARY_FILES:
-        require_text_file(folder / name)
     if (folder / "vocab.txt").is_file():
         count = count_lines(folder / "vocab.txt")
     else:
@@ -54,8 +47,6 @@ def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
     The folder's name counts as a hint; the notes tell what was guessed. A tokenizer
     file that is not a JSON object is a `ConfigError`.
     """
-    for name in VOCABULARY_FILES:
-        require_text_file(folder / name)
     if not (folder / "vocab.txt").is_file():
         return BertTokenizer.from_folder(folder), ()
     stated = _stated(folder)
@@ -84,8 +75,7 @@ def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
 
 def _stated(folder: Path) -> bool | None:
     for name in _CONFIG_FILES:
-        path = require_text_file(folder / name)
-        if path.is_file():
+        if (path := folder / name).is_file():
             value = read_json_object(path).get("do_lower_case")
             if isinstance(value, bool):
                 return value

@@ -11,17 +11,19 @@ from bertviz_core.checkpoints.huggingface import (
     SINGLE_FILE,
     open_huggingface,
 )
-from bertviz_core.checkpoints.stored import (
-    VOCABULARY_FILES,
-    Checkpoint,
-    require_text_file,
-)
+from bertviz_core.checkpoints.stored import Checkpoint
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import CheckpointError
 
 CONFIG_FILES = ("config.json", "bert_config.json")
 # What is read of any checkpoint beside its weights.
-TEXT_FILES = (*CONFIG_FILES, *VOCABULARY_FILES)
+TEXT_FILES = (
+    *CONFIG_FILES,
+    "vocab.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "added_tokens.json",
+)
 # Files with weights that another file lists by name.
 _LISTED_WEIGHTS = re.compile(r"[\w.-]+\.(safetensors|index)")
 
@@ -49,7 +51,7 @@ def open_folder(folder: Path) -> Checkpoint:
 def read_config(folder: Path) -> BertConfig:
     """Reads the config of a checkpoint and nothing else."""
     paths = [folder / name for name in CONFIG_FILES if (folder / name).is_file()]
-    return BertConfig.from_json_file(require_text_file((paths or [folder])[0]))
+    return BertConfig.from_json_file((paths or [folder])[0])
 
 
 def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:

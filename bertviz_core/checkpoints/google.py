@@ -13,13 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bertviz_core.checkpoints.names import GOOGLE, is_optimizer_state
-from bertviz_core.checkpoints.stored import (
-    Checkpoint,
-    Note,
-    damaged,
-    note,
-    require_text_file,
-)
+from bertviz_core.checkpoints.stored import Checkpoint, Note, damaged, note
 from bertviz_core.checkpoints.tensor_bundle import SlicedError, TensorBundle
 from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import CheckpointError
@@ -79,7 +73,7 @@ def checkpoint_prefixes(folder: Path) -> list[str]:
 
 def _config(folder: Path) -> tuple[BertConfig, tuple[Note, ...]]:
     present = [name for name in CONFIG_FILES if (folder / name).is_file()]
-    path = require_text_file(folder / (present or CONFIG_FILES)[0])
+    path = folder / (present or CONFIG_FILES)[0]
     raw = read_json_object(path)
     if raw.get("hidden_act", "gelu") != "gelu":
         return BertConfig.from_dict(raw, path.name), ()

@@ -22,7 +22,6 @@ from bertviz_core.checkpoints.stored import (
     damaged,
     note,
     require_few_names,
-    require_text_file,
 )
 from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import CheckpointError
@@ -95,7 +94,7 @@ _BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 
 def open_huggingface(folder: Path) -> Checkpoint:
     """Opens a Hugging Face folder without reading its weights."""
-    path = require_text_file(folder / "config.json")
+    path = folder / "config.json"
     raw = read_json_object(path)
     config = BertConfig.from_dict(raw, path.name)
     files = SafetensorsFiles(folder)
@@ -149,7 +148,7 @@ def table_names(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def _weight_files(folder: Path) -> list[Path]:
-    index = require_text_file(folder / INDEX_FILE)
+    index = folder / INDEX_FILE
     if (folder / SINGLE_FILE).is_file() or not index.is_file():
         return [folder / SINGLE_FILE]
     files = read_json_object(index).get("weight_map")

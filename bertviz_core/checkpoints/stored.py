@@ -2,28 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from bertviz_core.checkpoints.names import Shape
 from bertviz_core.config import BertConfig
-from bertviz_core.errors import CheckpointError, ConfigError, reason_of
+from bertviz_core.errors import CheckpointError, reason_of
 
 # (template, details), as a `BertVizError` holds them.
 Note = tuple[str, dict[str, str | int | float]]
 
-# What says how a checkpoint splits text.
-VOCABULARY_FILES = (
-    "vocab.txt",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "added_tokens.json",
-)
-# Bytes of a vocabulary, and of another file of text. The longest vocabulary in use
-# (500,000 pieces in a tokenizer.json) is 17 MB. JSON takes 25 times as much in memory.
-MAX_VOCABULARY_BYTES = 32_000_000
-MAX_TEXT_FILE_BYTES = 4_000_000
 # Of the names and shapes at the beginning or beside the weights. BERT-large with the
 # optimiser state of Google's has 0.1 MB.
 MAX_INDEX_BYTES = 8_000_000
@@ -54,20 +42,6 @@ class Checkpoint:
 def note(template: str, **details: str | int | float) -> Note:
     """A sentence for the report; write the template as one literal."""
     return template, details
-
-
-def require_text_file(path: Path) -> Path:
-    """Refuses a file too large for a config or vocabulary, with a `ConfigError`."""
-    is_vocabulary = path.name in ("vocab.txt", "tokenizer.json")
-    most = MAX_VOCABULARY_BYTES if is_vocabulary else MAX_TEXT_FILE_BYTES
-    if path.is_file() and path.stat().st_size > most:
-        raise ConfigError(
-            "The file {name} is much larger than expected. Received: {size} bytes. Get "
-            "a fresh copy from the model's source.",
-            name=path.name,
-            size=path.stat().st_size,
-        )
-    return path
 
 
 def require_few_names(file_name: str, count: int) -> None:
