@@ -130,17 +130,22 @@ def fitting_tokenizer(
     lines are counted before one is built.
 
     Returns:
-        The tokenizer, and notes on what was guessed and on rows to spare.
+        The tokenizer, and notes on what was guessed or differs, and on rows to spare.
 
     Raises:
         CheckpointError: word pieces without an embedding.
         TokenizerError: the vocabulary is absent or broken.
     """
     # Both load `tokenizers`.
-    from bertviz_core.checkpoints.casing import count_pieces, open_tokenizer
+    from bertviz_core.checkpoints.casing import (
+        count_pieces,
+        notes_on_class,
+        open_tokenizer,
+    )
 
     _require_vocabulary(checkpoint, count_pieces(folder))
     tokenizer, notes = open_tokenizer(folder)
+    notes += notes_on_class(folder)
     return tokenizer, notes + _require_vocabulary(checkpoint, tokenizer.vocab_size)
 
 

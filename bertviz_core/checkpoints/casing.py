@@ -1,9 +1,11 @@
 """Whether a vocabulary is of lower-cased text, where the files do not say.
 
 A `vocab.txt` alone does not tell, and a wrong guess spoils every prediction, so
-the choice and its reason go into the load report.
+the choice and its reason go into the load report. So does it when a checkpoint's own
+program splits text in another way than BERT's, as Japanese ones do.
 """
 
+import re
 from pathlib import Path
 
 from bertviz_core.checkpoints.stored import Note, note
@@ -21,6 +23,10 @@ _LOWER_CASE_BY_NAME = (
     ("cased", False),
     ("chinese", True),
     ("multilingual", True),
+)
+# Classes of `transformers` that split text as BERT's does, or as the files say.
+_BERT_CLASSES = re.compile(
+    "(Bert|DistilBert|Electra|PreTrained)Tokenizer(Fast)?|TokenizersBackend"
 )
 _CONFIG_FILES = ("tokenizer_config.json", "bert_config.json", "config.json")
 
@@ -69,6 +75,21 @@ def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
         note(
             "No file says whether the model is cased. Its vocabulary has capital "
             "letters, so case is kept."
+        ),
+    )
+
+
+def notes_on_class(folder: Path) -> tuple[Note, ...]:
+    """A note where `tokenizer_config.json` names a tokenizer of another kind."""
+    path = folder / "tokenizer_config.json"
+    name = read_json_object(path).get("tokenizer_class") if path.is_file() else None
+    if not isinstance(name, str) or _BERT_CLASSES.fullmatch(name):
+        return ()
+    return (
+        note(
+            "According to tokenizer_config.json, {name} splits the text of this model. "
+            "Here BERT's own tokenizer does, so tokens and answers may differ.",
+            name=name[:60],
         ),
     )
 

@@ -290,6 +290,22 @@ def test_a_file_that_states_the_casing_outdoes_the_name_and_the_vocabulary_comes
     assert not open_tokenizer(GOOGLE)[0].lower_case
 
 
+@pytest.mark.parametrize(
+    ("name", "is_said"),
+    [
+        ("BertTokenizerFast", False),
+        ("TokenizersBackend", False),
+        ("BertJapaneseTokenizer", True),
+    ],
+)
+def test_that_a_model_splits_text_in_another_way_is_said(tmp_path, name, is_said):
+    folder = hf_copy(tmp_path)
+    config = json.dumps({"tokenizer_class": name, "do_lower_case": True})
+    (folder / "tokenizer_config.json").write_text(config)
+    said = open_model(str(folder)).report.notes
+    assert any(name in details.values() for _, details in said) is is_said
+
+
 def test_a_vocabulary_may_be_shorter_than_the_embeddings(tmp_path):
     folder = hf_copy(tmp_path)
     pieces = (folder / "vocab.txt").read_text().splitlines()[:-8]
