@@ -211,7 +211,11 @@ class BertTokenizer:
         for segment, (part, size) in enumerate(parts):
             ids += [*part.ids[:size], self.sep_token_id]
             types += [segment] * (size + 1)
-            offsets += [*part.offsets[:size], (0, 0)]
+            places = part.offsets
+            for left_out, _ in places[size : size + 1]:
+                # A Korean syllable may be cut in two: pieces of it are of no character.
+                places = [(start, min(end, left_out)) for start, end in places]
+            offsets += [*places[:size], (0, 0)]
             words += [-1 if word is None else word for word in part.word_ids[:size]]
             words.append(-1)
         return TokenizedText(

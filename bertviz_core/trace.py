@@ -52,7 +52,8 @@ class TokenizedText(FrozenArrays):
     input_ids: np.ndarray  # int32 [T]
     token_type_ids: np.ndarray  # int32 [T]; 0 first text, 1 second
     # int32 [T, 2], first and past-the-last character of each token in its own text
-    # (`text` or `pair`); (0, 0) for a token that was added.
+    # (`text` or `pair`), no character of which a part was cut off; (0, 0) for a token
+    # that was added.
     offsets: np.ndarray
     # int32 [T], index of the word within its text; -1 for a token that was added.
     word_ids: np.ndarray

@@ -107,6 +107,18 @@ def test_a_text_becomes_the_pieces_of_the_paper(uncased):
     assert {array.dtype for array in arrays} == {np.dtype("int32")}
 
 
+@pytest.mark.parametrize("text", ["the 한국어 word 각", "éé [MASK]", *RANDOM_TEXTS])
+def test_what_was_read_of_a_text_is_no_longer_than_what_was_cut(uncased, text):
+    """Also where a cut parts a Korean syllable, whose letters are a piece each."""
+    whole = uncased.encode(text).num_tokens
+    for limit in range(3, whole):
+        read = uncased.encode(text, max_tokens=limit, cut=True)
+        again = uncased.encode(text[: read.offsets[:, 1].max()])
+        kept = again.tokens[:-1]
+        assert kept == read.tokens[: len(kept)]
+        assert limit - len(again.tokens) in (0, 1, 2)
+
+
 def test_texts_and_pairs_are_cut_as_transformers_does(tmp_path):
     """As `predict.py` of a trained model does, so that both give the same numbers."""
     ours = BertTokenizer([*SPECIAL_TOKENS, "the", "of", "word", "mask", "##ing"])

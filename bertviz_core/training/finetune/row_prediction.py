@@ -103,7 +103,8 @@ def cut_texts(
     """Shortens texts so that they become at most so many tokens.
 
     Whoever reads the result with a tokenizer that cuts nothing gets the tokens that one
-    with `max_tokens` would have kept, if these have room for a token of each text.
+    with `max_tokens` would have kept, if these have room for a token of each text, but
+    for pieces of half a Korean syllable.
     """
     limit = most_tokens(explorer, max_tokens)
     kept = explorer.tokenizer.encode(text, pair, limit, cut=True)
