@@ -114,7 +114,7 @@ def remove_axis(
     after = _nearest_beside(table, query, unit, allowed)
     return AxisRemoved(
         word=vectors.name_of(rows, word),
-        share=float((query @ unit) ** 2 / (query @ query)),
+        share=float(divided((query @ unit) ** 2, query @ query)),
         before=vectors.named(before),
         after=vectors.named(after),
     )
@@ -142,13 +142,13 @@ def _find_ends(
 ) -> _Ends:
     sides = [(end,) if isinstance(end, str) else tuple(end) for end in (first, second)]
     _require_few([*sides[0], *sides[1]])
-    read = [{word: find_rows(explorer, word) for word in side} for side in sides]
+    read = {word: find_rows(explorer, word) for side in sides for word in side}
     names = [
-        tuple(vectors.name_of(row, word) for word, row in side.items()) for side in read
+        tuple(vectors.name_of(read[word], word) for word in side) for side in sides
     ]
     start, stop = (
-        np.mean([vectors.table.mean(row) for row in side.values()], axis=0)
-        for side in read
+        np.mean([vectors.table.mean(read[word]) for word in side], axis=0)
+        for side in sides
     )
     if np.array_equal(start, stop):
         raise TextError(
@@ -156,7 +156,7 @@ def _find_ends(
             "Change one of them.",
             word=" + ".join(names[0]),
         )
-    return _Ends((names[0], names[1]), read[0] | read[1], start, stop)
+    return _Ends((names[0], names[1]), read, start, stop)
 
 
 def _require_few(words: Sequence[str]) -> None:

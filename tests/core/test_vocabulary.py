@@ -191,14 +191,15 @@ def test_one_word_is_no_axis(explorer, vectors, monkeypatch):
 
 
 def test_an_axis_of_pairs_is_their_mean_step(explorer, vectors, table):
-    first, second, words = ("cat", "sat"), ("mat", "cats"), ("on", "cats")
-    found = project_words(explorer, vectors, first, second, words)
-    cats = (table[row_of("cat")] + table[row_of("##s")]) / 2
-    steps = [table[row_of("mat")] - table[row_of("cat")], cats - table[row_of("sat")]]
+    first, second = ("cat", "sat", "cat"), ("mat", "cats", "sat")
+    found = project_words(explorer, vectors, first, second, ("on", "cats"))
+    cat, sat, mat = (table[row_of(word)] for word in ("cat", "sat", "mat"))
+    cats = (cat + table[row_of("##s")]) / 2
+    steps = [mat - cat, cats - sat, sat - cat]
     direction = np.mean(steps, axis=0)
     expected = [cosine(table[row_of("on")], direction), cosine(cats, direction)]
     np.testing.assert_allclose(found.cosines, expected, atol=1e-6)
-    assert (found.first, found.second) == (("cat", "sat"), ("mat", "cats"))
+    assert (found.first, found.second) == (first, second)
     assert found.in_pieces == (("cats", ("cat", "##s")),)
     assert found.num_compared == len(VOCABULARY) - 3  # cats is no entry
 
@@ -218,6 +219,10 @@ def test_without_the_axis_neighbours_are_those_of_the_rest(explorer, vectors, ta
     assert found.before.ids.tolist() == before
     along = (table[own] @ unit) ** 2 / (table[own] @ table[own])
     assert found.share == pytest.approx(along)
+    # As that of [PAD] in models that were trained at Hugging Face's.
+    zero = WordTable(np.where(np.arange(len(table))[:, None] == own, 0, table))
+    empty = dataclasses.replace(vectors, table=zero)
+    assert remove_axis(explorer, empty, "on", "cat", "mat").share == 0
 
 
 ROWS = 501
