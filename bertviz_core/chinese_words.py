@@ -51,12 +51,17 @@ def neighbouring_masks(tokenized: TokenizedText, mask_index: int) -> range:
     return range(first, end)
 
 
-def as_one_mask(tokenized: TokenizedText, mask_indices: range) -> str:
-    """The text with masks of `neighbouring_masks` as a single one."""
+def as_one_mask(tokenized: TokenizedText, mask_indices: range, max_tokens: int) -> str:
+    """The text with masks of `neighbouring_masks` as a single one.
+
+    Its end is left out where it would have more than so many tokens.
+    """
+    offsets = tokenized.offsets
     places = tokenized.mask_positions[[mask_indices[0], mask_indices[-1]]]
-    end_of_first = int(tokenized.offsets[places[0], 1])
-    end_of_last = int(tokenized.offsets[places[1], 1])
-    return tokenized.text[:end_of_first] + tokenized.text[end_of_last:]
+    end_of_first, end_of_last = offsets[places, 1].tolist()
+    beyond = offsets[max_tokens + len(mask_indices) - 2 : -1, 0]
+    end = int(beyond.min(initial=offsets[:, 1].max()))
+    return tokenized.text[:end_of_first] + tokenized.text[end_of_last:end]
 
 
 def with_words(

@@ -12,6 +12,7 @@ from bertviz_core.experiments.joint_filling import best_pairs, fill_masks
 from bertviz_core.experiments.scoring import score_known_words
 from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.experiments.word_results import FillStep, JointFilling, WholeWords
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.mask_text import MASK
@@ -223,7 +224,6 @@ def explore_whole_words(question: Question) -> None:
     masks = range(question.mask_index, question.mask_index + 1)
     if kind == "characters":
         masks = neighbouring_masks(question.tokenized, question.mask_index)
-    text = as_one_mask(question.tokenized, masks)
     # At first as long as the masks that stand side by side.
     first = str(min(len(masks), len(_SIZES))) if len(masks) > 1 else "2"
     label = f"masked.whole_{kind}"
@@ -231,6 +231,8 @@ def explore_whole_words(question: Question) -> None:
     size = int(choose_linked(st.segmented_control, label, _SIZES, first, **how))
     if len(masks) > 1:
         st.caption(t("masked.whole_run", count=len(masks)))
+    positions = ask(Explorer.info)(question.model).config.max_position_embeddings
+    text = as_one_mask(question.tokenized, masks, positions + 1 - size)
     found = ask_soon(
         "masked_whole",
         ask(find_whole_words).about(question.model, text, size, kind, masks[0]),

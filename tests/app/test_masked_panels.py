@@ -612,6 +612,14 @@ def test_a_hidden_word_of_two_characters_is_asked_about_as_one_word(chinese):
     assert share in said(app)
 
 
+def test_a_text_longer_than_the_model_reads_has_room_for_a_word_of_many_pieces():
+    text = "ab [MASK] cab " * 20
+    app = open_page(model=str(HF), text=text, masked_panel="whole")
+    for size in (1, 4):
+        checked(choose(app, masked_whole_size=str(size)))
+        assert len(table(app, "masked_whole_words")) > 0
+
+
 def test_words_of_every_length_are_made_of_characters_alone(chinese):
     app = open_chinese(chinese, text="他喝[MASK]。", masked_panel="whole")
     for size in (1, 2, 3, 4):

@@ -347,7 +347,13 @@ def test_masks_side_by_side_stand_for_one_word(mask_index, expected, one):
     text = tokenized("[MASK]吃[MASK][MASK] [MASK]!")
     group = neighbouring_masks(text, mask_index)
     assert group == expected
-    assert as_one_mask(text, group) == one
+    assert as_one_mask(text, group, text.num_tokens) == one
+
+
+def test_the_end_of_a_text_makes_room_for_the_pieces_of_one_mask():
+    text = tokenized("我[MASK][MASK]吃果。")
+    for most, kept in ((8, "吃果。"), (7, "吃果。"), (6, "吃果"), (5, "吃"), (4, "")):
+        assert as_one_mask(text, range(2), most) == f"我[MASK]{kept}"
 
 
 @pytest.mark.parametrize(
