@@ -41,7 +41,6 @@ def attribute(
     contrast: int | None = None,
     pair: str | None = None,
     baseline: str = "mask",
-    cut: bool = False,
     progress: Progress = untold,
 ) -> Attribution:
     """Computes how much each token contributes to an answer, or to A against B.
@@ -65,9 +64,9 @@ def attribute(
     """
     if baseline not in BASELINES:
         raise ValueError(f"`baseline` must be in {BASELINES}. Received: {baseline}.")
-    question = ask(explorer, text, target, pair, cut)
+    question = ask(explorer, text, target, pair)
     if contrast is not None:
-        ask(explorer, text, dataclasses.replace(target, index=contrast), pair, cut)
+        ask(explorer, text, dataclasses.replace(target, index=contrast), pair)
     work = _Work(question, contrast, baseline)
     scores = []
     for done, method in enumerate(METHODS):

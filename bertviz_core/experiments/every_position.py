@@ -31,17 +31,16 @@ def predict_every_position(
     text: str,
     masked: bool = True,
     top_k: int = 10,
-    cut: bool = False,
     progress: Progress = untold,
 ) -> EveryPosition:
-    """Predicts a word at each place of the text: not at the added [CLS] and [SEP].
+    """Predicts a word at each place of a text, cut: not at the added [CLS] and [SEP].
 
     Masks are predicted, too, with no word to compare. Either each place is hidden in
     turn, a row of a batch each; or one pass reads the text as it stands, and sees what
     it predicts.
     """
     explorer.require_head("mlm")
-    tokenized = explorer.tokenize(text, cut=cut)
+    tokenized = explorer.tokenize(text, cut=True)
     positions = np.flatnonzero(~tokenized.is_added)
     true_ids = tokenized.input_ids[positions]
     read = _read_masked if masked else _read_unmasked

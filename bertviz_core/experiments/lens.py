@@ -25,10 +25,9 @@ def read_layers(
     word_ids: Sequence[int] = (),
     positions: Sequence[int] | None = None,
     top_k: int = 5,
-    cut: bool = False,
     progress: Progress = untold,
 ) -> LogitLens:
-    """Reads every layer's hidden states with the masked-word head.
+    """Reads every layer's hidden states of a text, cut, with the masked-word head.
 
     In a pre-norm model the final norm comes first, as it does at the last layer.
 
@@ -41,7 +40,7 @@ def read_layers(
     for the last layer.
     """
     explorer.require_head("mlm")
-    tokenized = explorer.tokenize(text, pair, cut)
+    tokenized = explorer.tokenize(text, pair, cut=True)
     asked = np.flatnonzero(~tokenized.is_added) if positions is None else positions
     places = np.asarray(asked, np.int64)
     ids = np.asarray(word_ids, np.int64)

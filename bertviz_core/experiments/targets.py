@@ -111,15 +111,11 @@ class Question:
 
 
 def ask(
-    explorer: Explorer,
-    text: str,
-    target: Target,
-    pair: str | None = None,
-    cut: bool = True,
+    explorer: Explorer, text: str, target: Target, pair: str | None = None
 ) -> Question:
     """Checks that a text has the target, and makes it ready.
 
-    What is beyond the model's last position is left out, or refused if not to be cut.
+    What is beyond the model's last position is left out.
 
     Raises:
         TextError: no such token in the text, or see `Explorer.tokenize`.
@@ -132,7 +128,7 @@ def ask(
         "classifier": model.num_labels,
     }
     require_index("index", target.index, sizes[target.head])
-    tokenized = explorer.tokenize(text, pair, cut)
+    tokenized = explorer.tokenize(text, pair, cut=True)
     require_token(target.position, tokenized.num_tokens)
     inputs = tokenized.inputs
     if target.head == "mlm":

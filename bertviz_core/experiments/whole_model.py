@@ -105,14 +105,8 @@ def _guesses(
     if "mlm" not in explorer.loaded.model.heads:
         levels = explorer.config.num_hidden_layers + 1
         return np.empty((levels, len(places), 0)), ((((),) * len(places)),) * levels
-    lens = read_layers(
-        explorer,
-        tokenized.text,
-        tokenized.pair,
-        positions=places,
-        top_k=NUM_GUESSES,
-        cut=True,
-    )
+    texts = tokenized.text, tokenized.pair
+    lens = read_layers(explorer, *texts, positions=places, top_k=NUM_GUESSES)
     return np.exp(lens.top_log_probs.astype(float)), lens.top_tokens
 
 

@@ -378,7 +378,6 @@ def _show_words(read: ReadText) -> None:
             Target("classifier", index),
             pair=read.pair,
             baseline=baseline,
-            cut=True,
         ),
         at_once=is_soon(read.model_id, read.tokenized.num_tokens),
     )

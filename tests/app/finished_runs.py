@@ -207,7 +207,7 @@ class RunClient(FakeClient):
         self.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=result)
         return "job-1"
 
-    def _attribute(self, model, text, target, pair, baseline, cut):
+    def _attribute(self, model, text, target, pair, baseline):
         read = self.tokenize(model, text, pair)
         scores = np.zeros((2, read.num_tokens))
         scores[:, 1], scores[:, 2] = 0.5, -0.25
