@@ -108,7 +108,7 @@ def open_huggingface(folder: Path) -> Checkpoint:
         shapes={name: files.shapes[old] for name, old in stored_name.items()},
         read=lambda name: files.read(stored_name[name]),
         labels=_labels(raw, folder.name),
-        takes_classifier=_gives_one_answer(raw),
+        takes_classifier=_gives_one_answer(raw, files.shapes.get("classifier.bias")),
         unused=unused,
         renamed=renamed,
         notes=notes,
@@ -225,9 +225,12 @@ def _labels(raw: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(by_index[index] for index in indices)
 
 
-def _gives_one_answer(raw: Mapping[str, Any]) -> bool:
+def _gives_one_answer(raw: Mapping[str, Any], outputs: Shape | None) -> bool:
     """Whether it is for a text: not for tokens, multiple choice or several labels."""
-    if raw.get("problem_type") == "multi_label_classification":
+    kind = raw.get("problem_type")
+    if kind == "multi_label_classification" or (
+        kind == "regression" and outputs != (1,)
+    ):
         return False
     names = raw.get("architectures")
     if not isinstance(names, list) or not names:

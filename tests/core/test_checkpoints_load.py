@@ -228,6 +228,7 @@ def test_a_classifier_brings_its_class_names_or_gets_numbered_ones(
     [
         {"architectures": ["BertForTokenClassification"]},
         {"problem_type": "multi_label_classification"},  # several may be true at once
+        {"problem_type": "regression"},  # three numbers
     ],
 )
 def test_a_classifier_that_does_not_choose_for_a_text_is_left_out(tmp_path, config):

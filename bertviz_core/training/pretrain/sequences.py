@@ -199,9 +199,10 @@ def _with_random_next(
 
     So a B after another document is no other kind of text than one after its own.
     They are passed on in the order of their length, from the longer to the shorter,
-    so that hardly any has to be cut, and within a file. Those that the row's end has
-    cut off in a sentence are passed on among themselves and fill the row again: the
-    kind of text, its length and how it ends shall not give the answer away.
+    so that hardly any has to be cut, and within a file, but for the last one of each.
+    Those that the row's end has cut off in a sentence are passed on among themselves
+    and fill the row again: the kind of text, its length and how it ends shall not give
+    the answer away.
     """
     b_starts, b_lengths = pairs.b_starts.copy(), pairs.b_lengths.copy()
     labels = np.where(_crosses_documents(corpus, pairs), IS_RANDOM, IS_NEXT)
