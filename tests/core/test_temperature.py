@@ -33,6 +33,18 @@ def test_the_temperature_that_made_labels_is_found_again(logits):
     assert losses[0] == min(losses)
 
 
+def test_the_temperature_of_a_model_that_is_far_too_sure_is_exact():
+    """Its least probabilities are as small as float32 holds them."""
+    rng = np.random.default_rng(2)
+    logits = rng.uniform(-5, 5, (2000, 3))
+    targets = np.array([rng.choice(3, p=p) for p in softmax(logits, axis=1)])
+    said = softmax(logits * 8, axis=1).astype("float32")
+    assert 0 < said.min() < 1e-30
+    assert fit_temperature(said, targets) == pytest.approx(8, rel=0.06)
+    scaled = with_temperature(said, 8)
+    np.testing.assert_allclose(scaled, softmax(logits, axis=1), atol=1e-6)
+
+
 def test_probabilities_are_those_of_the_same_logits_divided(logits):
     said = softmax(logits, axis=1)
     expected = softmax(logits / 1.7, axis=1)

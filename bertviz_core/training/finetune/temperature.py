@@ -24,7 +24,7 @@ from bertviz_core.training.finetune.evaluation import ClassificationReport, judg
 
 # Beyond these the rows say nothing of it: all are right, or hardly any.
 _LEAST, _MOST = 0.05, 20.0
-_TINY = 1e-12  # a probability of 0 has no logarithm
+_TINY = 1e-38  # a probability of 0 has no logarithm, nor float32 a smaller one
 _HEAD = ("classifier.weight", "classifier.bias")
 
 
@@ -42,10 +42,13 @@ def fit_temperature(probabilities: np.ndarray, targets: np.ndarray) -> float:
     Probabilities float `[R, C]`, of rows nothing was learned from, sum to 1 a row.
     """
     from scipy.optimize import minimize_scalar
+    from scipy.special import log_softmax
+
+    logits = _logits(probabilities)
 
     def loss(log_temperature: float) -> float:
-        scaled = with_temperature(probabilities, math.exp(log_temperature))
-        return -float(np.log(scaled[np.arange(len(targets)), targets] + _TINY).mean())
+        said = log_softmax(logits / math.exp(log_temperature), axis=1)
+        return -float(said[np.arange(len(targets)), targets].mean())
 
     bounds = (math.log(_LEAST), math.log(_MOST))
     found = minimize_scalar(loss, bounds=bounds, method="bounded")
@@ -54,9 +57,14 @@ def fit_temperature(probabilities: np.ndarray, targets: np.ndarray) -> float:
 
 def with_temperature(probabilities: np.ndarray, temperature: float) -> np.ndarray:
     """The softmax of the same logits divided by a temperature, float64 `[R, C]`."""
-    wide = np.log(np.asarray(probabilities, "float64") + _TINY) / temperature
-    powers = np.exp(wide - wide.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    from scipy.special import softmax
+
+    scaled: np.ndarray = softmax(_logits(probabilities) / temperature, axis=1)
+    return scaled
+
+
+def _logits(probabilities: np.ndarray) -> np.ndarray:
+    return np.log(np.asarray(probabilities, "float64") + _TINY)
 
 
 def keep_temperature(folder: Path, data: TrainingData, found: Temperature) -> None:
