@@ -10,10 +10,11 @@ from scipy.special import softmax
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.compiled import CompiledForward
-from bertviz_core.training.finetune import batches, learner
+from bertviz_core.training.finetune import batches, learner, split
 from bertviz_core.training.finetune.batches import in_batches, tokenize
 from bertviz_core.training.finetune.evaluation import EpochPoint
 from bertviz_core.training.finetune.learner import Learner, class_weights
+from bertviz_core.training.finetune.run import finetune
 from bertviz_core.training.finetune.trainer import Trainer
 from tests.core.finetune_samples import (
     SETTINGS,
@@ -432,15 +433,20 @@ def test_large_numbers_have_a_finite_spread():
     np.testing.assert_allclose([centred.mean(), centred.std()], [0, 1], atol=1e-5)
 
 
-def test_rows_that_do_not_fit_the_model_are_refused():
-    with pytest.raises(TrainingError, match="11 positions"):
-        trained(dataclasses.replace(SETTINGS, max_tokens=12))
-    with pytest.raises(TrainingError, match="0 test rows"):
-        trained(SETTINGS, random_data(num_validation=0))
+def test_rows_that_do_not_fit_are_refused_before_anything_learns(monkeypatch):
+    def refused(data, loaded=None, **changes):
+        settings = dataclasses.replace(SETTINGS, **changes)
+        with pytest.raises(TrainingError) as found:
+            finetune(loaded or shared_loaded(), data, settings, pytest.fail)
+        return str(found.value)
+
+    assert "11 positions" in refused(random_data(), max_tokens=12)
+    assert "0 test rows" in refused(random_data(num_validation=0))
+    monkeypatch.setattr(split, "MAX_OVERSAMPLED", 23)
+    assert "would become 24" in refused(random_data(), oversample=True)
     loaded = tiny_loaded(num_layers=1)
     loaded.model.config = dataclasses.replace(loaded.model.config, type_vocab_size=1)
-    with pytest.raises(TrainingError, match="one text at a time"):
-        trained(SETTINGS, random_data(pairs=True), loaded)
+    assert "one text at a time" in refused(random_data(pairs=True), loaded)
 
 
 def scored(monkeypatch, *scores):

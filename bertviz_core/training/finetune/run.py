@@ -28,7 +28,8 @@ from bertviz_core.training.finetune.evaluation import Report, judge, metric_name
 from bertviz_core.training.finetune.row_prediction import predict_rows
 from bertviz_core.training.finetune.run_history import said
 from bertviz_core.training.finetune.settings import FinetuneSettings
-from bertviz_core.training.finetune.trainer import TrainedModel, Trainer
+from bertviz_core.training.finetune.split import oversampled
+from bertviz_core.training.finetune.trainer import TrainedModel, Trainer, require_fit
 from bertviz_core.training.precision import chosen_precision
 from bertviz_core.training.settings import fingerprint_of
 from bertviz_core.weights import as_numpy
@@ -71,15 +72,18 @@ def finetune(
         The model of the best epoch with its report.
 
     Raises:
-        TrainingError: see `Trainer`; `work_folder` is of another run, or its disk has
-            too little room for checkpoints and model.
+        TrainingError: see `Trainer.run`; rows, settings and model do not fit each
+            other; `work_folder` is of another run, or its disk has too little room for
+            checkpoints and model.
     """
+    # Refusals come before the minutes that it may take to count words.
+    require_fit(loaded, data, settings)
+    repeated = oversampled(data, settings.seed) if settings.oversample else data
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
     text = f"{fingerprint_of(settings)} {base_hash} {data_hash}"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     precision = settings.precision
     if work_folder is not None:
-        # Before the minutes that it may take to count words.
         there = read_latest(work_folder, f"{fingerprint} ", False, anew="--restart")
         if there is not None:
             precision = there.fingerprint.rpartition(" ")[2]
@@ -89,7 +93,7 @@ def finetune(
     baselines = _simple_methods(data, metric, progress, counts_words)
     trained = Trainer(
         loaded,
-        data,
+        repeated,
         dataclasses.replace(settings, precision=precision),
         progress,
         should_stop,

@@ -33,7 +33,6 @@ from bertviz_core.training.finetune.settings import (
     learning_rates,
     steps_per_epoch,
 )
-from bertviz_core.training.finetune.split import oversampled
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -59,7 +58,7 @@ class TrainedModel:
 
 
 class Trainer:
-    """A run on a copy of a model.
+    """A run on a copy of a model that rows and settings fit, see `require_fit`.
 
     Args:
         tell: told each event, from now on: texts become tokens; may raise to cancel.
@@ -68,9 +67,6 @@ class Trainer:
         work_folder: where every epoch is kept, and the step at which the run was
             stopped, and looked for; `None` keeps none.
         fingerprint: names model, rows and settings; only a run of the same goes on.
-
-    Raises:
-        TrainingError: rows, settings and model do not fit each other.
     """
 
     def __init__(
@@ -83,9 +79,6 @@ class Trainer:
         work_folder: Path | None = None,
         fingerprint: str = "",
     ) -> None:
-        require_fit(loaded, data, settings)
-        if settings.oversample:
-            data = oversampled(data, settings.seed)
         self.data, self.settings = data, settings
         self.tell, self.should_stop = tell, should_stop
         self.work_folder, self.fingerprint = work_folder, fingerprint
