@@ -42,12 +42,14 @@ from bertviz_core.trace import TrainedInputs
 from bertviz_core.training import checkpoint, events
 from bertviz_core.training.finetune.bundle import (
     CARDS,
+    metrics,
     model_card,
     notice,
     script,
     write_bundle,
     write_predictions,
 )
+from bertviz_core.training.finetune.commands import _summary
 from bertviz_core.training.finetune.recipe import base_name
 from bertviz_core.training.finetune.row_prediction import read_text
 from bertviz_core.training.finetune.run import finetune
@@ -411,6 +413,15 @@ def test_a_model_of_numbers_comes_back_with_its_unit(tmp_path, cache, numbers):
     assert [row["predicted"] for row in exact] == result.report.predicted.tolist()
     found = scores_of(bundle, "README.md")
     assert found == {"mae": result.report.mae, "r_squared": result.report.r2}
+
+
+def test_an_amount_that_is_small_is_not_written_as_zero(numbers):
+    ends = np.array([1e-5, 2e-5])
+    report = dataclasses.replace(numbers.report, mae=1.5e-5, mae_interval=ends)
+    small = dataclasses.replace(numbers, report=report)
+    assert "| 1.5e-05 (1e-05–2e-05) |" in model_card(small)
+    assert "{value:.6g}" in script(small)
+    assert "mae 1.5e-05" in _summary(metrics(small) | {"model": "model.zip"})
 
 
 def test_a_pre_norm_model_gets_a_script_of_our_own(tmp_path, cache):

@@ -161,7 +161,7 @@ texts = tokenizer(*sys.argv[1:3], **cut, return_tensors="pt")
 with torch.no_grad():
     logits = model(**texts).logits[0]
 for index, value in enumerate(logits if len(logits) == 1 else logits.softmax(-1)):
-    print(f"{{model.config.id2label[index]}}\\t{{value:.4f}}")
+    print(f"{{model.config.id2label[index]}}\\t{{value:{digits}}}")
 """
 
 # A model with layers of our own is loaded by this project alone.
@@ -172,7 +172,7 @@ from bertviz_core.explorer import Explorer
 explorer = Explorer.open(str(folder))
 found = read_text(explorer, *sys.argv[1:3], max_tokens={max_tokens})
 for label, value in zip(found.labels, found.outputs):
-    print(f"{{label}}\\t{{value:.4f}}")
+    print(f"{{label}}\\t{{value:{digits}}}")
 """
 
 
@@ -205,7 +205,8 @@ def script(result: FinetuneResult) -> str:
     """The text of `predict.py`."""
     own = result.loaded.model.config.own_fields
     template = _CHECKS + (OWN_SCRIPT if own else SCRIPT)
-    return template.format(max_tokens=result.settings.max_tokens)
+    digits = ".6g" if result.data.is_regression else ".4f"
+    return template.format(max_tokens=result.settings.max_tokens, digits=digits)
 
 
 def model_card(
@@ -366,9 +367,11 @@ def _cell(report: Report, metric: str) -> str:
         getattr(report, metric),
         getattr(report, f"{metric}_interval", None),
     )
+    # An amount may be of any size.
+    digits = ".3f" if isinstance(report, ClassificationReport) else ".4g"
     if interval is None:
-        return f"{value:.3f}"
-    return f"{value:.3f} ({interval[0]:.3f}–{interval[1]:.3f})"
+        return f"{value:{digits}}"
+    return f"{value:{digits}} ({interval[0]:{digits}}–{interval[1]:{digits}})"
 
 
 def _plain(text: str) -> str:

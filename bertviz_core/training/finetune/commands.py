@@ -264,11 +264,11 @@ def _summary_of_seeds(found: dict[str, Any]) -> str:
     lines = []
     for name, values in found["scores"].items():
         each = "  ".join(
-            f"seed {s} {v:.4f}" for s, v in zip(found["seeds"], values, strict=True)
+            f"seed {s} {v:.4g}" for s, v in zip(found["seeds"], values, strict=True)
         )
         mean, spread = found["mean"][name], found["spread"][name]
-        told = "" if mean is None else f"  mean {mean:.4f}"
-        told += "" if spread is None else f"  spread {spread:.4f}"
+        told = "" if mean is None else f"  mean {mean:.4g}"
+        told += "" if spread is None else f"  spread {spread:.4g}"
         lines.append(f"{name:>12}  {each}{told}")
     return "\n".join(lines)
 
@@ -428,7 +428,7 @@ def _summary(found: dict[str, Any]) -> str:
     scores = {"this model": found["test"], **found["baselines"]}
     names = ("mae", "r2") if found["task"] == "regression" else ("accuracy", "macro_f1")
     for name, report in scores.items():
-        numbers = "  ".join(f"{metric} {report[metric]:.4f}" for metric in names)
+        numbers = "  ".join(f"{metric} {report[metric]:.4g}" for metric in names)
         lines.append(f"{name:>12}  {numbers}")
     return "\n".join(lines)
 
@@ -501,7 +501,8 @@ def _classify_text(
         said = {"label": read.labels[read.best], "classes": classes}
     tokens = {"tokens": list(read.tokenized.tokens), "was_cut": read.was_cut}
     ranked = sorted(values, key=lambda one: -one[1])
-    lines = [f"{value:.4f}\t{label}" for label, value in ranked]
+    digits = ".6g" if read.is_regression else ".4f"
+    lines = [f"{value:{digits}}\t{label}" for label, value in ranked]
     return {"model": read.model_id, **tokens, **said}, lines
 
 
