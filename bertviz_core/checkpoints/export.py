@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,15 +67,16 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
                 "is overwritten.",
                 folder=folder.name,
             )
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        # Always the same: what a process left that was killed is replaced.
+        scratch = folder.parent / f".{folder.name}.new"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
         try:
             _write(loaded, scratch, half)
             if folder.exists():
                 folder.rmdir()
-            scratch.chmod(0o755)  # `mkdtemp` and `save_file` shut everyone else out
             for path in scratch.iterdir():
-                path.chmod(0o644)
+                path.chmod(0o644)  # `save_file` shuts everyone else out
             os.replace(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -389,6 +389,28 @@ def test_the_script_says_how_it_is_used(result, tmp_path, is_own):
     assert refused("a", "b", "c").startswith("Usage:")
 
 
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def test_what_a_killed_process_left_goes_with_the_next_zip(
+    result, tmp_path, monkeypatch
+):
+    for name in ("checkpoints.export.save_file", "training.finetune.bundle.pack_model"):
+        with monkeypatch.context() as patch:
+
+            def kill(*_, patch=patch, **__):
+                patch.setattr("shutil.rmtree", lambda *_, **__: None)
+                raise Killed
+
+            patch.setattr(f"bertviz_core.{name}", kill)
+            with pytest.raises(Killed):
+                write_bundle(result, tmp_path / "trained.zip")
+        assert list(tmp_path.iterdir())
+    write_bundle(result, tmp_path / "trained.zip")
+    assert [path.name for path in tmp_path.iterdir()] == ["trained.zip"]
+
+
 def test_a_place_that_cannot_be_written_is_named(result, tmp_path):
     blocker = tmp_path / "file"
     blocker.write_text("x")

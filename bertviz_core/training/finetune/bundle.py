@@ -9,7 +9,6 @@ import json
 import math
 import os
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -59,11 +58,13 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
         CheckpointError: see `save_model`.
     """
     path = Path(path)
+    # Always the same: what a process left that was killed is replaced.
+    scratch = path.with_name(f".{path.name}.files")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=path.parent) as scratch:
-            write_model_folder(result, Path(scratch, FOLDER), title)
-            pack_model(Path(scratch, FOLDER), path)
+        shutil.rmtree(scratch, ignore_errors=True)
+        write_model_folder(result, scratch / FOLDER, title)
+        pack_model(scratch / FOLDER, path)
     except OSError as error:
         raise TrainingError(
             "The trained model cannot be written to {name}. Received: {reason}. Make "
@@ -71,6 +72,8 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
             name=path.name,
             reason=reason_of(error),
         ) from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
     return path
 
 
