@@ -46,6 +46,23 @@ def new_file(path: Path) -> Iterator[Path]:
         scratch.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Where to write a folder that then replaces another; one writer at a time.
+
+    Where the block raises, what was there stays, and nothing else. What a writer left
+    that was killed is gone with the next one, as its name is the same.
+    """
+    scratch = folder.parent / f".{folder.name}.new"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    try:
+        yield scratch
+        replace_folder(scratch, folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
 def replace_folder(new: Path, folder: Path) -> None:
     """Puts a whole folder, on the same disk, in the place of another, if there is one.
 

@@ -7,8 +7,6 @@ Source: The layout that Hugging Face `transformers` writes and reads:
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ from safetensors.numpy import save_file
 from bertviz_core.checkpoints.huggingface import SINGLE_FILE
 from bertviz_core.checkpoints.names import HUGGINGFACE, weights_of
 from bertviz_core.errors import CheckpointError, reason_of
+from bertviz_core.whole_files import new_folder
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -48,12 +47,15 @@ def save_huggingface(loaded: LoadedModel, folder: Path) -> None:
     save_model(loaded, folder)
 
 
-def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
+def save_model(
+    loaded: LoadedModel, folder: Path, half: bool = False, replaces: bool = False
+) -> None:
     """Writes a folder that `open_model` loads; plain Hugging Face for a plain BERT.
 
     A pre-norm model gets our own names `bert.final_norm.weight` and `.bias`; it and a
     sparse one have our own fields instead of a model type in their config. `half`
-    stores float16, half the size, with 11 bits of precision.
+    stores float16, half the size, with 11 bits of precision. Who reads the model that
+    it `replaces` finds that one, or the new one when that is whole.
 
     Raises:
         CheckpointError: the folder has something in it or cannot be written; or a
@@ -61,25 +63,16 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
     """
     folder = Path(folder)
     try:
-        if folder.exists() and any(folder.iterdir()):
+        if not replaces and folder.exists() and any(folder.iterdir()):
             raise CheckpointError(
                 "The folder {folder} is not empty. Choose a new one, so that nothing "
                 "is overwritten.",
                 folder=folder.name,
             )
-        # Always the same: what a process left that was killed is replaced.
-        scratch = folder.parent / f".{folder.name}.new"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        try:
+        with new_folder(folder) as scratch:
             _write(loaded, scratch, half)
-            if folder.exists():
-                folder.rmdir()
             for path in scratch.iterdir():
                 path.chmod(0o644)  # `save_file` shuts everyone else out
-            os.replace(scratch, folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     except (OSError, SafetensorError) as error:  # the latter on a full disk
         raise CheckpointError(
             "Cannot write to the folder {folder}. Received: {reason}. Choose another "

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from bertviz_core.errors import TrainingError, reason_of
 from bertviz_core.weights import as_numpy
-from bertviz_core.whole_files import replace_folder
+from bertviz_core.whole_files import new_folder
 
 _NAME = re.compile(r"step-(\d{9})")
 _ROOT, _STATE, _INFO = "checkpoints", "state.safetensors", "checkpoint.json"
@@ -41,13 +40,8 @@ def save_checkpoint(checkpoint: Checkpoint, run: Path) -> Path:
     root = run / _ROOT
     folder = root / f"step-{checkpoint.step:09}"
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".step-", dir=root))
-        try:
+        with new_folder(folder) as scratch:
             _write(checkpoint, scratch)
-            replace_folder(scratch, folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     except (OSError, SafetensorError) as error:
         raise TrainingError(
             "The checkpoint of step {step} cannot be saved. Received: {reason}. Make "

@@ -111,7 +111,7 @@ def test_a_kept_temperature_is_in_all_that_a_run_leaves(run):
     assert {n for n in before if before[n] == zipped[n]} >= {"predict.py", "vocab.txt"}
     with pytest.raises(TrainingError, match="has a temperature already"):
         keep_temperature(folder, data, Temperature(2.0, 13))
-    assert not (folder / "model.new").exists()
+    assert not (folder / ".model.new").exists()
 
 
 @pytest.mark.tensorflow

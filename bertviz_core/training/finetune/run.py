@@ -33,7 +33,7 @@ from bertviz_core.training.finetune.trainer import TrainedModel, Trainer, requir
 from bertviz_core.training.precision import chosen_precision
 from bertviz_core.training.settings import fingerprint_of
 from bertviz_core.weights import as_numpy
-from bertviz_core.whole_files import replace_folder
+from bertviz_core.whole_files import new_folder
 
 
 @dataclass(frozen=True)
@@ -302,17 +302,15 @@ class TrainingRun:
         said: dict[str, Any] = {"model": result.report.outputs}
         said |= {one.name: one.report.outputs for one in result.baselines}
         np.savez(outputs, **said)
-        scratch = self.folder / "model.new"
-        shutil.rmtree(scratch, ignore_errors=True)
-        try:
-            write_model_folder(result, scratch, self.request.title)
-        except CheckpointError as error:  # whose advice is for a command
-            reason = str(error.details.get("reason", error))
-            raise run_files.cannot_write(reason) from error
         # What an earlier stop has left stays until all is there.
-        pack_model(scratch, self.folder / run_files.BUNDLE)
-        outputs.replace(self.folder / run_files.OUTPUTS)
-        replace_folder(scratch, self.folder / visitor_files.MODEL)
+        with new_folder(self.folder / visitor_files.MODEL) as scratch:
+            try:
+                write_model_folder(result, scratch, self.request.title)
+            except CheckpointError as error:  # whose advice is for a command
+                reason = str(error.details.get("reason", error))
+                raise run_files.cannot_write(reason) from error
+            pack_model(scratch, self.folder / run_files.BUNDLE)
+            outputs.replace(self.folder / run_files.OUTPUTS)
         (self.folder / run_files.KEPT).touch()
 
     def _end_well(self, ending: str) -> None:

@@ -76,9 +76,9 @@ def keep_temperature(folder: Path, data: TrainingData, found: Temperature) -> No
     from bertviz_core.training.finetune import run_files
     from bertviz_core.training.finetune.bundle import pack_model
     from bertviz_core.training.run_folder import lock
-    from bertviz_core.whole_files import replace_folder
+    from bertviz_core.whole_files import new_folder
 
-    model, scratch = folder / visitor_files.MODEL, folder / "model.new"
+    model = folder / visitor_files.MODEL
     held = lock(folder / run_files.TRAINING, 0.0)
     try:
         recipe = json.loads((model / "recipe.json").read_text(encoding="utf-8"))
@@ -88,22 +88,20 @@ def keep_temperature(folder: Path, data: TrainingData, found: Temperature) -> No
                 "again to begin without one.",
                 temperature=recipe["temperature"]["value"],
             )
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(model, scratch)
         with np.load(folder / run_files.OUTPUTS) as kept:
             outputs = dict(kept)
         outputs["model"] = with_temperature(outputs["model"], found.value)
-        _divide_head(scratch / "model.safetensors", found.value)
-        _write_texts(scratch, data, outputs["model"], recipe, found)
-        pack_model(scratch, folder / run_files.BUNDLE)
         new = folder / f"new.{run_files.OUTPUTS}"
         np.savez(new, **outputs)
-        new.replace(folder / run_files.OUTPUTS)
-        replace_folder(scratch, model)
+        with new_folder(model) as scratch:
+            shutil.copytree(model, scratch, dirs_exist_ok=True)
+            _divide_head(scratch / "model.safetensors", found.value)
+            _write_texts(scratch, data, outputs["model"], recipe, found)
+            pack_model(scratch, folder / run_files.BUNDLE)
+            new.replace(folder / run_files.OUTPUTS)
     except OSError as error:
         raise run_files.cannot_write(reason_of(error)) from error
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
         held.release()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +29,6 @@ from bertviz_core.training.pretrain.initial import continued_positions
 from bertviz_core.training.pretrain.objective import PretrainingModel
 from bertviz_core.training.pretrain.settings import PretrainSettings
 from bertviz_core.weights import as_numpy, copy_weights, truncated_normal
-from bertviz_core.whole_files import replace_folder
 
 Arrays = dict[str, np.ndarray]
 _INITIALISING = 3  # stream of random numbers; 0 to 2 are those of `Batches`
@@ -266,8 +264,4 @@ def save_model_of(trainer: Trainer, tokenizer: BertTokenizer, folder: Path) -> N
     copy_weights(bert, trainer.bert)
     report = LoadReport("huggingface", (), (), (), 0, ())
     loaded = LoadedModel(settings.model_name, bert, tokenizer, (), report)
-    # Who reads the model that is there finds it, or the new one when that is whole.
-    scratch = folder.with_name(f".{folder.name}-new")
-    shutil.rmtree(scratch, ignore_errors=True)
-    save_model(loaded, scratch, half=True)
-    replace_folder(scratch, folder)
+    save_model(loaded, folder, half=True, replaces=True)
