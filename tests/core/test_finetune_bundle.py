@@ -701,11 +701,19 @@ def test_several_seeds_are_trained_in_one_go_and_none_twice(
         assert found["mean"][name] == pytest.approx(np.mean(values))
         assert found["spread"][name] == pytest.approx(np.std(values, ddof=1))
     written = (tmp_path / "out" / "seed-4" / "model.zip").stat().st_mtime_ns
+    # Left by a process that was killed while it removed its checkpoints.
+    (tmp_path / "out" / "seed-4" / ".work").mkdir()
     done = train(3)
     assert (tmp_path / "out" / "seed-4" / "model.zip").stat().st_mtime_ns == written
     assert done.stderr.count("seed ") == 1
     assert "mean" in done.stdout
     assert "seed 6" in done.stdout
+    scores = tmp_path / "out" / "metrics.json"
+    scores.unlink()
+    scores.mkdir()
+    refused = run_command(table, "--seeds", 2, *options)
+    assert "The folder out cannot be written" in refused.stderr
+    scores.rmdir()
     other = run_command(table, "--seeds", 2, *options, "--batch-size", 3)
     assert "seed-4 holds a finished training" in other.stderr
     table.write_text(table.read_text("utf-8").replace("cat", "hat"), "utf-8")

@@ -242,7 +242,7 @@ def _train_seeds(
         if not is_finished:
             click.echo(f"seed {seed}", err=True)
         said = train(folder, seed, is_finished)
-        if (folder / _WORK).exists():  # it was stopped, and can go on
+        if not _is_finished(folder, False):  # it was stopped, and can go on
             break
         found[seed] = said["test"]
     names = [n for n in ("accuracy", "macro_f1", "mae", "r2") if n in said["test"]]
@@ -255,9 +255,18 @@ def _train_seeds(
             n: statistics.stdev(v) if len(v) > 1 else None for n, v in scores.items()
         },
     }
-    text = json.dumps(result, indent=2)
-    (out / _METRICS).write_text(text + "\n", encoding="utf-8")
+    _write_metrics(result, out)
     return result
+
+
+def _write_metrics(found: dict[str, Any], out: Path) -> None:
+    from bertviz_core.training.run_folder import as_json, not_written
+    from bertviz_core.whole_files import write_whole
+
+    try:
+        write_whole(out / _METRICS, as_json(found, 2))
+    except OSError as error:
+        raise not_written(out, error) from error
 
 
 def _summary_of_seeds(found: dict[str, Any]) -> str:
@@ -360,8 +369,7 @@ def _run(
         )
     write_bundle(result, out / _BUNDLE)
     found = metrics(result) | {"settings": settings.to_dict()}
-    text = json.dumps(found, indent=2, ensure_ascii=False)
-    (out / _METRICS).write_text(text + "\n", encoding="utf-8")
+    _write_metrics(found, out)
     if result.ending == "asked" and result.steps != last:
         told_stop = f"stopped after step {result.steps}; the same command goes on"
         click.echo(told_stop, err=True)
