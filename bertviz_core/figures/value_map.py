@@ -19,6 +19,7 @@ from bertviz_core.figures.drawing import figure, layout
 from bertviz_core.figures.labels import LONGEST_LABEL, escaped, label, shortened
 
 _ROW_HEIGHT = 26  # pixels
+_LOW_ROW = 18  # pixels; where maps stand beside each other and cells are narrow
 _LEAST_HEIGHT = 64  # pixels; of less, plotly takes from the names of the columns
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
 _MOST_WRITTEN = 5  # cells that carry their number
@@ -36,6 +37,7 @@ _EDGE = 10  # pixels; plotly hides a name that the right edge would cut
 _SIGN_HEIGHT = 16  # pixels; of characters one below the other
 _LETTER = 7.4  # pixels; of a letter that is turned
 _TICK = 18  # pixels; between a map and the names of its columns
+_TURNED = 18  # turned names fit side by side on a phone
 
 
 def value_map_figure(
@@ -86,7 +88,8 @@ def value_map_figure(
         "y": list(range(len(rows))),
         "text": _written(values, digits, is_paired) if marks is None else marks,
         "texttemplate": "%{text}",
-        "xgap": 1,
+        # Of many columns it would cover all of each on a phone.
+        "xgap": int(len(columns) <= _WIDEST),
         "ygap": 1,
         "colorbar": {"thickness": 12, "nticks": 3 if len(rows) < 4 else 0},
         "showscale": has_scale,
@@ -97,7 +100,8 @@ def value_map_figure(
     if words is not None:
         trace |= _in_words(words)
     texts, ticks, turned = _column_ticks(columns, _LINE if top is None else _THIRD)
-    height = _FRAME_HEIGHT + max(_ROW_HEIGHT * len(rows), _LEAST_HEIGHT)
+    row_height = _ROW_HEIGHT if top is None else _LOW_ROW
+    height = _FRAME_HEIGHT + max(row_height * len(rows), _LEAST_HEIGHT)
     height += _SIGN_HEIGHT * max(text.count("<br>") for text in texts)
     made = layout(column_title, row_title, rows=row_labels, height=height)
     made["annotations"] = turned
@@ -132,7 +136,7 @@ def _scale_above(
 ) -> dict[str, Any]:
     """Lying above the map: beside others it has no width to lose."""
     # Where `upright_titles` lays the title of the rows, there is no room for it.
-    gap = _TITLE_HEIGHT / (_ROW_HEIGHT * num_rows) if is_cjk(row_title) else 0
+    gap = _TITLE_HEIGHT / (_LOW_ROW * num_rows) if is_cjk(row_title) else 0
     return {
         "title": {"text": f"<b>{title}</b> · {unit}", "side": "top"},
         "orientation": "h",
@@ -194,11 +198,11 @@ def _column_ticks(
         how = {"autotickangles": [0, -45, -90]}
     elif any(is_cjk(name) for name in columns):
         stacked = [_stacked(name) for name in columns]
-        notes = [
-            _turned(place, signs, letters)
-            for place, (signs, letters) in enumerate(stacked)
-            if letters
-        ]
+        free, apart = 0, -(-len(columns) // _TURNED)
+        for place, (signs, letters) in enumerate(stacked):
+            if letters and place >= free:
+                notes.append(_turned(place, signs, letters))
+                free = place + apart
         how = {"tickangle": 0}
         texts = [
             "<br>".join([*map(label, signs), *["\xa0"] * _lines(letters)])
@@ -217,13 +221,15 @@ def _width(name: str) -> int:
 def _stacked(name: str) -> tuple[list[str], str]:
     """The signs of a name one below the other, as Chinese is written in columns.
 
-    A short number stays upright in one piece. The letters that the name ends in, such
-    as [MASK] or ##ing, are apart: they are turned.
+    A number of two digits, as wide as a sign, stays in one piece. The letters that the
+    name ends in, such as [MASK] or ##ing, are apart: they are turned.
     """
     name = shortened(name, LONGEST_LABEL)
     found = re.search(r"(?![0-9]{3}$)[!-~]{3,}…?$", name)
     letters = found[0] if found else ""
-    return re.findall(r"##|[0-9]{1,3}|\S", name.removesuffix(letters)), letters
+    return re.findall(
+        r"##|(?<![0-9])[0-9]{2}(?![0-9])|\S", name.removesuffix(letters)
+    ), letters
 
 
 def _turned(place: int, signs: list[str], letters: str) -> dict[str, Any]:

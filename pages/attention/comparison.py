@@ -107,12 +107,13 @@ def explore_combinations(read: Reading, view: View) -> None:
     if read.tokenized.num_tokens > _MOST_DRAWN:
         st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
     st.markdown(t("attention.combine_agreement"))
-    boxes = [box for _ in range(2) for box in st.columns(3)]
-    for box, (one, other) in zip(boxes, combinations(found, 2), strict=False):
+    box = st.container(horizontal=True)
+    for one, other in combinations(found, 2):
         box.metric(
             t("attention.combine_pair", first=names[one], second=names[other]),
             said_correlation(spearman(found[one].values, found[other].values)),
             help=t("attention.combine_pair_help"),
+            width="content",
         )
 
 

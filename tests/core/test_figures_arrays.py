@@ -363,16 +363,29 @@ def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
 
 
 def test_letters_among_chinese_are_turned_in_room_of_their_own():
-    names = [*"今天天气很好我们去公园玩" * 4, "5 [MASK]", "##ing", "##园", "第 123"]
+    names = ["##ing", *"今天天气很好我们去公园玩" * 4, "5 [MASK]", "##园", "第 123"]
     layout = columns_of(names)
     texts = named(layout["xaxis"])
     room, blank = "\xa0", "<br>\xa0"
-    assert texts[-4:-1] == [f"5{3 * blank}", room + 2 * blank, "##<br>园"]
-    assert texts[-1] == "第<br>123"
+    assert texts[0] == room + 2 * blank
+    assert texts[-3:] == [f"5{3 * blank}", "##<br>园", "第<br>1<br>2<br>3"]
     notes = [(shown(n["text"]), n["textangle"], n["x"]) for n in layout["annotations"]]
-    assert notes == [("[MASK]", -90, 48), ("##ing", -90, 49)]
-    below, above = (note["yshift"] for note in layout["annotations"])
+    assert notes == [("##ing", -90, 0), ("[MASK]", -90, 49)]
+    above, below = (note["yshift"] for note in layout["annotations"])
     assert below == above - 16  # one sign lower
+
+
+def test_of_turned_letters_none_meet_on_a_phone():
+    notes = columns_of(["[UNK]", "今"] * 40)["annotations"]
+    places = np.array([note["x"] for note in notes])
+    assert np.diff(places).min() >= 5  # of 80 columns, 3 pixels each
+    assert len(places) == 14
+
+
+@pytest.mark.parametrize(("count", "gap"), [(24, 1), (25, 0)])
+def test_no_gap_covers_narrow_columns(count, gap):
+    made = drawn(np.ones((1, count)), ["one"], ["1"] * count)
+    assert made["data"][0]["xgap"] == gap
 
 
 @pytest.mark.parametrize(
