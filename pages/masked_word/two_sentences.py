@@ -38,7 +38,7 @@ from pages.shared.choices import (
 )
 from pages.shared.errors import shown_to_user
 from pages.shared.export import download_csv, show_figure, show_table
-from pages.shared.language import plain, t
+from pages.shared.language import plain, spoken, t
 from pages.shared.models import default_model, language_of
 from pages.shared.own_text import type_other, with_a_word_changed
 from pages.shared.panel import (
@@ -140,9 +140,10 @@ def _share(log_probs: np.ndarray) -> str:
 def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
     sides = most_shifted(comparison, _NUM_SHIFTED, _LEAST_PROB)
     for box, name, ids in zip(st.columns(2), ("A", "B"), sides, strict=True):
+        title = t("masked.likelier_in", name=name)
         with box:
-            st.markdown(t("masked.likelier_in", name=name))
-            _show_words(comparison, words, ids)
+            st.markdown(title)
+            _show_words(comparison, words, ids, spoken(title))
     st.caption(t("masked.least_prob", share=percent(_LEAST_PROB)))
     # A table of the whole vocabulary is made when it is asked for.
     label, key = t("masked.all_words"), "masked_compare_all"
@@ -160,11 +161,11 @@ def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
     if not len(ids):
         st.info(t("masked.nothing_found", query=query), icon=":material/search:")
         return
-    _show_words(comparison, words, ids)
+    _show_words(comparison, words, ids, plain("masked.compare_search"))
 
 
 def _show_words(
-    comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray
+    comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray, told: str
 ) -> None:
     factors = np.exp(np.abs(comparison.shifts[ids]))
     sides = np.where(comparison.shifts[ids] < 0, "A", "B")
@@ -178,7 +179,7 @@ def _show_words(
             for side, factor in zip(sides, factors, strict=True)
         ],
     }
-    show_table(shown, plain("masked.shift_table"))
+    show_table(shown, told)
 
 
 def _columns(
