@@ -366,7 +366,7 @@ def _choose_switches(read: Reading, view: View) -> Switches:
     heads = choose_heads(read.model, "attention_off_heads", ((view.layer, view.head),))
     layers = [str(layer + 1) for layer in range(grid_of(read.model)[0])]
     chosen = (
-        choose_several(f"attention.{name}", layers, widget=box.pills)
+        choose_several(f"attention.{name}", layers, widget=box.pills, wrap=True)
         for box, name in zip(st.columns(len(_PARTS)), _PARTS, strict=True)
     )
     whole, attention, feed_forward = ({int(n) - 1 for n in one} for one in chosen)

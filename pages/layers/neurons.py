@@ -231,8 +231,9 @@ def _choose_neuron(strong: StrongNeurons, size: int) -> int:
         if kept and kept not in numbers and 1 <= whole_number(kept, 0) <= size:
             numbers.append(kept)
     left, right = st.columns([3, 1], vertical_alignment="bottom")
+    row = {"required": True, "wrap": True}
     chosen = choose_linked(
-        left.pills, "layers.choose_neuron", numbers, key=NEURON, required=True
+        left.pills, "layers.choose_neuron", numbers, key=NEURON, **row
     )
     right.number_input(
         t("layers.other_neuron"),

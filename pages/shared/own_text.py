@@ -384,7 +384,7 @@ def choose_piece_in_focus(reading: Reading) -> Reading:
         format_func=names.__getitem__,
         help=t("app.piece_help"),
         persist_state="session",
-        **({"required": True} if few else {}),
+        **({"required": True, "wrap": True} if few else {}),
     )
     return replace(reading, token=focus)
 

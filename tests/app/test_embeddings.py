@@ -162,6 +162,7 @@ def test_another_sentence_begins_with_its_first_word():
 
     type_text("Two words")
     assert app.get_by_key("token").value == "2"
+    assert app.get_by_key("token").proto.wrap  # in a column most would be out of sight
     type_text("two lamps", "pair")
     assert app.get_by_key("token").options[-1].endswith("SEP\\]")
     assert not app.warning
