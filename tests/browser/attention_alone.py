@@ -214,7 +214,7 @@ class Alone:
         return self.view.locator(".status")
 
     def title(self, text):
-        return self.view.locator("h4", has_text=text)
+        return self.view.locator("h2", has_text=text)
 
     def click_head(self, layer, head):
         click_head(self.view, layer, head, self.thumbnails.shape[1])

@@ -116,7 +116,7 @@ def pictures_have_letters_as_shapes_and_follow_the_head(page, view):
 
 def the_saved_file_holds_every_head(shown):
     click_head(shown, 4, 7, NUM_HEADS)
-    expect(shown.locator("h4", has_text="热图：第 4 层第 7 个头")).to_be_visible()
+    expect(shown.locator("h2", has_text="热图：第 4 层第 7 个头")).to_be_visible()
     at = cell_position(shown, 2, 1, num_tokens=len(CHINESE) + 2)
     shown.locator("canvas.heat").hover(position=at)
     probs = open_bundled("bert-mini-zh").trace(CHINESE).attention_probs
@@ -130,9 +130,9 @@ def test_a_click_in_the_grid_of_a_difference_moves_all_pictures_of_any_text(visi
     page, view = open_page(visit, f"{query}&attention_compared_text=the+cow+ran")
     shown = page.locator(".st-key-attention_difference .attention")
     title = "Heatmap: second minus first · layer {}, head {}"
-    expect(shown.locator("h4", has_text=title.format(1, 1))).to_be_visible()
+    expect(shown.locator("h2", has_text=title.format(1, 1))).to_be_visible()
     click_head(shown, 3, 6, NUM_HEADS)
-    expect(shown.locator("h4", has_text=title.format(3, 6))).to_be_visible()
+    expect(shown.locator("h2", has_text=title.format(3, 6))).to_be_visible()
     expect(shown).to_have_attribute("aria-busy", "false")
     expect_head(view, 3, 6)
     expect(chosen(page, "layer")).to_have_value("3")
@@ -234,7 +234,7 @@ def clicks_faster_than_the_page_end_at_the_last_head(page, view):
         click_head(view, 2, head, NUM_HEADS)
     expect(asked_about(page, "2·7")).to_be_visible()
     # They leave what was put together, everywhere.
-    expect(view.locator("h4").nth(1)).to_have_text("Heatmap: layer 2, head 7")
+    expect(view.locator("h2").nth(1)).to_have_text("Heatmap: layer 2, head 7")
     expect(view).to_have_attribute("aria-busy", "false")
     expect(chosen(page, "head")).to_have_value("7")
     expect(page).not_to_have_url(re.compile("attention_method"))

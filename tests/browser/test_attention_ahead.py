@@ -20,7 +20,7 @@ CLICK_AND_READ = """(view, [x, y]) => {
   const before = heat.toDataURL()
   const at = { clientX: left + x, clientY: top + y, bubbles: true }
   grid.dispatchEvent(new MouseEvent('click', at))
-  const titles = [...view.querySelectorAll('h4')].map((title) => title.textContent)
+  const titles = [...view.querySelectorAll('h2')].map((title) => title.textContent)
   return { isOther: heat.toDataURL() !== before, titles, layer: view.dataset.layer }
 }"""
 NOTE_LAYERS = """(view) => {

@@ -13,7 +13,7 @@ function buildParts(data) {
     gridTable: element('table'),
   }
   parts.gridBox = element('div', { className: 'box grid-box' }, [parts.grid])
-  parts.gridTitle = element('h4')
+  parts.gridTitle = element('h2')
   parts.gridDetails = tableDetails(parts, 'gridSummary', [parts.gridTable])
   // On a page, tools below save it.
   parts.save = element('button', { type: 'button', className: 'save', hidden: true })
@@ -53,8 +53,8 @@ function buildHeadParts(parts) {
   parts.thresholdLabel = element('label', {}, [parts.thresholdText, parts.threshold])
   parts.layout = element('button', { type: 'button', className: 'layout' })
   Object.assign(parts, scrollingCanvas('heat'), scrollingCanvas('lines'))
-  parts.heatTitle = element('h4')
-  parts.linesTitle = element('h4')
+  parts.heatTitle = element('h2')
+  parts.linesTitle = element('h2')
   parts.linesCount = element('p', { className: 'lines-count' })
   for (const name of ['cell', 'lines']) {
     const table = element('table')

@@ -44,7 +44,7 @@ function showPanel(app) {
   const isHere = opened && opened.open === state.open && opened.focus === app.token()
   const inside = isHere ? insideOf(app, opened) : [element('p', {}, [app.isAlone ? onlyInApp(app) : say(app.data, 'opening')])]
   const back = button(app, 'back', () => closePart(app))
-  const title = element('h4', {}, [titleOf(app)])
+  const title = element('h2', {}, [titleOf(app)])
   const switches = state.open.startsWith('layer') ? [switchFor(app, state.open)] : []
   const head = element('div', { className: 'panel-head' }, [back, title, ...switches])
   parts.panel.replaceChildren(head, ...inside)
