@@ -21,8 +21,8 @@ _STYLE = "<style>{}</style>"
 # laptop has not; the focus on a link, else a tint like that of the page that is open;
 # its words, else cut on a phone; what is said of a box, else over the end of its text;
 # a table that scrolls where it is wider than a phone; words of a program, which are too
-# pale to read otherwise; a formula, whose fractions are higher than its box and would
-# be cut.
+# pale to read otherwise, as are those of a figure and of a button whose box is open; a
+# formula, whose fractions are higher than its box and would be cut.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
 html:not([data-first-visit]) :has(> .st-key-first_visit) { display: none; }
@@ -46,6 +46,15 @@ a[data-testid="stPageLink-NavLink"] > span:last-child { white-space: normal; }
 [data-testid="stMarkdownContainer"]:has(table) { overflow-x: auto; }
 .st-key-masked_lens_words [data-testid="stFullScreenFrame"] { min-width: 48rem; }
 .katex-display { padding-block: 0.4em; margin-block: 0.6em !important; }
+[data-testid="stSelectboxVirtualDropdown"] {
+  width: max-content !important;
+  min-width: var(--trigger-width);
+  max-width: calc(100vw - 2rem);
+}
+[role="option"][data-rac] { height: auto; min-height: 2.5rem; }
+[role="option"][data-rac] > * { height: auto; white-space: normal; line-height: 1.25; }
+.js-plotly-plot text[style*="rgb(128, 132, 149)"] { fill: currentcolor !important; }
+[data-testid="stPopoverButton"][aria-expanded="true"] { color: inherit; }
 [data-testid="stCode"] .token.token { color: inherit; }
 [data-testid="stCode"] .token.keyword { color: light-dark(#1a64a4, #8fbdf7); }
 [data-testid="stCode"] .token.string { color: light-dark(#0b6b3a, #7fd6a0); }

@@ -23,6 +23,15 @@ PICTURES = {
 ENGLISH = """[aria-label^=Help], [placeholder^="Choose "],
 [aria-label$=" icon"]:not([aria-hidden])"""
 
+# Of the choices in a list.
+ARE_READ_TO_THEIR_END = """all => all.every(({ firstElementChild: text }) =>
+  text.scrollWidth <= text.clientWidth && text.scrollHeight <= text.clientHeight)"""
+
+# Of letters in plotly's figures: none has Streamlit's grey, which is too pale to read.
+ARE_DARK = (
+    """all => all.every((one) => getComputedStyle(one).fill !== 'rgb(128, 132, 149)')"""
+)
+
 # Of formulas: nothing sticks out above or below its box, where it would be cut.
 ARE_WHOLE = """boxes => boxes.every((box) => {
   const { top, bottom } = box.getBoundingClientRect()
@@ -76,8 +85,19 @@ def opens_without_a_fault(page):
         settle(page)
         be_tended(page)
         assert faults(page, part=f"{tools}, {tools} + *") == set(), tool.inner_text()
-    page.locator(".st-key-page_head button").press("Enter")
     explained = page.get_by_test_id("stPopoverBody")
+    page.locator(".st-key-sentence_file button").click()
+    expect(explained).to_be_visible()
+    be_tended(page)
+    assert faults(page, part=".st-key-sentence_file") == set()
+    page.keyboard.press("Escape")
+    expect(explained).to_have_count(0)
+    page.locator(".st-key-text_example input").click()
+    options = page.get_by_role("option")
+    expect(options.first).to_be_visible()
+    assert options.evaluate_all(ARE_READ_TO_THEIR_END)
+    page.keyboard.press("Escape")
+    page.locator(".st-key-page_head button").press("Enter")
     expect(explained).to_be_focused()
     assert faults(page, part="[data-testid=stPopoverBody]") == set()
     page.keyboard.press("End")
@@ -109,6 +129,7 @@ def test_a_laptop_shows_each_page_and_axe_finds_nothing_serious(
         # Of a theme the colours are its own, and all else that of the other.
         assert faults(page, rules) == set(), name
         assert page.locator(".katex-display").evaluate_all(ARE_WHOLE), name
+        assert page.locator(".js-plotly-plot text").evaluate_all(ARE_DARK), name
         if name == "masked_word":
             opens_without_a_fault(page)
         if language == "zh":

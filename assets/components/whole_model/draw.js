@@ -9,7 +9,7 @@ const MOVE_MS = 600
 const THICKEST = 16 // pixels of a curve that carries everything
 const RADIUS = { least: 1.6, most: 11 }
 // Of pieces: of the first text and of the second, and of the one that is followed.
-const COLORS_ON_LIGHT = { hues: ['#1A64A4', '#05A470'], focus: '#C0620B' }
+const COLORS_ON_LIGHT = { hues: ['#1A64A4', '#05A470'], focus: '#B05707' }
 const COLORS_ON_DARK = { hues: ['#94ADE5', '#95F6CB'], focus: '#F0A04B' }
 
 /** Places of pieces and heights. */
