@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import be_tended, settle
 from tests.browser.test_embeddings import SENTENCES, open_map, saved
 
 # What a canvas shows once what was just asked for is drawn.
@@ -102,6 +102,15 @@ def sentences_that_are_typed_have_none_chosen(page, points):
     expect(points).to_have_attribute("data-selected", "")
     expect(points.get_by_role("searchbox")).to_have_value("the")
     expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
+    # On a phone there is no room for such names, on either side of most points.
+    words = "cat", "The house", "he is", "was red and", "they sit"
+    box.fill("".join(f"a | {word} {'灯' * 24}\n" for word in words))
+    box.press("Control+Enter")
+    expect(points).to_have_attribute("data-shown", "5")
+    page.set_viewport_size({"width": 390, "height": 900})
+    be_tended(page)
+    svg = saved(page, "Download", "Figure (SVG)").read_text("utf-8")
+    assert min(map(float, re.findall('<text x="([^"]+)"', svg))) >= 0
 
 
 def hands_and_keys_turn_and_near_a_map_in_space_and_choose_nothing(page, points):

@@ -172,9 +172,11 @@ function drawLabels(app, context) {
     if (taken.length >= LABELS_AT_MOST || tried++ > TRIED_FOR_LABELS) break
     const y = app.y[point]
     if (app.x[point] < 0 || y < 8 || app.x[point] > app.width || y > app.height - 8) continue
-    const text = shortened(data.labels[point])
-    const { width } = context.measureText(text)
     const away = radiusOf(app) + (ringed.has(point) ? RING + 3 : 3)
+    const room = Math.max(app.x[point], app.width - app.x[point]) - away
+    const widthOf = (part) => context.measureText(part).width
+    const text = fitted(shortened(data.labels[point]), room, widthOf)
+    const width = widthOf(text)
     // At the right edge the name stands to the left of its point.
     const fits = app.x[point] + away + width <= app.width
     const x = fits ? app.x[point] + away : app.x[point] - away - width
