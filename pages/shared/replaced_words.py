@@ -18,11 +18,12 @@ _STYLE = "<style>{}</style>"
 # In this order: a card above each page, where Streamlit opened the browser and finds
 # tools for agents; how to read a page, from its second visit on; a menu that is folded
 # away, whose links the Tab key would still find; room above and beside a page, which a
-# laptop has not; the focus on a link, else a tint like that of the page that is open;
-# its words, else cut on a phone; what is said of a box, else over the end of its text;
-# a table that scrolls where it is wider than a phone; words of a program, which are too
-# pale to read otherwise, as are those of a figure and of a button whose box is open; a
-# formula, whose fractions are higher than its box and would be cut.
+# laptop has not; the focus on a link, else a tint like that of the page that is open,
+# on a switch, and on the buttons of a figure and a table, which would be unseen; the
+# words of a link, else cut on a phone; what is said of a box, else over the end of its
+# text; a table that scrolls where it is wider than a phone; a formula, whose fractions
+# are higher than its box and would be cut; a list, whose choices would be cut, too;
+# what is too pale to read otherwise: a figure, a button whose box is open, a program.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
 html:not([data-first-visit]) :has(> .st-key-first_visit) { display: none; }
@@ -32,7 +33,9 @@ html:not([data-first-visit]) :has(> .st-key-first_visit) { display: none; }
 @media (width > 768px) {
   [data-testid="stMainBlockContainer"] { padding-inline: 3rem; }
 }
-a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
+:is(a[data-testid="stPageLink-NavLink"], .modebar-btn):focus-visible,
+[data-testid="stCheckbox"] label:has(:focus-visible) { outline: 2px solid; }
+[data-testid="stElementToolbar"]:focus-within { opacity: 1; }
 a[data-testid="stPageLink-NavLink"] > span:last-child { white-space: normal; }
 [data-testid="InputInstructions"] {
   top: 100%;

@@ -106,6 +106,21 @@ def opens_without_a_fault(page):
     expect(explained).to_have_count(0)
 
 
+def shows_the_focus(page):
+    """On a switch, and on the buttons of a figure and of a table."""
+    switch = "[data-testid=stCheckbox]"
+    page.keyboard.press("Tab")  # else the focus is that of a pointer
+    framed, tools = ("outline-style", "solid"), "[data-testid=stElementToolbar]"
+    for part, shown, (look, value) in (
+        (f"{switch} input", f"{switch} label", framed),
+        (".modebar-btn", ".modebar-btn", framed),
+        (f"{tools} button", tools, ("opacity", "1")),
+    ):
+        page.locator(part).first.focus()
+        expect(page.locator(shown).first).to_have_css(look, value)
+    page.get_by_test_id("stMain").evaluate("one => one.scrollTo(0, 0)")
+
+
 @pytest.mark.parametrize(
     ("language", "theme", "ground", "rules"),
     [("en", "light", WHITE, ["color-contrast"]), ("zh", "dark", DARK, None)],
@@ -130,6 +145,8 @@ def test_a_laptop_shows_each_page_and_axe_finds_nothing_serious(
         assert faults(page, rules) == set(), name
         assert page.locator(".katex-display").evaluate_all(ARE_WHOLE), name
         assert page.locator(".js-plotly-plot text").evaluate_all(ARE_DARK), name
+        if name == "embeddings":
+            shows_the_focus(page)
         if name == "masked_word":
             opens_without_a_fault(page)
         if language == "zh":
