@@ -321,6 +321,8 @@ def test_a_map_and_differences_have_both_signs_and_a_map_is_chosen_from(alone):
     legend = re.compile(r"−0\..*\+0\..*negative")
     expect(difference.view.locator(".legend")).to_have_text(legend)
     shown = alone(values=np.random.default_rng(3).normal(0, 0.1, (12, 12)))
+    told = re.compile("^One number for each head, .*12 layers by 12 heads")
+    expect(shown.view.get_by_role("application")).to_have_attribute("aria-label", told)
     said = re.compile(r"Layer 1, head 1: [+−]0\.\d{4}")
     expect(shown.status).to_contain_text(said)
     shown.click_head(3, 7)

@@ -101,7 +101,7 @@ function writeWords(app) {
   put('save', 'save_png')
   parts.saveNote.hidden = true
   const gridLabel = say(data, isMap ? 'map_alt' : 'grid_alt', {
-    layers: data.numLayers, heads: data.numHeads,
+    ...data.words, layers: data.numLayers, heads: data.numHeads,
   })
   parts.grid.setAttribute('aria-label', gridLabel)
   if (isMap) return
