@@ -38,7 +38,7 @@ def explore_input(model: str) -> None:
     texts = type_sentence(model)
     parts = ask(take_input_apart).about(model, texts.text, texts.pair)
     read, found = read_by(model, texts, parts), answer(parts)
-    boxes = st.columns(2)
+    boxes = st.columns([3, 1])
     with boxes[0]:
         token = choose_piece_in_focus(read).token
     with boxes[1]:
