@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.drawing import GREY, figure, layout, upright
+from bertviz_core.figures.drawing import figure, layout, upright
 from bertviz_core.figures.labels import Words, label
 
 MAX_BARS = 40
@@ -164,5 +164,4 @@ def _written(max_tokens: int, words: Words) -> dict[str, Any]:
         "xanchor": "right",
         "text": f"{label(words('maximum'))} {max_tokens} ",
         "showarrow": False,
-        "font": {"color": GREY},
     }

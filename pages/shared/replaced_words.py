@@ -57,6 +57,7 @@ a[data-testid="stPageLink-NavLink"] > span:last-child { white-space: normal; }
 [role="option"][data-rac] { height: auto; min-height: 2.5rem; }
 [role="option"][data-rac] > * { height: auto; white-space: normal; line-height: 1.25; }
 .js-plotly-plot text[style*="rgb(128, 132, 149)"] { fill: currentcolor !important; }
+.js-plotly-plot text[style*="rgb(68, 68, 68)"] { fill: #111 !important; }
 [data-testid="stPopoverButton"][aria-expanded="true"] { color: inherit; }
 [data-testid="stCode"] .token.token { color: inherit; }
 [data-testid="stCode"] .token.keyword { color: light-dark(#1a64a4, #8fbdf7); }

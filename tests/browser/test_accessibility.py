@@ -27,10 +27,10 @@ ENGLISH = """[aria-label^=Help], [placeholder^="Choose "],
 ARE_READ_TO_THEIR_END = """all => all.every(({ firstElementChild: text }) =>
   text.scrollWidth <= text.clientWidth && text.scrollHeight <= text.clientHeight)"""
 
-# Of letters in plotly's figures: none has Streamlit's grey, which is too pale to read.
-ARE_DARK = (
-    """all => all.every((one) => getComputedStyle(one).fill !== 'rgb(128, 132, 149)')"""
-)
+# Of letters in figures: none has the grey of Streamlit, which is too pale to read, or
+# that of plotly on a coloured cell.
+ARE_DARK = """all => all.every((one) =>
+  !['rgb(128, 132, 149)', 'rgb(68, 68, 68)'].includes(getComputedStyle(one).fill))"""
 
 # Of formulas: nothing sticks out above or below its box, where it would be cut.
 ARE_WHOLE = """boxes => boxes.every((box) => {

@@ -88,6 +88,8 @@ def test_longer_texts_share_the_last_bar_and_it_says_so(longest_shown, has_rest)
     words = figure_texts("fine_tune").__getitem__
     lengths = counted([5, 7, 64, 299])
     drawn = lengths_figure(*lengths, 8, longest_shown, words)
+    # Else a grey that is too pale to read.
+    assert drawn.layout.annotations[0].font.color is None
     assert drawn.data[0].customdata[-1].endswith("or more") == has_rest
     # The cut is a line between the last whole length and the next.
     (cut,) = drawn.layout.shapes
