@@ -391,6 +391,9 @@ def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
     asked = client().ask(forward_count)()  # about the other sentence and one to offer
     assert asked > before
     app.text_input(key="masked_compare_search").set_value("oslo").run()
+    called = [table.proto.alt for table in app.dataframe]
+    assert {"Likelier in A", "Likelier in B"} < set(called)
+    assert len(set(called)) == len(called) == 3
     app.toggle(key="masked_compare_rest").set_value(True).run()
     app.get_by_key("masked_panel").set_value("score").run()
     finished(checked(app))
