@@ -107,6 +107,12 @@ def value_map_figure(
     made["annotations"] = turned
     made["margin"] |= {"r": 0, "t": 32}
     made["xaxis"] |= {"showgrid": False, "zeroline": False, **ticks}
+    if turned:  # plotly would lay the title over them
+        del made["xaxis"]["title"]
+        lines = texts[0].count("<br>") - 1
+        turned.append(
+            {"text": column_title, **_below(lines), "xref": "paper", "x": 0.5}
+        )
     made["yaxis"] |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False}
     if top is None:
         made["title"] = {"text": title, "font": {"size": 14}, "x": 0}
@@ -199,14 +205,23 @@ def _column_ticks(
     elif any(is_cjk(name) for name in columns):
         stacked = [_stacked(name) for name in columns]
         free, apart = 0, -(-len(columns) // _TURNED)
+        # Below the first signs, which on a phone would touch them.
+        least = int(apart > 1 and any(letters for _, letters in stacked))
         for place, (signs, letters) in enumerate(stacked):
             if letters and place >= free:
-                notes.append(_turned(place, signs, letters))
+                above = _below(max(len(signs), least))
+                notes.append(
+                    {"text": label(letters), "textangle": -90, "x": place, **above}
+                )
                 free = place + apart
         how = {"tickangle": 0}
+        heights = [max(len(s), least) + _lines(letters) for s, letters in stacked]
+        # Where there is little room plotly leaves names out, but never the first: it
+        # keeps room for all, and for the title where letters are turned.
+        heights[0] = max(heights) + (2 if notes else 0)
         texts = [
-            "<br>".join([*map(label, signs), *["\xa0"] * _lines(letters)])
-            for signs, letters in stacked
+            "<br>".join([*map(label, signs), *["\xa0"] * (height - len(signs))])
+            for (signs, _), height in zip(stacked, heights, strict=True)
         ]
     # Of categories plotly writes as many as there is room for.
     aliases = {str(place): text for place, text in enumerate(texts)}
@@ -232,18 +247,10 @@ def _stacked(name: str) -> tuple[list[str], str]:
     ), letters
 
 
-def _turned(place: int, signs: list[str], letters: str) -> dict[str, Any]:
-    """The letters below the signs of the same name, in the room that is kept free."""
-    return {
-        "text": label(letters),
-        "textangle": -90,
-        "showarrow": False,
-        "x": place,
-        "yref": "paper",
-        "y": 0,
-        "yanchor": "top",
-        "yshift": -_TICK - _SIGN_HEIGHT * len(signs),
-    }
+def _below(num_signs: int) -> dict[str, Any]:
+    """The place of a note below as many signs."""
+    place = {"yref": "paper", "y": 0, "yanchor": "top", "showarrow": False}
+    return place | {"yshift": -_TICK - _SIGN_HEIGHT * num_signs}
 
 
 def _lines(letters: str) -> int:

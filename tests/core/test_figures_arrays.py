@@ -367,16 +367,23 @@ def test_letters_among_chinese_are_turned_in_room_of_their_own():
     layout = columns_of(names)
     texts = named(layout["xaxis"])
     room, blank = "\xa0", "<br>\xa0"
-    assert texts[0] == room + 2 * blank
+    # Like the highest, which a phone may leave out, and room for the title below.
+    assert texts[0] == room + (3 + 2) * blank
     assert texts[-3:] == [f"5{3 * blank}", "##<br>园", "第<br>1<br>2<br>3"]
-    notes = [(shown(n["text"]), n["textangle"], n["x"]) for n in layout["annotations"]]
-    assert notes == [("##ing", -90, 0), ("[MASK]", -90, 49)]
-    above, below = (note["yshift"] for note in layout["annotations"])
-    assert below == above - 16  # one sign lower
+    *notes, title = layout["annotations"]
+    turned = [(shown(n["text"]), n["textangle"], n["x"]) for n in notes]
+    assert turned == [("##ing", -90, 0), ("[MASK]", -90, 49)]
+    # Both below the first signs, between which they do not fit where many stand.
+    assert {note["yshift"] for note in notes} == {-18 - 16}
+    assert title["yshift"] == -18 - 4 * 16  # below all, where plotly lays none
+    assert title["text"]
+    assert "title" not in layout["xaxis"]
+    few = columns_of(["##ing", *"今天天气很好我们去", "5 [MASK]"], top=1.0)
+    assert [note["yshift"] for note in few["annotations"][:2]] == [-18, -18 - 16]
 
 
 def test_of_turned_letters_none_meet_on_a_phone():
-    notes = columns_of(["[UNK]", "今"] * 40)["annotations"]
+    *notes, _ = columns_of(["[UNK]", "今"] * 40)["annotations"]
     places = np.array([note["x"] for note in notes])
     assert np.diff(places).min() >= 5  # of 80 columns, 3 pixels each
     assert len(places) == 14
