@@ -188,6 +188,8 @@ def test_a_sheet_has_a_title_and_a_first_row_with_an_empty_cell_is_none():
     table = read_table(workbook(("Sheet", rows)))
     assert table.columns == HEADER
     assert table.row_numbers[0] == 3
+    aside = {1: {"A": "Letters"}, 3: {"B": "text", "C": "label"}, 4: {"B": "a"}}
+    assert read_table(workbook(("Sheet", aside))).columns == ("#1", "text", "label")
     for text in ("a cat,\na dog,good\na cow,bad\n", "text\na, b\nc, d\n"):
         assert "left out" not in said(read_table(text.encode()).notes)
 
@@ -714,7 +716,7 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 
 
-def workbook(*sheets):
+def workbook(*sheets, hidden=()):
     """An Excel file by hand; a sheet is a name and its rows, cells by their places."""
     stream = io.BytesIO()
     parts = range(1, len(sheets) + 1)
@@ -724,7 +726,8 @@ def workbook(*sheets):
         for n in parts
     )
     names = "".join(
-        f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>'
+        f'<sheet name="{name}" sheetId="{n}" r:id="r{n}" '
+        f'state="{"hidden" if name in hidden else "visible"}"/>'
         for n, (name, _) in zip(parts, sheets, strict=True)
     )
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -765,6 +768,8 @@ def _sheet(rows):
 def _cell(place, value):
     if isinstance(value, str):
         return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+    if isinstance(value, bool):
+        return f'<c r="{place}" t="b"><v>{value:d}</v></c>'
     return f'<c r="{place}"><v>{value}</v></c>'
 
 
@@ -886,6 +891,21 @@ def test_a_cell_is_what_a_person_would_type():
     ]
 
 
+def test_a_cell_of_a_sheet_is_what_the_program_shows():
+    row = {"A": "a", "B": True, "C": 0.1 + 0.2, "D": 5.0}
+    table = read_table(workbook(("Sheet", {1: {"A": "text", "B": "label"}, 2: row})))
+    assert table.cells[0].tolist() == ["a", "TRUE", "0.3", "5"]
+
+
+def test_a_value_of_parquet_is_as_it_was_written():
+    values = pyarrow.array([3.8, float("nan"), 5], "float32")
+    texts = pyarrow.array(["电梯".encode(), b"a", None])
+    stream = io.BytesIO()
+    parquet.write_table(pyarrow.table({"text": texts, "score": values}), stream)
+    table = read_table(stream.getvalue())
+    assert table.cells.tolist() == [["电梯", "3.8"], ["a", ""], ["", "5"]]
+
+
 def test_rows_of_a_sheet_keep_their_numbers_and_other_sheets_are_told():
     rows = sheet_of([HEADER, *CELLS], first=4)
     table = read_table(workbook(("Empty", {}), ("First", rows), ("Second", rows)))
@@ -897,6 +917,10 @@ def test_rows_of_a_sheet_keep_their_numbers_and_other_sheets_are_told():
     assert "One of 2 sheets is read: “First”" in told
     notes = {1: {"A": "about"}, 2: {"A": "these letters"}}
     assert read_table(workbook(("Notes", notes), ("Data", rows))).columns == HEADER
+    old = sheet_of([("old", "kind", "of"), *CELLS])
+    table = read_table(workbook(("Old", old), ("New", rows), hidden=["Old"]))
+    assert table.columns == HEADER
+    assert not table.warnings
 
 
 def test_limits_hold_for_other_kinds():

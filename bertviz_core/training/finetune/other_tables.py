@@ -102,17 +102,29 @@ def _broken(kind: str, places: dict[str, Any]) -> Exception:
 
 
 def _spreadsheet(path: str) -> Iterator[tuple[int, list[Any]]]:
-    from python_calamine import CalamineWorkbook
+    from python_calamine import CalamineWorkbook, SheetVisibleEnum
 
     # By what it holds, not by the end of its name.
     with open(path, "rb") as file, CalamineWorkbook.from_filelike(file) as book:
-        sheets = [book.get_sheet_by_name(name) for name in book.sheet_names]
+        sheets = [
+            book.get_sheet_by_name(sheet.name)
+            for sheet in book.sheets_metadata
+            if sheet.visible == SheetVisibleEnum.Visible
+        ]
         full = [sheet for sheet in sheets if sheet.height]
         if full:
             # The first that can hold texts and labels: a page of notes may be before.
             read = next((sheet for sheet in full if sheet.width > 1), full[0])
             yield _SHEET, [read.name, len(full)]
-            yield from enumerate(read.to_python(skip_empty_area=False), start=1)
+            rows = read.to_python(skip_empty_area=False)
+            yield from enumerate((list(map(_shown, row)) for row in rows), start=1)
+
+
+def _shown(cell: Any) -> Any:
+    """As spreadsheet programs show it: TRUE, and 0.3 where 0.1 + 0.2 was computed."""
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    return float(f"{cell:.15g}") if isinstance(cell, float) else cell
 
 
 def _parquet(path: str) -> Iterator[tuple[int, list[Any]]]:
@@ -123,10 +135,16 @@ def _parquet(path: str) -> Iterator[tuple[int, list[Any]]]:
     yield 0, names
     number = 0
     for batch in file.iter_batches(batch_size=1024):
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = map(_values, batch.columns)
         for row in zip(*columns, strict=True):
             number += 1
             yield number, list(row)
+
+
+def _values(column: Any) -> list[Any]:
+    if column.type == "float32":  # else 3.8 is 3.799999952316284
+        column = column.cast("string").cast("float64")
+    return column.to_pylist()
 
 
 def _json_rows(path: str) -> Iterator[tuple[int, list[Any]]]:
@@ -208,8 +226,10 @@ _READERS = {SPREADSHEET: _spreadsheet, PARQUET: _parquet, JSON: _json_rows}
 
 def _as_text(value: Any) -> str:
     """A cell as a person would type it."""
-    if value is None:
+    if value is None or value != value:  # NaN, which pandas writes for what is missing
         return ""
+    if isinstance(value, bytes):  # texts of programs that do not say so
+        return value.decode(errors="replace")
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, (dict, list)):

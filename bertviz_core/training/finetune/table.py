@@ -426,8 +426,7 @@ def _titles(head: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]
     for number, row in head:
         filled = [cell.strip().lower() for cell in row if cell.strip()]
         if len(filled) > 1:
-            is_header = len(filled) == len(row) and not _KNOWN.isdisjoint(filled)
-            return titles if is_header else []
+            return [] if _KNOWN.isdisjoint(filled) else titles
         if filled:
             titles.append((number, row))
     return []
