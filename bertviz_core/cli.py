@@ -5,9 +5,9 @@ Heavy imports wait until a command needs them, so that `--help` is instant.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
-import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +17,13 @@ import click
 
 from bertviz_core.command_parts import (
     PATH,
+    FiniteRange,
     answer_text,
     download_progress,
     model_option,
     open_explorer,
 )
-from bertviz_core.errors import BertVizError
+from bertviz_core.errors import BertVizError, reason_of
 from bertviz_core.experiments.commands import map_vocabulary
 from bertviz_core.experiments.word_commands import fill, sample, score
 from bertviz_core.training.finetune.commands import classify, fine_tune
@@ -48,8 +49,16 @@ class _SentenceErrors(click.Group):
         try:
             return super().invoke(context)
         except BertVizError as error:
-            click.echo(str(error), err=True)
-            context.exit(USER_ERROR_STATUS)
+            sentence = str(error)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # nobody reads on, as after `| head`
+                raise
+            sentence = (
+                f"Cannot read or write {error.filename or 'the output'}. Received: "
+                f"{reason_of(error)}. Check the place, its rights and its free space."
+            )
+        click.echo(sentence, err=True)
+        context.exit(USER_ERROR_STATUS)
 
 
 @click.group(cls=_SentenceErrors)
@@ -59,14 +68,6 @@ def main() -> None:
     # Chinese word becomes its number there instead of ending the program.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def _require_finite(
-    context: click.Context, parameter: click.Parameter, value: float
-) -> float:
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number.")
-    return value
 
 
 @main.command()
@@ -94,8 +95,7 @@ def models(as_json: bool) -> None:
     "--temperature",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(min=0.0),
-    callback=_require_finite,
+    type=FiniteRange(min=0.0),
     help="Divides the logits; 0 leaves only the best word.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

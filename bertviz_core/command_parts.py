@@ -29,6 +29,18 @@ model_option = click.option(
 )
 
 
+class FiniteRange(click.FloatRange):
+    """Click takes NaN for a number of any range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
+
+
 def open_explorer(model_id: str | None) -> Explorer:
     """Opens a model for a command, and tells how a download goes."""
     from bertviz_core.checkpoints.default import DEFAULT_MODEL

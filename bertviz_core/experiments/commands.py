@@ -4,17 +4,19 @@ from pathlib import Path
 
 import click
 
-from bertviz_core.command_parts import model_option, open_explorer
+from bertviz_core.command_parts import FiniteRange, model_option, open_explorer
 
 
 @click.command()
 @model_option
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0, max=2**32 - 1)
+)
 @click.option(
     "--perplexity",
     default=30.0,
     show_default=True,
-    type=click.FloatRange(min=2.0),
+    type=FiniteRange(min=2.0),
     help="About how many neighbours each word has.",
 )
 @click.option(
@@ -60,14 +62,11 @@ def _write_tables(folder: Path, tokens: tuple[str, ...], vectors: object) -> Non
     import numpy as np
 
     from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
+    from bertviz_core.whole_files import write_whole
 
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vectors.tsv").write_text(
-        vectors_tsv(np.asarray(vectors)), encoding="utf-8"
-    )
-    (folder / "metadata.tsv").write_text(
-        metadata_tsv({"word": tokens}), encoding="utf-8"
-    )
+    write_whole(folder / "vectors.tsv", vectors_tsv(np.asarray(vectors)))
+    write_whole(folder / "metadata.tsv", metadata_tsv({"word": tokens}))
     click.echo(str(folder))
 
 

@@ -4,7 +4,13 @@ from typing import Any
 
 import click
 
-from bertviz_core.command_parts import Answer, answer_text, model_option, open_explorer
+from bertviz_core.command_parts import (
+    Answer,
+    FiniteRange,
+    answer_text,
+    model_option,
+    open_explorer,
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _ORDERS = ("random", "in_order")
@@ -22,7 +28,7 @@ _MODES = ("most_confident_first", "left_to_right", "independent")
     "--temperature",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(min=0.0, max=1e6),
+    type=FiniteRange(min=0.0, max=1e6),
     help="Divides the logits; 0 always draws the best word.",
 )
 @click.option(
@@ -32,7 +38,7 @@ _MODES = ("most_confident_first", "left_to_right", "independent")
     "--top-p",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(min=0.0, max=1.0, min_open=True),
+    type=FiniteRange(min=0.0, max=1.0, min_open=True),
     help="Draw from the best words that reach this probability together.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))

@@ -89,10 +89,22 @@ def test_temperature_divides_the_logits():
     )
     assert plain["masks"][0]["candidates"][0]["probability"] < 1
     assert cold["masks"][0]["candidates"][0]["probability"] == 1.0
-    for value in ("nan", "inf", "-1"):
-        refused = run("predict", "A ___.", "--temperature", value)
-        assert refused.exit_code == 2
-        assert "Invalid value for '--temperature'" in refused.stderr
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (["predict", "A ___."], "--temperature"),
+        (["sample", "A ___."], "--top-p"),
+        (["map-vocabulary"], "--perplexity"),
+        (["pretrain"], "--stop-after-minutes"),
+    ],
+)
+def test_a_number_is_one_within_its_range(command, option, value):
+    refused = run(*command, option, value)
+    assert refused.exit_code == 2
+    assert f"Invalid value for '{option}'" in refused.stderr
 
 
 def test_predict_reads_lines_and_goes_on_after_a_bad_one():
@@ -194,6 +206,39 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, monkeypa
     assert result.exit_code == 2
     assert "Cannot write " in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["map-vocabulary", "--tsv"], "file/folder"),
+        (["evaluate-mlm", "--cloze"], "nowhere.json"),
+        (
+            ["pretrain", "--config=my-text", "--out=a", "--prepare-only", "--corpus"],
+            "n" * 300,
+        ),
+    ],
+)
+def test_what_the_disk_refuses_is_a_sentence(command, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    result = run(*command, name)
+    assert result.exit_code == 2
+    assert f"Cannot read or write {name}" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has none")
+def test_a_full_disk_is_a_sentence_and_a_reader_that_leaves_is_none():
+    command = [sys.executable, "-m", "bertviz_core", "models"]
+    for place, said in (
+        ("> /dev/full", b"Cannot read or write the output"),
+        ("|:", b""),
+    ):
+        shell = ["sh", "-c", f'exec 3>&2; "$@" 2>&3 {place}', "sh", *command]
+        told = subprocess.run(shell, check=False, cwd=ROOT, capture_output=True).stderr
+        assert told.startswith(said)
+        assert told.count(b"\n") == (said != b"")
 
 
 def test_a_second_text_beside_ids_is_refused():

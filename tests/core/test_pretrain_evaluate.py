@@ -315,7 +315,7 @@ def test_what_was_kept_apart_of_a_corpus_can_be_measured(encoded, tmp_path):
     [
         (["--text", "absent.txt"], "absent.txt cannot be read"),
         (["--text", __file__, "--window", "9999"], "9999 tokens; the model has"),
-        (["--cloze", "absent.json"], "absent.json does not contain"),
+        (["--cloze", "absent.json"], "absent.json. Received: No such file"),
     ],
 )
 def test_bad_input_ends_in_one_sentence(arguments, part):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bertviz_core.command_parts import PATH, download_progress
+from bertviz_core.command_parts import PATH, FiniteRange, download_progress
 from bertviz_core.quiet import import_keras
 from bertviz_core.training.events import stop_on_signal
 from bertviz_core.training.pretrain import BUNDLED
@@ -50,7 +50,7 @@ from bertviz_core.training.pretrain import BUNDLED
 @click.option("--devices", default=1, show_default=True, type=click.IntRange(min=1))
 @click.option(
     "--stop-after-minutes",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     help="Save and stop then; the same command goes on.",
 )
 @click.option("--prepare-only", is_flag=True, help="Encode the text and stop.")

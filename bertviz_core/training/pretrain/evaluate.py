@@ -209,14 +209,14 @@ class ClozeItem:
 def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
     """Reads sentences from JSON: a list of {"text": …, "answers": […]}.
 
-    An object may have a list "judged" as well, see `ClozeItem`. No such file, or a
+    An object may have a list "judged" as well, see `ClozeItem`. Another file, or a
     sentence without exactly one `[MASK]`, is a `DatasetError`.
     """
     try:
         items = tuple(map(_item, json.loads(path.read_text(encoding="utf-8"))))
         if not items:
             raise ValueError("an empty list")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DatasetError(
             "The file {name} does not contain cloze sentences. Write a JSON list of "
             'objects with "text" and "answers".',
