@@ -6,7 +6,6 @@ import json
 import lzma
 import operator
 import shutil
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from bertviz_core.sentence_splitting import sentences_of
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import SPECIAL_TOKENS
 from bertviz_core.training.pretrain.settings import CorpusSettings, PretrainSettings
-from bertviz_core.whole_files import replace_folder
+from bertviz_core.whole_files import new_folder
 
 # Pieces of text in their order, each with the number of its document in its text file,
 # and the index of that file.
@@ -218,7 +217,7 @@ def write_corpus(
     }
     parts = []
     try:
-        with _scratch_folder(folder.parent) as scratch:
+        with _new_corpus(folder) as scratch:
             with (scratch / "tokens.bin").open("wb") as file:
                 for tokens, rows in encoded_parts(sentences, tokenizer):
                     tokens.astype(dtype).tofile(file)
@@ -232,7 +231,6 @@ def write_corpus(
             tokenizer.save(scratch)
             text = json.dumps(index, indent=2)
             (scratch / INDEX_FILE).write_text(text, encoding="utf-8")
-            replace_folder(scratch, folder)
     except OSError as error:
         raise TrainingError(
             "The encoded corpus cannot be written to {folder}. Received: {reason}. "
@@ -275,38 +273,18 @@ def encode_sentences(sentences: Owned, tokenizer: BertTokenizer) -> EncodedCorpu
 
 
 @contextmanager
-def _scratch_folder(parent: Path) -> Iterator[Path]:
-    """A folder to write in, which is gone in the end.
+def _new_corpus(folder: Path) -> Iterator[Path]:
+    """Where to write a corpus that then appears; who writes beside it is waited for.
 
-    It is locked, so that what another process is writing is told from what one left
-    that was killed; the latter is cleared away.
+    What another process left that was killed is cleared away.
     """
-    parent.mkdir(parents=True, exist_ok=True)
-    for left in {path.with_suffix("") for path in parent.glob(".corpus-*")}:
-        _clear_away(left, _lock_of(left))
-    scratch = parent / f".corpus-{uuid.uuid4().hex}"
-    lock = _lock_of(scratch)
-    lock.acquire()
-    try:
-        scratch.mkdir()
-        yield scratch
-    finally:
-        _clear_away(scratch, lock)
-
-
-def _lock_of(scratch: Path) -> filelock.FileLock:
-    return filelock.FileLock(scratch.with_suffix(".lock"))
-
-
-def _clear_away(scratch: Path, lock: filelock.FileLock) -> None:
-    """Removes a folder and its lock, unless another process holds it."""
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        return
-    shutil.rmtree(scratch, ignore_errors=True)
-    lock.release(force=True)
-    Path(lock.lock_file).unlink(missing_ok=True)
+    cache = folder.parent
+    cache.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(cache / ".corpus.lock"):
+        for left in cache.glob(f".{'?' * 32}.new"):  # see `corpus_key`
+            shutil.rmtree(left, ignore_errors=True)
+        with new_folder(folder) as scratch:
+            yield scratch
 
 
 def _require_documents(count: int) -> None:
