@@ -429,7 +429,7 @@ def test_a_prediction_file_keeps_the_table_and_adds_class_and_probabilities():
     cells = np.array([["a,b", "x\ny"], ["红", "2"], ["", ""]], object)
     outputs = np.array([[0.25, 0.75], [0.5, 0.5], [np.nan, np.nan]])
     assert written(("text", "p(no)"), cells, ("no", "yes"), outputs, 0) == [
-        ["text", "p(no)", "predicted", "p(no) 2", "p(yes)"],
+        ["text", "p(no)", "predicted", "p(no) (2)", "p(yes)"],
         ["a,b", "x\ny", "yes", "0.250000", "0.750000"],
         ["红", "2", "no", "0.500000", "0.500000"],
         ["", "", "", "", ""],

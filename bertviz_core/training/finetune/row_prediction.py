@@ -18,7 +18,7 @@ from bertviz_core.trace import FrozenArrays, TokenizedText
 from bertviz_core.training.finetune.batches import TokenRows, by_length, tokenize
 from bertviz_core.training.finetune.columns import is_absent
 from bertviz_core.training.finetune.dataset import Examples
-from bertviz_core.training.finetune.table import Table
+from bertviz_core.training.finetune.table import Table, free_names
 from bertviz_core.whole_files import new_file
 
 # Of the work on a table, cutting texts into tokens is the smaller part.
@@ -264,7 +264,7 @@ class PredictedTable:
         added = [PREDICTED]
         if not self.is_regression:
             added += [f"p({label})" for label in self.labels]
-        return [*self.columns, *_free_names(self.columns, added)]
+        return [*self.columns, *free_names(added, self.columns)]
 
     def _rows(self) -> Iterator[tuple[np.ndarray, list[Any]]]:
         """The cells of each row, and what is added; `None` for one without a text."""
@@ -279,17 +279,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return number_text(value)
     return safe_cell(value) if isinstance(value, str) else value
-
-
-def _free_names(taken: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    used, names = set(taken), []
-    for name in wanted:
-        free, number = name, 2
-        while free in used:
-            free, number = f"{name} {number}", number + 1
-        used.add(free)
-        names.append(free)
-    return names
 
 
 NUM_FIRST = 20

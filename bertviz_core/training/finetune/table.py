@@ -235,6 +235,7 @@ def _table(
         has_header, why = guess_header(found.rows[:MAX_SAMPLE_ROWS])
         notes += (why,)
     first = found.rows[0] if has_header else [""] * found.width
+    names = [" ".join(cell.split())[:200] or f"#{i}" for i, cell in enumerate(first, 1)]
     rows = found.rows[has_header:][: found.most]
     if not rows:
         raise DatasetError(
@@ -245,7 +246,7 @@ def _table(
     cells = np.empty((len(rows), found.width), dtype=object)
     cells[:] = rows
     return Table(
-        columns=_name_columns(first),
+        columns=free_names(names),
         cells=cells,
         row_numbers=np.array(found.numbers[has_header:][: found.most], "int64"),
         encoding=layout[0],
@@ -491,17 +492,14 @@ def _out_of_shape(found: _Reading) -> tuple[Note, ...]:
     )
 
 
-def _name_columns(first: Sequence[str]) -> tuple[str, ...]:
-    """Names for columns: what the header says, made whole and told apart."""
-    names: list[str] = []
-    for index, cell in enumerate(first, start=1):
-        name = base = " ".join(cell.split())[:200] or f"#{index}"
-        number = 2
-        while name in names:
-            name = f"{base} ({number})"
-            number += 1
-        names.append(name)
-    return tuple(names)
+def free_names(wanted: Sequence[str], taken: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names for columns beside those that are taken; one of several gets a number."""
+    names = list(taken)
+    for name in wanted:
+        numbered = (f"{name} ({number})" for number in itertools.count(2))
+        tried = itertools.chain([name], numbered)
+        names.append(next(free for free in tried if free not in names))
+    return tuple(names[len(taken) :])
 
 
 def _has_line_break(row: Sequence[str]) -> bool:
