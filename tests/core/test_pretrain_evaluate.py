@@ -59,9 +59,7 @@ def told_of(windows, logits_of):
         batch = np.array(left[: len(inputs["input_ids"])])
         del left[: len(batch)]
         places = inputs["mlm_positions"]
-        # Some of them only fill the batch up.
-        right = np.resize(batch, inputs["input_ids"].shape).reshape(-1)[places]
-        return logits_of(places, right)
+        return logits_of(places, batch.reshape(-1)[places])
 
     return KnownModel(answer)
 

@@ -84,9 +84,8 @@ def evaluate_mlm(
     rows_at_once = max(1, _BATCH_TOKENS // windows.shape[1])
     ranks, losses = [], []
     for first in range(0, len(windows), rows_at_once):
-        part = _filled(windows[first : first + rows_at_once], rows_at_once)
-        hidden = _filled(is_hidden[first : first + rows_at_once], rows_at_once)
-        logits, labels = _guesses(forward, part, hidden, kinds)
+        part = slice(first, first + rows_at_once)
+        logits, labels = _guesses(forward, windows[part], is_hidden[part], kinds)
         right = logits[np.arange(len(labels)), labels][:, None]  # [P, 1]
         # Words that score the same share their places: none is given away.
         ties = (logits == right).sum(axis=1) - 1
@@ -133,14 +132,13 @@ def evaluate_nsp(
     is_right: list[bool] = []
     for first in range(0, len(asked), rows_at_once):
         chosen = asked[first : first + rows_at_once]
-        rows = _filled(chosen[:, None], rows_at_once)
-        arrays = assemble(corpus.tokens, sequences, rows, max_tokens, kinds)
+        arrays = assemble(corpus.tokens, sequences, chosen[:, None], max_tokens, kinds)
         inputs = {
             "input_ids": arrays["input_ids"],
             "token_type_ids": arrays["token_type_ids"],
             "attention_mask": np.sign(arrays["sequence_ids"]),
         }
-        logits = forward(inputs, ("nsp_logits",))["nsp_logits"][: len(chosen)]
+        logits = forward(inputs, ("nsp_logits",))["nsp_logits"]
         is_right.extend(logits.argmax(axis=1) == sequences.nsp_labels[chosen])
     accuracy = float(np.mean(is_right)) if is_right else None
     return {"nsp_accuracy": accuracy, "num_pairs": len(asked)}
@@ -161,14 +159,6 @@ def _guesses(
     }
     logits = forward(inputs, ("mlm_logits",))["mlm_logits"][: len(places)]
     return logits.astype("float64"), windows.reshape(-1)[places]
-
-
-def _filled(rows: np.ndarray, count: int) -> np.ndarray:
-    """Rows of nothing behind the last ones, for one compiled size."""
-    # A window repeated with nothing hidden counts for nothing.
-    missing = count - len(rows)
-    filler = np.zeros_like(rows[:1]) if rows.dtype == bool else rows[:1]
-    return np.concatenate([rows, np.repeat(filler, missing, axis=0)])
 
 
 def evaluate_text(
