@@ -9,7 +9,6 @@ import psutil
 import pytest
 
 from bertviz_core import visitor_files
-from bertviz_core.engine import memory
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.finetune_tasks import (
     estimate_training,
@@ -29,7 +28,6 @@ from bertviz_core.training.finetune.request import (
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.training.finetune.run import weights_hash
 from bertviz_core.training.finetune.settings import FinetuneSettings
 from bertviz_core.training.finetune.visitor_tables import (
     Wanted,
@@ -103,15 +101,11 @@ def finished(client, run_id):
 
 @pytest.fixture(scope="module")
 def done(inline):
-    """A run that has ended, and what was known of the served model before."""
-    before = weights_hash(memory.explorer(MODEL).loaded)
-    answers = inline.ask(Trace.only)(
-        MODEL, Texts(TEXT), ("hidden_states",)
-    ).hidden_states.copy()
+    """A run that has ended."""
     request = request_of(inline, title="Mine", tensorboard=True)
     run_id = inline.trainings.start(request)
     forget_table(request.data.source.table)
-    return finished(inline, run_id), before, answers
+    return finished(inline, run_id)
 
 
 def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
@@ -141,16 +135,8 @@ def test_a_table_that_is_gone_is_told_though_it_was_kept_in_memory(inline):
         inline.ask(view_table)(source)
 
 
-def test_the_served_model_answers_as_before(inline, done):
-    _, before, answers = done
-    assert weights_hash(memory.explorer(MODEL).loaded) == before
-    memory.forget(MODEL)
-    again = inline.ask(Trace.only)(MODEL, Texts(TEXT), ("hidden_states",)).hidden_states
-    np.testing.assert_array_equal(again, answers)
-
-
 def test_the_trained_model_opens_everywhere_under_its_own_id(inline, done):
-    model = done[0].model.model_id
+    model = done.model.model_id
     info = inline.ask(Explorer.info)(model)
     assert info.labels == ("no", "yes")
     assert info.model_id == model
@@ -162,25 +148,23 @@ def test_the_trained_model_opens_everywhere_under_its_own_id(inline, done):
 
 
 def test_the_zip_that_is_taken_away_gives_the_same_model_back(inline, done):
-    status = done[0]
-    entry = inline.ask(add_upload)(inline.trainings.bundle(status.run_id), "back")
-    own = inline.ask(Trace.only)(status.model.model_id, Texts(TEXT), ("class_logits",))
+    entry = inline.ask(add_upload)(inline.trainings.bundle(done.run_id), "back")
+    own = inline.ask(Trace.only)(done.model.model_id, Texts(TEXT), ("class_logits",))
     back = inline.ask(Trace.only)(entry.model_id, Texts(TEXT), ("class_logits",))
     np.testing.assert_array_equal(back.class_logits, own.class_logits)
 
 
 def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_tested_on(inline, done):
-    status = done[0]
-    outcome = inline.ask(training_outcome)(status.run_id)
-    assert outcome.model_id == status.model.model_id
+    outcome = inline.ask(training_outcome)(done.run_id)
+    assert outcome.model_id == done.model.model_id
     assert outcome.labels == ("no", "yes")
     assert [baseline.name for baseline in outcome.baselines] == ["majority", "tfidf"]
     # So small a table has no rows to choose by.
-    assert np.isnan(status.judged[:, 3]).all()
-    assert (status.metric_name, status.best_epoch) == ("", status.num_epochs)
+    assert np.isnan(done.judged[:, 3]).all()
+    assert (done.metric_name, done.best_epoch) == ("", done.num_epochs)
     assert outcome.baselines[1].chosen == outcome.recipe["word_counts"]
     assert len(outcome.comparisons) == 2
-    rows = inline.ask(report_rows)(status.run_id, (0, 1, 999))
+    rows = inline.ask(report_rows)(done.run_id, (0, 1, 999))
     assert [row.row for row in rows] == outcome.report.rows[:2].tolist()
     for index, row in enumerate(rows):
         logits = inline.ask(Trace.only)(
@@ -213,18 +197,18 @@ def test_a_page_that_is_open_keeps_its_table_and_its_run(inline, done):
     table = keep_table(table_bytes())
     folders = [
         visitor_files.place_of(visitor_files.TABLES) / table.removeprefix("file:"),
-        visitor_files.run_folder(done[0].run_id),
+        visitor_files.run_folder(done.run_id),
     ]
     for folder in folders:
         for path in (folder, *folder.iterdir()):
             os.utime(path, (0, 0))
         assert visitor_files.is_abandoned(folder)
-    inline.renew([table, f"run:{done[0].run_id}", "file:none", "0" * 32])
+    inline.renew([table, f"run:{done.run_id}", "file:none", "0" * 32])
     assert not any(map(visitor_files.is_abandoned, folders))
 
 
 def test_a_log_is_there_if_asked_for_and_what_is_forgotten_is_gone(inline, done):
-    path = inline.trainings.log(done[0].run_id)
+    path = inline.trainings.log(done.run_id)
     assert zipfile.ZipFile(path).namelist()
     status = finished(inline, inline.trainings.start(request_of(inline)))
     assert status.state == "done"

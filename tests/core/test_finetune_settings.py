@@ -9,11 +9,7 @@ import pytest
 from bertviz_core.errors import TrainingError
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.training.finetune.batches import epoch_order, tokenize
-from bertviz_core.training.finetune.settings import (
-    FinetuneSettings,
-    count_steps,
-    learning_rates,
-)
+from bertviz_core.training.finetune.settings import FinetuneSettings, learning_rates
 from tests.core.finetune_samples import random_examples
 from tests.core.random_models import VOCABULARY
 
@@ -121,15 +117,6 @@ def test_every_row_is_in_one_batch_of_an_epoch_as_seed_and_epoch_decide():
     assert order(1, 0) == order(1, 0)
     assert order(1, 0) != order(1, 1)
     assert order(1, 0) != order(2, 0)
-
-
-@pytest.mark.parametrize("decay", ["linear", "exponential"])
-def test_points_of_the_curve_need_not_all_of_it(decay):
-    settings = FinetuneSettings(epochs=7, batch_size=3, decay=decay)
-    assert count_steps(settings, 11) == 28
-    every = learning_rates(settings, 11, np.arange(28))
-    chosen = np.array([26, 0, 13, 4])
-    np.testing.assert_allclose(learning_rates(settings, 11, chosen), every[chosen])
 
 
 def test_a_long_run_over_many_rows_gives_the_points_that_are_asked_for():

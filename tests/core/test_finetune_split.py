@@ -9,7 +9,6 @@ from bertviz_core.training.finetune.notes import in_english
 from bertviz_core.training.finetune.split import (
     MIN_VALIDATION,
     imbalance,
-    oversample,
     prepare,
     propose_remedy,
     split_beside_test,
@@ -178,15 +177,6 @@ def test_files_that_do_not_go_together_are_refused():
         split_beside_test(train, dataset_of(["two", "one", "x"], [0, 1, 2]))
     with pytest.raises(DatasetError, match="One file has two texts"):
         split_beside_test(train, dataset_of(["x"], [0], pairs=("y",)))
-
-
-def test_oversampling_makes_classes_equal_and_keeps_every_row():
-    labels = np.repeat([0, 1, 2], [11, 4, 1])
-    chosen = oversample(labels, seed=0)
-    assert np.bincount(labels[chosen]).tolist() == [11, 11, 11]
-    assert set(chosen) == set(range(16))
-    times = np.bincount(chosen)[11:15]  # 11 = 2 x 4 + 3
-    assert sorted(times) == [2, 3, 3, 3]
 
 
 @pytest.mark.parametrize(

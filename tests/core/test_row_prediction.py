@@ -224,15 +224,6 @@ def test_the_exact_texts_and_probabilities_lie_beside_it(explorer, table, tmp_pa
     assert {empty[name] for name in ("predicted", f"p({labels[0]})")} == {None}
 
 
-def test_classes_that_are_numbers_are_no_formulas(explorer, table, tmp_path):
-    labels = tuple(f"{index - 5:+d}" for index in range(10))
-    loaded = dataclasses.replace(explorer.loaded, labels=labels)
-    found = predicted(Explorer(loaded), table, tmp_path)
-    said = [row[3] for row in rows_of(tmp_path / "out.csv")[1:]]
-    assert [said[0], said[2], said[3]] == [row.label for row in found.first]
-    assert set(said) <= {"", *labels}
-
-
 def test_a_pair_needs_both_texts(explorer, table, tmp_path):
     found = predicted(explorer, table, tmp_path, ("said", "more"))
     assert found.num_empty == 2

@@ -426,16 +426,6 @@ def test_a_stop_that_comes_after_an_accident_keeps_the_best_of_before():
     assert len(status.epochs) == 2
 
 
-def test_a_run_whose_server_is_gone_is_interrupted():
-    folder = new_run()
-    assert run_files.status_of(folder).state == "running"
-    assert run_files.status_of(folder, place=2).state == "waiting"
-    CARE.pop().release()
-    assert run_files.status_of(folder).state == "interrupted"
-    run_files.set_state(folder, "stopped")
-    assert run_files.status_of(folder).state == "stopped"
-
-
 def test_a_log_for_tensorboard_holds_every_step_and_epoch(whole):
     folder, status = whole
     assert status.has_log

@@ -146,15 +146,6 @@ def test_a_visitor_who_asks_for_many_leaves_a_turn_to_others(trainings, worker):
     assert worker.begun == [own[0], other]
 
 
-def test_a_stop_reaches_the_run_that_trains(trainings, worker):
-    run = trainings.start(REQUEST)
-    wait_until(lambda: worker.begun)
-    trainings.stop(run)
-    reach(trainings, run, "stopped")
-    trainings.stop(run)
-    assert state(trainings, run) == "stopped"
-
-
 def test_a_run_that_waits_is_stopped_without_ever_beginning(trainings, worker):
     first, second, third = (trainings.start(REQUEST) for _ in range(3))
     wait_until(lambda: worker.begun == [first])
@@ -197,6 +188,7 @@ def test_a_run_that_was_stopped_goes_on_while_it_has_time(
     wait_until(lambda: worker.begun)
     trainings.stop(run)
     reach(trainings, run, "stopped")
+    trainings.stop(run)
     assert trainings.status(run).can_go_on
     assert not trainings.status(visitor_files.reading_name(run)).can_go_on
     trainings.resume(run)
@@ -354,13 +346,6 @@ def test_who_reads_a_run_changes_nothing_and_learns_no_id(trainings, worker):
     assert visitor_files.is_abandoned(run_folder(run))
     assert state(trainings, run) == "running"
     assert not visitor_files.is_abandoned(run_folder(run))
-
-
-def test_asking_keeps_a_run(trainings):
-    folder = run_folder(trainings.start(REQUEST))
-    grow_old(folder)
-    trainings.status(folder.name)
-    assert not visitor_files.is_abandoned(folder)
 
 
 @pytest.mark.parametrize("is_running", [True, False])
