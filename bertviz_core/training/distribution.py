@@ -135,18 +135,4 @@ def _first(devices: list[str], num_devices: int) -> list[str]:
 
 def writes_files() -> bool:
     """Whether this process is the one that saves, of those on several machines."""
-    backend = keras.backend.backend()
-    if backend == "jax":
-        import jax
-
-        return jax.process_index() == 0
-    if has_hosts():
-        import tensorflow as tf
-
-        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        return resolver.task_type in (None, "chief") or (
-            resolver.task_type == "worker"
-            and resolver.task_id == 0
-            and "chief" not in resolver.cluster_spec().jobs
-        )
-    return True
+    return not has_hosts() or bool(_hosts().extended.should_checkpoint)
