@@ -75,19 +75,16 @@ def pretrain(
     settings, opened = settings_from_file(config_path, initial_model, out)
     paths = (*corpus, *more_text)  # as a shell writes out `--corpus texts/*.txt`
     if prepare_only:
-        from bertviz_core.training.pretrain.corpus import Stopped, prepare_corpus
+        from bertviz_core.training.pretrain.corpus import prepare_corpus
 
         where = cache or out / "corpus"
         _, _, words = beginning_of(settings, out, opened)
         with stop_on_signal() as should_stop:
-            try:
-                folder = prepare_corpus(
-                    paths, settings, where, click.echo, should_stop, words
-                )
-            except Stopped:
-                click.echo("Stopped while the text was being encoded; nothing is left")
-            else:
-                click.echo(folder)
+            folder = prepare_corpus(
+                paths, settings, where, click.echo, should_stop, words
+            )
+        if folder is not None:
+            click.echo(folder)
         return
     import_keras("tensorflow")
     from bertviz_core.training.pretrain import run

@@ -325,7 +325,7 @@ def held_out_documents(document_tokens: np.ndarray, rate: float) -> np.ndarray:
     return is_held_out
 
 
-class Stopped(Exception):
+class _Stopped(Exception):
     """Somebody asked for an end while the text was being encoded."""
 
 
@@ -336,14 +336,14 @@ def prepare_corpus(
     say: Callable[[str], object],
     should_stop: Callable[[], bool] = lambda: False,
     words: BertTokenizer | None = None,
-) -> Path:
+) -> Path | None:
     """Encodes text files, or finds what an earlier call encoded; returns the folder.
 
     Its name is made of its content, its `vocab.txt` is inside; given for `paths`, it is
-    returned. `should_stop` is asked before each paragraph.
+    returned. `should_stop` is asked before each paragraph; where it said so, there is
+    no folder.
 
     Raises:
-        Stopped: `should_stop` said so; nothing is left behind.
         TrainingError: a file is absent, no text, empty, or the same as another; two
             have one name; a single document; the vocabulary does not fit the config; a
             file has a weight but is not there; no room on the disk.
@@ -367,26 +367,30 @@ def prepare_corpus(
             say(f"Reading {path.name}")
             for paragraph, number in read_paragraphs(path):
                 if should_stop():
-                    raise Stopped
+                    raise _Stopped
                 yield paragraph, number, index
 
-    # A single one is refused before words are learnt.
-    documents = itertools.groupby(paragraphs(), operator.itemgetter(1, 2))
-    _require_documents(sum(1 for _ in itertools.islice(documents, 2)))
-    if words is None:
-        words = _tokenizer((text for text, _, _ in paragraphs()), settings, say)
-    say(f"Encoding with {words.vocab_size} word pieces")
-    corpus = write_corpus(
-        (
-            (sentence, number, file)
-            for paragraph, number, file in paragraphs(say)
-            for sentence in sentences_of(paragraph)
-        ),
-        [path.name for path in paths],
-        words,
-        settings.corpus,
-        folder,
-    )
+    try:
+        # A single one is refused before words are learnt.
+        documents = itertools.groupby(paragraphs(), operator.itemgetter(1, 2))
+        _require_documents(sum(1 for _ in itertools.islice(documents, 2)))
+        if words is None:
+            words = _tokenizer((text for text, _, _ in paragraphs()), settings, say)
+        say(f"Encoding with {words.vocab_size} word pieces")
+        corpus = write_corpus(
+            (
+                (sentence, number, file)
+                for paragraph, number, file in paragraphs(say)
+                for sentence in sentences_of(paragraph)
+            ),
+            [path.name for path in paths],
+            words,
+            settings.corpus,
+            folder,
+        )
+    except _Stopped:
+        say("Stopped while the text was being encoded; nothing is left behind")
+        return None
     lengths, held_out = corpus.document_tokens, corpus.is_held_out
     say(
         f"To train on: {lengths[~held_out].sum():,} tokens "

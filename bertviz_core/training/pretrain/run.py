@@ -34,7 +34,6 @@ from bertviz_core.training.distribution import (
 from bertviz_core.training.precision import chosen_precision
 from bertviz_core.training.pretrain.batches import Batches
 from bertviz_core.training.pretrain.corpus import (
-    Stopped,
     open_prepared,
     prepare_corpus,
     require_encoded,
@@ -100,11 +99,9 @@ def pretrain(
         cache = cache or out / "corpus"
         settings, model, words = beginning_of(settings, out, initial)
         claim_folder(out, settings, words)
-        try:
-            # Not at the deadline: text that takes longer would be encoded for ever.
-            folder = prepare_corpus(corpus, settings, cache, say, should_stop, words)
-        except Stopped:
-            say("Stopped while the text was being encoded; nothing has been trained")
+        # Not at the deadline: text that takes longer would be encoded for ever.
+        folder = prepare_corpus(corpus, settings, cache, say, should_stop, words)
+        if folder is None:
             return None
 
         def is_over() -> bool:
