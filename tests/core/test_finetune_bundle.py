@@ -203,21 +203,6 @@ def test_the_hash_of_the_rows_sees_every_part():
     assert data.fingerprint() == random_data(pairs=True).fingerprint()
 
 
-def test_the_predictions_can_be_read_row_by_row(bundle, result):
-    # With the mark that Excel needs to read Chinese.
-    assert read(bundle, "predictions.csv").startswith("\ufeffrow,")
-    text = read(bundle, "predictions.csv", "utf-8-sig")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    part = result.data.validation
-    assert [int(row["row"]) for row in rows] == part.rows.tolist()
-    assert [row["text"] for row in rows] == list(part.texts)
-    for row, target in zip(rows, part.targets, strict=True):
-        assert row["target"] == NAMES[target]
-        shares = [float(row[f"p({name})"]) for name in NAMES]
-        assert sum(shares) == pytest.approx(1, abs=1e-5)
-        assert row["predicted"] == NAMES[int(np.argmax(shares))]
-
-
 def csv_of(result):
     with tempfile.TemporaryDirectory() as folder:
         write_predictions(Path(folder), result.data, result.report)

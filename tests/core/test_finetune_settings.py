@@ -82,17 +82,6 @@ def test_a_value_out_of_bounds_is_refused_by_name(name, values):
             dataclasses.replace(FinetuneSettings(), **{name: value})
 
 
-def test_the_linear_rate_rises_and_falls_to_nothing():
-    settings = FinetuneSettings(
-        epochs=4, batch_size=3, learning_rate=0.2, warmup_rate=0.25
-    )
-    # 13 rows are 5 steps an epoch, 20 in all, 5 of them to rise in.
-    rates = learning_rates(settings, 13, np.arange(20))
-    rising = [0.04, 0.08, 0.12, 0.16, 0.2]
-    falling = [0.2 * left / 15 for left in range(14, -1, -1)]
-    np.testing.assert_allclose(rates, rising + falling, atol=1e-12)
-
-
 def test_the_exponential_rate_reaches_its_peak_and_then_falls_by_one_factor():
     settings = FinetuneSettings(
         epochs=3, batch_size=2, learning_rate=0.8, warmup_rate=0.5,
