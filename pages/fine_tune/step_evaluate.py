@@ -1,5 +1,6 @@
 """Step 4: how well the model does on rows that it did not learn from."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,8 +24,8 @@ from bertviz_core.training.finetune.evaluation import (
     ClassificationReport,
     Comparison,
     RegressionReport,
+    calibrate,
     coverage_at,
-    evaluate_classes,
     num_texts,
 )
 from bertviz_core.training.finetune.request import RunOutcome
@@ -440,13 +441,10 @@ def _offer_temperature(outcome: RunOutcome, report: ClassificationReport) -> Non
     )
     if found is None:
         return
-    scaled = evaluate_classes(
-        report.labels,
-        report.targets,
-        with_temperature(report.probabilities, found.value),
-        report.rows,
-        report.texts,
-    )
+    shares = with_temperature(report.probabilities, found.value)
+    is_right = report.targets == report.predicted
+    calibration = calibrate(shares.max(axis=1), is_right, NUM_BINS)
+    scaled = dataclasses.replace(report, probabilities=shares, calibration=calibration)
     places = {"value": found.value, "count": found.num_rows}
     before, after = report.calibration.error, scaled.calibration.error
     change = t("results.ece_change", before=before, after=after)
