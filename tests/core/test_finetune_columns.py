@@ -9,7 +9,6 @@ from bertviz_core.training.finetune.columns import (
     ColumnChoice,
     guess_columns,
     guess_kind,
-    kind_of_column,
     profile_columns,
 )
 from bertviz_core.training.finetune.dataset import make_dataset
@@ -351,11 +350,3 @@ def test_what_is_no_code_for_certain_is_an_amount(labels):
 def test_what_is_not_all_numbers_can_be_nothing_but_a_class(labels):
     kind = kind_of(labels)
     assert (kind.is_regression, kind.is_open) == (False, False)
-
-
-def test_the_kind_of_a_column_is_found_by_its_name():
-    table = labels_table(["4.99", "9.99"] * 9, "price")
-    profiles = profile_columns(table)
-    assert kind_of_column(profiles, "price", table.num_rows).is_regression
-    assert not kind_of_column(profiles, "text", table.num_rows).is_regression
-    assert kind_of_column(profiles, "cost", table.num_rows) is None

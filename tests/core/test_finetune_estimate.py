@@ -123,15 +123,6 @@ def test_compiling_is_counted_once_for_each_kind_of_pass(timed, take, settings):
     assert after.seconds_once - before.seconds_once == pytest.approx(expected)
 
 
-def test_what_the_first_pass_takes_longer_is_for_compiling(monkeypatch):
-    moments = iter([10.0, 17.0, 17.5, 19.0])
-    monkeypatch.setattr(estimate, "time", clock(lambda: next(moments)))
-    called = []
-    found = estimate._timing(lambda *batch: called.append(batch), "ab", "cd")
-    assert called == [("a", "c"), ("a", "c"), ("b", "d")]
-    assert found == estimate._Timing(first=6.0, both=2.0)
-
-
 def activations_of(config, tokens):
     """Bytes of a batch of five in two layers."""
     share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size

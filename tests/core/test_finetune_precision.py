@@ -60,14 +60,6 @@ def test_a_training_is_judged_by_the_finished_model(kind):
     assert all(event.seconds_left > 0 for event in judged[1:-1])
 
 
-def test_who_has_stopped_the_training_gets_the_reading_all_the_same():
-    told, loaded = [], shared_loaded()
-    stop = lambda: any(event.kind == "step" for event in told)  # noqa: E731
-    result = finetune(loaded, random_data(), SETTINGS, told.append, stop)
-    assert result.ending == "asked"
-    assert told[-1].kind == "judge"
-
-
 def test_a_run_goes_on_in_the_precision_that_it_began_with(monkeypatch, tmp_path):
     loaded, data = shared_loaded(), random_data()
     asked = dataclasses.replace(SETTINGS, precision="auto")
