@@ -448,13 +448,15 @@ def test_rows_are_shown_with_their_numbers_and_class_names():
 
 def test_rare_classes_are_repeated_as_often_as_the_largest(monkeypatch):
     data = random_data(num_train=23)
-    keep = np.array([0, 1, 2, 3, 4, 6, 9, 12])  # classes 0, 1, 2, 0, 1, 0, 0, 0
+    keep = np.array([*range(0, 23, 3), 1, 4, 7, 2])  # 8, 3 and 1 of a class
     few = dataclasses.replace(data, train=data.train.select(keep))
     more, again = (split.oversampled(few, seed=5) for _ in range(2))
-    assert np.bincount(more.train.targets).tolist() == [5, 5, 5]
-    assert split.num_oversampled(np.bincount(few.train.targets)) == 15
-    times = np.unique(more.train.rows, return_counts=True)[1]
-    assert sorted(times) == [1] * 5 + [2, 3] + [5]  # 5 = 2 x 2 + 1
+    assert np.bincount(more.train.targets).tolist() == [8, 8, 8]
+    assert split.num_oversampled(np.bincount(few.train.targets)) == 24
+    for seed in range(5):
+        rows = split.oversampled(few, seed).train.rows
+        times = np.unique(rows, return_counts=True)[1]
+        assert sorted(times) == [1] * 8 + [2, 3, 3] + [8]  # 8 = 2 x 3 + 2
     assert more.validation is few.validation
     assert again.train.texts == more.train.texts
     numbers = number_data()
