@@ -217,6 +217,24 @@ def test_a_stop_while_text_is_encoded_leaves_nothing(tmp_path, num_asked):
     assert {*tmp_path.rglob("*")} in ({path}, {path, cache, lock})
 
 
+def test_who_waits_for_another_process_is_told_and_can_stop(tmp_path):
+    path, told = samples.write_text(tmp_path / "a.txt"), []
+    other = filelock.FileLock(tmp_path / ".corpus.lock", thread_local=False)
+    with ThreadPoolExecutor(1) as another:
+        another.submit(other.acquire).result()
+    found = prepare_in(
+        tmp_path,
+        [path],
+        with_words(99),
+        say=told.append,
+        should_stop=lambda: "Waiting" in str(told),
+    )
+    other.release()
+    assert found is None
+    assert told[-1].startswith("Stopped")
+    assert prepare_in(tmp_path, [path], with_words(99)).parent == tmp_path
+
+
 def test_more_than_256_text_files_stay_apart(tmp_path):
     documents = [(i, ["the cat purrs."]) for i in range(300)]
     corpus = encode(documents, tmp_path / "c", [f"{i}.txt" for i in range(300)])

@@ -202,11 +202,14 @@ def write_corpus(
     tokenizer: BertTokenizer,
     settings: CorpusSettings,
     folder: Path,
+    say: Callable[[str], object] = str,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> EncodedCorpus:
     """Encodes text into a folder, which appears, or is replaced, when it is complete.
 
-    The tokenizer is saved and all settings are noted beside the ids. Fewer than two
-    documents, or no room on the disk, are a `TrainingError`.
+    The tokenizer is saved and all settings are noted beside the ids. `should_stop` is
+    asked while another process encodes. Fewer than two documents, or no room on the
+    disk, are a `TrainingError`.
     """
     dtype = "uint16" if tokenizer.vocab_size <= 2**16 else "int32"
     index = {
@@ -217,7 +220,7 @@ def write_corpus(
     }
     parts = []
     try:
-        with _new_corpus(folder) as scratch:
+        with _new_corpus(folder, say, should_stop) as scratch:
             with (scratch / "tokens.bin").open("wb") as file:
                 for tokens, rows in encoded_parts(sentences, tokenizer):
                     tokens.astype(dtype).tofile(file)
@@ -273,14 +276,25 @@ def encode_sentences(sentences: Owned, tokenizer: BertTokenizer) -> EncodedCorpu
 
 
 @contextmanager
-def _new_corpus(folder: Path) -> Iterator[Path]:
+def _new_corpus(
+    folder: Path, say: Callable[[str], object], should_stop: Callable[[], bool]
+) -> Iterator[Path]:
     """Where to write a corpus that then appears; who writes beside it is waited for.
 
     What another process left that was killed is cleared away.
     """
     cache = folder.parent
     cache.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(cache / ".corpus.lock"):
+    lock = filelock.FileLock(cache / ".corpus.lock")
+    try:
+        held = lock.acquire(timeout=0)
+    except filelock.Timeout:
+        say("Waiting for another process, which encodes text")
+        try:
+            held = lock.acquire(cancel_check=should_stop)
+        except filelock.Timeout:
+            raise _Stopped from None
+    with held:
         for left in cache.glob(f".{'?' * 32}.new"):  # see `corpus_key`
             shutil.rmtree(left, ignore_errors=True)
         with new_folder(folder) as scratch:
@@ -387,6 +401,8 @@ def prepare_corpus(
             words,
             settings.corpus,
             folder,
+            say,
+            should_stop,
         )
     except _Stopped:
         say("Stopped while the text was being encoded; nothing is left behind")
