@@ -109,7 +109,7 @@ def layout(
             "hoverformat": ".4g",
         },
         "yaxis": {
-            "title": {"text": y_title},
+            "title": {"text": y_title or None},  # an empty one takes room
             "fixedrange": True,
             "zeroline": not rows,
             "automargin": True,

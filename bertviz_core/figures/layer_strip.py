@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
+from bertviz_core.figures.column_names import name_columns
 from bertviz_core.figures.drawing import figure
 from bertviz_core.figures.labels import label
 
@@ -24,7 +25,6 @@ _FOLDED = 256  # numbers in a row of a folded vector
 # Beyond this share of all numbers the colours end: a few of a BERT's dimensions are
 # a hundred times larger than the others, which would all look alike.
 _SHOWN_SHARE = 0.99
-_MOST_NAMES = 40  # below columns
 _FEW = 64  # numbers; among fewer each one counts
 # A score that the mask pushed away says nothing about the others.
 _MASKED = -5000.0
@@ -109,7 +109,7 @@ def strip_figure(
         {
             "type": "heatmap",
             "z": part.astype(np.float32),
-            "x": np.arange(num_columns) + 1,
+            "x": np.arange(num_columns) + (columns is None),
             "y": _row_labels(rows),
             "hoverongaps": False,
             "colorbar": _color_bar(title, height),
@@ -122,35 +122,27 @@ def strip_figure(
         share = apart / len(rows)
         for trace, place in zip(traces, ((0, share), (share, 1)), strict=True):
             trace["colorbar"] = _bar_beside(*place, trace["zmin"], trace["zmax"])
-    x = {"automargin": True, "showgrid": False, "title": {"text": column_title}}
-    if columns is not None:
-        x |= _ticks([label(name) for name in columns])
-    made = {
+    made: dict[str, Any] = {
         "height": _FRAME_HEIGHT + height,
         "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
-        "xaxis": x,
+        "xaxis": {
+            "automargin": True,
+            "showgrid": False,
+            "title": {"text": column_title},
+        },
         "yaxis": {
             "automargin": True,
             "fixedrange": True,
             "showgrid": False,
-            "title": {"text": row_title},
+            "title": {"text": row_title or None},
             "type": "category",
             "range": [len(rows) - 0.5, -0.5],
         },
         "shapes": [] if marked is None else [_frame(marked + 1)],
     }
+    if columns is not None:
+        name_columns(made, columns)
     return figure(traces, made)
-
-
-def _ticks(names: list[str]) -> dict[str, Any]:
-    """Names below the columns, as many as can be read; the pointer tells the rest."""
-    every = -(-len(names) // _MOST_NAMES)
-    shown = names[::every]
-    return {
-        "tickvals": list(range(1, len(names) + 1, every)),
-        "ticktext": shown,
-        "autotickangles": [0, -45, -90],  # the first at which none meets another
-    }
 
 
 def _row_labels(rows: Sequence[str]) -> list[str]:

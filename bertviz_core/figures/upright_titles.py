@@ -21,7 +21,7 @@ def set_titles_upright(figure: go.Figure) -> None:
     if axes:
         notes = [*layout.annotations, *map(_above, axes)]
         for axis in axes:
-            axis.title.text = ""
+            axis.title.text = None
         figure.update_layout({"annotations": notes} | _with_room(layout))
     for trace in figure.data:
         bar = trace.colorbar if "colorbar" in trace else None

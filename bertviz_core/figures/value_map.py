@@ -6,7 +6,6 @@ its number under the pointer, and the strongest cells carry it in writing.
 R rows, C columns.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +14,9 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL, SHARES
+from bertviz_core.figures.column_names import LINE, name_columns
 from bertviz_core.figures.drawing import figure, layout
-from bertviz_core.figures.labels import LONGEST_LABEL, escaped, label, shortened
+from bertviz_core.figures.labels import escaped, label, shortened
 
 _ROW_HEIGHT = 26  # pixels
 _LOW_ROW = 18  # pixels; where maps stand beside each other and cells are narrow
@@ -28,16 +28,10 @@ _LONGEST_WORD = 8  # letters in a cell
 # Light enough at both ends for black letters, and lightness alone tells it.
 _PAPER = [[0.0, "#ffffff"], [1.0, "#7fb3d5"]]
 _WIDEST = 24  # columns; in narrower cells no number fits
-_LINE = 70  # letters that fit side by side below a map; more are turned
 _THIRD = 22  # letters, where maps stand beside each other
 _TITLE_HEIGHT = 22  # pixels; of a Chinese title of the rows, which lies above the map
-_WIDE, _GAP = 2, 2  # letters that a Chinese character takes, and a gap
 _SCALE_HEIGHT = 72  # pixels; of a scale above the map, with its numbers and its name
 _EDGE = 10  # pixels; plotly hides a name that the right edge would cut
-_SIGN_HEIGHT = 16  # pixels; of characters one below the other
-_LETTER = 7.4  # pixels; of a letter that is turned
-_TICK = 18  # pixels; between a map and the names of its columns
-_TURNED = 18  # turned names fit side by side on a phone
 
 
 def value_map_figure(
@@ -99,20 +93,12 @@ def value_map_figure(
     }
     if words is not None:
         trace |= _in_words(words)
-    texts, ticks, turned = _column_ticks(columns, _LINE if top is None else _THIRD)
     row_height = _ROW_HEIGHT if top is None else _LOW_ROW
     height = _FRAME_HEIGHT + max(row_height * len(rows), _LEAST_HEIGHT)
-    height += _SIGN_HEIGHT * max(text.count("<br>") for text in texts)
     made = layout(column_title, row_title, rows=row_labels, height=height)
-    made["annotations"] = turned
+    name_columns(made, columns, LINE if top is None else _THIRD)
     made["margin"] |= {"r": 0, "t": 32}
-    made["xaxis"] |= {"showgrid": False, "zeroline": False, **ticks}
-    if turned:  # plotly would lay the title over them
-        del made["xaxis"]["title"]
-        lines = texts[0].count("<br>") - 1
-        turned.append(
-            {"text": column_title, **_below(lines), "xref": "paper", "x": 0.5}
-        )
+    made["xaxis"] |= {"showgrid": False, "zeroline": False}
     made["yaxis"] |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False}
     if top is None:
         made["title"] = {"text": title, "font": {"size": 14}, "x": 0}
@@ -181,78 +167,3 @@ def _written(values: np.ndarray, digits: int, is_paired: bool) -> list[list[str]
         if strength.flat[index] > 0 and digits and values.shape[1] <= _WIDEST:
             texts.flat[index] = f"{values.flat[index]:.{min(digits, 2)}g}"
     return texts.tolist()
-
-
-def _column_ticks(
-    columns: Sequence[str], line: int
-) -> tuple[list[str], dict[str, Any], list[dict[str, Any]]]:
-    """Labels side by side; where there is no room turned, but Chinese upright.
-
-    Behind them their axis, and the notes that are the turned parts of labels that stand
-    upright.
-    """
-    texts = [label(name) for name in columns]
-    width = sum(map(_width, columns))
-    if width > line and all(map(str.isdecimal, columns)):
-        every = -(-2 * width // line)  # turned, they run together on a phone
-        places = list(range(0, len(columns), every))
-        return texts, {"tickvals": places, "ticktext": texts[::every]}, []
-    notes: list[dict[str, Any]] = []
-    how: dict[str, Any] = {"tickangle": -90}
-    if width <= line:
-        # On a phone they may not fit all the same: plotly takes the first that does.
-        how = {"autotickangles": [0, -45, -90]}
-    elif any(is_cjk(name) for name in columns):
-        stacked = [_stacked(name) for name in columns]
-        free, apart = 0, -(-len(columns) // _TURNED)
-        # Below the first signs, which on a phone would touch them.
-        least = int(apart > 1 and any(letters for _, letters in stacked))
-        for place, (signs, letters) in enumerate(stacked):
-            if letters and place >= free:
-                above = _below(max(len(signs), least))
-                notes.append(
-                    {"text": label(letters), "textangle": -90, "x": place, **above}
-                )
-                free = place + apart
-        how = {"tickangle": 0}
-        heights = [max(len(s), least) + _lines(letters) for s, letters in stacked]
-        # Where there is little room plotly leaves names out, but never the first: it
-        # keeps room for all, and for the title where letters are turned.
-        heights[0] = max(heights) + (2 if notes else 0)
-        texts = [
-            "<br>".join([*map(label, signs), *["\xa0"] * (height - len(signs))])
-            for (signs, _), height in zip(stacked, heights, strict=True)
-        ]
-    # Of categories plotly writes as many as there is room for.
-    aliases = {str(place): text for place, text in enumerate(texts)}
-    return texts, {"type": "category", "labelalias": aliases, **how}, notes
-
-
-def _width(name: str) -> int:
-    """Of a label and the gap beside it, in letters."""
-    return _GAP + sum(_WIDE if is_cjk(sign) else 1 for sign in name[:LONGEST_LABEL])
-
-
-def _stacked(name: str) -> tuple[list[str], str]:
-    """The signs of a name one below the other, as Chinese is written in columns.
-
-    A number of two digits, as wide as a sign, stays in one piece. The letters that the
-    name ends in, such as [MASK] or ##ing, are apart: they are turned.
-    """
-    name = shortened(name, LONGEST_LABEL)
-    found = re.search(r"(?![0-9]{3}$)[!-~]{3,}…?$", name)
-    letters = found[0] if found else ""
-    return re.findall(
-        r"##|(?<![0-9])[0-9]{2}(?![0-9])|\S", name.removesuffix(letters)
-    ), letters
-
-
-def _below(num_signs: int) -> dict[str, Any]:
-    """The place of a note below as many signs."""
-    place = {"yref": "paper", "y": 0, "yanchor": "top", "showarrow": False}
-    return place | {"yshift": -_TICK - _SIGN_HEIGHT * num_signs}
-
-
-def _lines(letters: str) -> int:
-    """Room for turned letters, in lines of signs."""
-    return -(-int(_LETTER * len(letters)) // _SIGN_HEIGHT)

@@ -51,16 +51,35 @@ def test_a_strip_shows_every_number(is_signed, limit):
     assert trace.y[2] != trace.y[0] == trace.y[2].rstrip("\u2060")
 
 
-@pytest.mark.parametrize(("count", "every"), [(40, 1), (41, 2), (512, 13)])
-def test_many_columns_have_a_name_for_every_few_and_all_under_the_pointer(count, every):
-    names = [f"<b>{index + 1} on" for index in range(count)]
-    figure = strip_figure(np.ones((1, count)), ["1"], names, is_signed=False, **WORDS)
+def test_columns_of_a_strip_have_names_also_under_the_pointer():
+    names = [f"<b>{index + 1} on" for index in range(512)]
+    figure = strip_figure(np.ones((1, 512)), ["1"], names, is_signed=False, **WORDS)
     labels = [label(name) for name in names]
     assert "<" not in labels[0]
-    assert list(figure.layout.xaxis.ticktext) == labels[::every]
-    assert list(figure.layout.xaxis.tickvals)[1] == 1 + every
-    assert figure.layout.xaxis.autotickangles == (0, -45, -90)
+    spec = as_sent(figure)
+    assert named(spec["layout"]["xaxis"]) == list(map(shown, labels))
+    assert numbers(spec["data"][0]["x"]).tolist() == list(range(512))
     assert list(checked(figure).data[0].customdata[0]) == labels
+
+
+def test_chinese_below_a_strip_stands_upright_and_there_is_room_for_it():
+    names = [f"{index + 1} 今" for index in range(14)]
+    figures = [
+        strip_figure(np.ones((2, 14)), "ab", columns, is_signed=True, **WORDS)
+        for columns in (None, names)
+    ]
+    plain, upright = (as_sent(figure)["layout"] for figure in figures)
+    assert named(upright["xaxis"])[13] == "14<br>今"
+    assert upright["height"] > plain["height"]
+
+
+def test_a_scale_without_a_name_takes_no_room_for_one():
+    titles = WORDS | {"row_title": ""}
+    for figure in (
+        strip_figure(np.ones((2, 3)), ["1", "2"], is_signed=True, **titles),
+        named_bars_figure(["a"], np.ones(1), title="logit"),
+    ):
+        assert figure.layout.yaxis.title.text is None
 
 
 @pytest.mark.parametrize(
