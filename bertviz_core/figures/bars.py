@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.drawing import dots, figure, layout, upright
-from bertviz_core.figures.labels import label
+from bertviz_core.figures.labels import label, with_minus
 from bertviz_core.figures.masked_word import percent, share_axis
 
 BAR_COLOR = "#8C6BB1"
@@ -139,7 +139,7 @@ def _bars(
         "orientation": "h",
         "x": known,
         "y": list(range(len(names))),
-        "text": ["" if value is None else write(value) for value in known],
+        "text": ["" if value is None else with_minus(write(value)) for value in known],
         "textposition": "outside",
         "cliponaxis": False,
         "marker": {"color": color},

@@ -30,3 +30,8 @@ def shortened(text: str, most: int) -> str:
 def escaped(text: str) -> str:
     """Plotly reads some HTML in labels and hints; `%{` would begin a place to fill."""
     return html.escape(text, quote=False).replace("%{", "%\u2060{")
+
+
+def with_minus(number: str) -> str:
+    """A written number with the minus of plotly's axes in place of the hyphen."""
+    return number.replace("-", "−")

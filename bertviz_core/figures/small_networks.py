@@ -20,7 +20,7 @@ from bertviz_core.figures.drawing import (
     nothing,
     upright,
 )
-from bertviz_core.figures.labels import Words
+from bertviz_core.figures.labels import Words, with_minus
 
 
 def gradients_figure(
@@ -49,7 +49,7 @@ def means_figure(
     trace = {
         **dots([one.mean for one in measured], [*range(len(measured))], size=10),
         "mode": "markers+text",
-        "text": [f"{one.mean + 0.0:.2f}".replace("-0.00", "0.00") for one in measured],
+        "text": [with_minus(f"{one.mean:z.2f}") for one in measured],
         "textposition": "top center",
         "error_x": {"array": [one.deviation for one in measured], "thickness": 2},
         "hovertemplate": "%{x:.4f}<extra></extra>",

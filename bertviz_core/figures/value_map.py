@@ -16,7 +16,7 @@ from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL, SHARES
 from bertviz_core.figures.column_names import LINE, name_columns
 from bertviz_core.figures.drawing import figure, layout
-from bertviz_core.figures.labels import escaped, label, shortened
+from bertviz_core.figures.labels import escaped, label, shortened, with_minus
 
 _ROW_HEIGHT = 26  # pixels
 _LOW_ROW = 18  # pixels; where maps stand beside each other and cells are narrow
@@ -165,5 +165,6 @@ def _written(values: np.ndarray, digits: int, is_paired: bool) -> list[list[str]
     texts = np.full(values.shape, "", dtype=object)
     for index in order:
         if strength.flat[index] > 0 and digits and values.shape[1] <= _WIDEST:
-            texts.flat[index] = f"{values.flat[index]:.{min(digits, 2)}g}"
+            number = f"{values.flat[index]:.{min(digits, 2)}g}"
+            texts.flat[index] = with_minus(number)
     return texts.tolist()

@@ -19,6 +19,7 @@ from bertviz_core.experiments.step_results import NeuronFactors, StrongNeurons
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import effect_bars_figure, named_bars_figure
+from bertviz_core.figures.labels import with_minus
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.token_grid import token_grid_figure
@@ -111,7 +112,7 @@ def _show_effects(found: NeuronEffects, watched: Watched, code: Program) -> None
             word=watched.name,
             before=Markdown(shown),
             neuron=names[0],
-            points=Markdown(change),
+            points=Markdown(with_minus(change)),
             helped=int((measured < 0).sum()),
             count=len(names),
         ),

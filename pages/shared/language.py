@@ -15,11 +15,14 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from bertviz_core.figures.labels import with_minus
 
 R = TypeVar("R")
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -165,7 +168,22 @@ def text(key: str, language: str, **places: Any) -> str:
     """The text of a key in a given language, places filled as they are."""
     page, name = key.split(".", 1)
     template = _texts(language, page)[name]
-    return template.format(**places) if places else template
+    signed = {name: _signed(place) for name, place in places.items()}
+    return template.format(**signed) if places else template
+
+
+def _signed(place: Any) -> Any:
+    return _Negative(place) if isinstance(place, Real) and place < 0 else place
+
+
+class _Negative:
+    """A number below 0, whose sign is a minus in any format, as in figures."""
+
+    def __init__(self, number: Real) -> None:
+        self._number = number
+
+    def __format__(self, how: str) -> str:
+        return with_minus(format(self._number, how))
 
 
 def _browser_language() -> str:

@@ -16,6 +16,7 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.experiments.whole_model import open_answer
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.bars import effect_bars_figure
+from bertviz_core.figures.labels import with_minus
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
@@ -177,7 +178,7 @@ def show_before_and_after(
             "attention.delta_p": t(
                 "attention.points", value=100 * found.delta_probability
             ),
-            "attention.delta_logit": (f"{found.delta_logit:+z.4f}", ranks),
+            "attention.delta_logit": (with_minus(f"{found.delta_logit:+z.4f}"), ranks),
         }
     word = Markdown(escape(watched.name, 40))
     said = {"attention.before": was, "attention.after": now}

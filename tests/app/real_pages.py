@@ -201,3 +201,8 @@ def run_text(program: str) -> tuple[dict, str]:
 def floats(output: str) -> list[float]:
     found = re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", output)
     return [float(number) for number in found]
+
+
+def signed(number):
+    """A number as it is said, with a minus."""
+    return float(number.replace("−", "-"))

@@ -52,6 +52,7 @@ from tests.app.real_pages import (
     link_of,
     random_estimate,
     run_program,
+    signed,
     table,
     unfolded,
 )
@@ -322,7 +323,7 @@ def test_the_exact_map_and_its_agreement_are_the_engines(monkeypatch, estimates)
     asked = client().ask(estimate_heads).about(MODEL, TEXT, target, None)
     assert {*estimates} == {asked}
     estimate = random_estimate(asked)
-    shown = [float(metric.value) for metric in app.metric[:2]]
+    shown = [signed(metric.value) for metric in app.metric[:2]]
     right = rank_correlation(np.abs(found), mass), rank_correlation(found, estimate)
     assert shown == pytest.approx(right, abs=0.0051)  # two digits
     # What would be shown if one of the maps were another.
@@ -382,7 +383,7 @@ def test_a_number_changes_in_its_own_unit(number_model):
         attention_off_heads=["2·1"], attention_map_kind="parts",
     )  # fmt: skip
     expected = [found.before.logit, found.after.logit, found.delta_logit]
-    shown = [float(metric.value) for metric in app.metric[:3]]
+    shown = [signed(metric.value) for metric in app.metric[:3]]
     assert shown == pytest.approx(expected, rel=1e-3)
     assert "The number moved by" in said(app)
     assert "the number price" in app.selectbox(key="attention_target").options[0]
@@ -504,7 +505,7 @@ def test_a_link_brings_the_watched_answer_back():
     target = Target("mlm", index, int(masks[1]))
     found = shown_as_measured(app, MODEL, CAPITAL, target)
     assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[3].delta
-    assert float(app.metric[3].value) == pytest.approx(found.delta_logit, abs=1e-4)
+    assert signed(app.metric[3].value) == pytest.approx(found.delta_logit, abs=1e-4)
 
 
 def test_a_second_text_that_follows_is_watched():

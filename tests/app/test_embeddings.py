@@ -37,6 +37,7 @@ from bertviz_core.experiments.word_vectors import (
     word_norms,
 )
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.labels import with_minus
 from bertviz_core.sentences import bundled_text
 from pages.embeddings import figures, input_embeddings
 from pages.shared import answers
@@ -211,7 +212,8 @@ def test_positions_as_a_matrix_a_chain_and_a_curve():
     assert numbers(curve["x"]).tolist() == list(range(1, len(apart) + 1))
     np.testing.assert_allclose(numbers(curve["y"]), apart, atol=1e-6)
     np.testing.assert_allclose(numbers(means["y"]), found.by_distance, atol=1e-6)
-    assert f"{np.mean(apart):.2f} on average, lowest ({min(apart):.2f})" in said(app)
+    lowest = with_minus(f"{min(apart):.2f}")
+    assert f"{np.mean(apart):.2f} on average, lowest ({lowest})" in said(app)
 
 
 def bars(app: AppTest, index: int = 0) -> tuple[list[str], list[float]]:

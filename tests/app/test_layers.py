@@ -20,6 +20,7 @@ from bertviz_core.experiments.residual_stream import layer_similarity, residual_
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.explorer import Explorer
+from bertviz_core.figures.labels import with_minus
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.layers import residual
@@ -361,9 +362,9 @@ def test_a_model_that_says_a_number_is_watched_in_its_own_unit(number_model):
     alone = Switches(neurons=((depth, here),))
     found = client().ask(switch_off)(model, "ab cab", target, alone)
     shown = [metric.value for metric in app.metric[:3]]
-    assert shown[0] == f"{found.before.logit:.4g}"
-    assert shown[1] == f"{found.after.logit:.4g}"
-    assert shown[2] == f"{found.delta_logit:+.4g}"
+    assert shown[0] == with_minus(f"{found.before.logit:.4g}")
+    assert shown[1] == with_minus(f"{found.after.logit:.4g}")
+    assert shown[2] == with_minus(f"{found.delta_logit:+.4g}")
     bars, marks = specs(app)[-1]["data"]
     best = answer(client().ask(rank_neurons).about(model, "ab cab", target))
     np.testing.assert_allclose(numbers(bars["x"]), best.deltas, rtol=1e-5)
@@ -565,7 +566,7 @@ def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(hf_with
     before, after, change = (metric.value for metric in app.metric[:3])
     assert before == percent(found.before.probability)
     assert after == percent(found.after.probability)
-    assert f"{100 * found.delta_probability:+z.3f}" in change
+    assert with_minus(f"{100 * found.delta_probability:+z.3f}") in change
     assert "does not follow" in app.get_by_key("layers_off_figure").proto.spec
     app.text_area(key="pair").set_value("").run()
     assert "Type a second text" in said(checked(app))

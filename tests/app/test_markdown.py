@@ -12,6 +12,7 @@ from pages.shared.language import (
     literal,
     spoken,
     table,
+    text,
     tidy,
 )
 
@@ -122,3 +123,10 @@ def test_a_screen_reader_gets_the_letters_alone():
 def test_no_page_lets_markdown_make_html():
     for path in (ROOT / "pages").rglob("*.py"):
         assert "unsafe_allow_html" not in path.read_text("utf-8"), path
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(-1.5, "−1.500"), (1.5, "+1.500"), (-1e-9, "+0.000")]
+)
+def test_a_number_below_0_in_a_sentence_has_a_minus(value, said):
+    assert text("attention.points", "en", value=value) == f"{said} points"

@@ -43,6 +43,7 @@ from tests.app.real_pages import (
     link_of,
     run_function,
     said,
+    signed,
     table,
 )
 from tests.app.test_masked_word import (
@@ -302,7 +303,7 @@ def test_reasons_are_those_of_the_word_or_of_one_against_another(reasons):
     app.toggle(key="masked_why_contrast").set_value(True).run()
     assert reasons[-1] == about(*asked, second, baseline="pad")
     found = random_reasons(reasons[-1])
-    shown = [float(metric.value) for metric in app.metric[:2]]
+    shown = [signed(metric.value) for metric in app.metric[:2]]
     expected = [found.value, found.baseline_value]
     assert shown == pytest.approx(expected, abs=0.006)
     # What speaks for a word and what against it are told apart.
@@ -310,13 +311,13 @@ def test_reasons_are_those_of_the_word_or_of_one_against_another(reasons):
         app.get_by_key("masked_why_method").set_value(method).run()
         bars = np.array(specs(checked(app))[0]["data"][0]["x"], float)
         np.testing.assert_allclose(bars, scores, atol=1e-5)
-        most = re.search(r"Most for it: “.+?”, ([+-]\d+\.\d\d)", said(app))
-        least = re.search(r"Most against it.*?: “.+?”, ([+-]\d+\.\d\d)", said(app))
+        most = re.search(r"Most for it: “.+?”, ([+−]\d+\.\d\d)", said(app))
+        least = re.search(r"Most against it.*?: “.+?”, ([+−]\d+\.\d\d)", said(app))
         if method == "gradient_norm":  # it has no direction
             assert (most, least) == (None, None)
             assert "reacts most" in said(app)
             continue
-        told = float(most[1]), float(least[1])
+        told = signed(most[1]), signed(least[1])
         assert told == pytest.approx((np.nanmax(bars), np.nanmin(bars)), abs=0.005)
     assert len({*reasons}) == 1, "no method is asked for alone"
     link = app.main.get("page_link")[-1]

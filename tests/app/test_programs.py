@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.neurons import words_of_neuron, words_of_neuron_here
 from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
-from bertviz_core.figures.labels import label
+from bertviz_core.figures.labels import label, with_minus
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import embeddings as programs
 from bertviz_core.snippets.writing import write_snippet
@@ -101,11 +101,11 @@ SHOWN = [
      {"masked_panel": "score", "masked_score_kind": "sentence",
       "masked_score_variant": "naive",
       "masked_score_text": 'He said: "unbelievable".'},
-     {"metric 0": lambda n: f"{n['score'].log_prob:.2f}",
+     {"metric 0": lambda n: with_minus(f"{n['score'].log_prob:.2f}"),
       "figure -1 0 x": lambda n: n["score"].log_probs}),
     ("masked_minimal_pair", {"masked_panel": "score", "masked_score_kind": "pair"},
-     {"metric 0": lambda n: f"{n['pair'].first.log_prob:.2f}",
-      "metric 1": lambda n: f"{n['pair'].second.log_prob:.2f}",
+     {"metric 0": lambda n: with_minus(f"{n['pair'].first.log_prob:.2f}"),
+      "metric 1": lambda n: with_minus(f"{n['pair'].second.log_prob:.2f}"),
       "said": lambda n: f"prefers the **{winner(n['pair'])}** sentence"}),
     ("masked_positions_map",
      {"masked_panel": "positions", "masked_positions_how": "seen"},

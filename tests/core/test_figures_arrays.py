@@ -112,7 +112,7 @@ def test_bars_carry_their_numbers_in_the_given_order():
     figure = named_bars_figure(["$x$", "b"], values, title="logit")
     trace = checked(figure).data[0]
     assert list(trace.x) == [3.25, -1.5]
-    assert list(trace.text) == ["3.25", "-1.5"]
+    assert list(trace.text) == ["3.25", "−1.5"]
     assert list(figure.layout.yaxis.ticktext) == [label("$x$"), label("b")]
     shares = np.array([0.0, 0.0123, np.nan, 0.4])
     figure = named_bars_figure(list("abcd"), shares, title="share", are_shares=True)

@@ -167,7 +167,7 @@ def test_burn_in_is_shaded_up_to_its_last_step(burn_in, end):
 def test_bars_have_no_signed_zero_and_nothing_where_nothing_is_known():
     values = np.array([-0.001, np.nan, 1.256, -2.0])
     trace = checked(signed_bars_figure(list("abca"), values, "v")).data[0]
-    assert list(trace.text) == ["0.00", "", "1.26", "-2.00"]
+    assert list(trace.text) == ["0.00", "", "1.26", "−2.00"]
     assert trace.x[1] is None
 
 
