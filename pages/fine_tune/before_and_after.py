@@ -125,7 +125,7 @@ def _show_weights(found: WeightChange) -> None:
         description=described,
         columns={"results.part_of_model": names, moved: found.totals},
     )
-    if switch_linked("results.show_parts", key="ft_compare_parts"):
+    if totals.any() and switch_linked("results.show_parts", key="ft_compare_parts"):
         _show_parts(found, names)
 
 

@@ -9,6 +9,7 @@ import pytest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.jobs import MAX_WAITING
 from bertviz_core.errors import TrainingError
+from bertviz_core.experiments.after_training import WeightChange
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.point_map import FirstChoice
 from bertviz_core.trace import TrainedInputs
@@ -646,6 +647,16 @@ def test_weights_are_drawn_as_shares(open_step, shown):
     app = open_step("try", ft_compare_panel="weights")
     np.testing.assert_allclose(numbers(specs(app)[-1]["data"][0]["x"]), [0, 0.25, 0.5])
     assert "“pooler” moved furthest: 50.0% of its length. 1 of 3 parts" in shown(app)
+
+
+def test_where_no_weight_moved_there_are_no_parts_to_show(
+    open_step, client, monkeypatch, shown
+):
+    still = WeightChange(("embeddings",), ("words",), np.zeros((1, 1)), np.zeros(1))
+    monkeypatch.setattr(client, "weight_change", lambda run: still)
+    app = open_step("try", ft_compare_panel="weights", ft_compare_parts="true")
+    assert "Nothing moved" in shown(app)
+    assert not has(app, "ft_compare_parts")
 
 
 def test_the_change_of_a_head_is_drawn_with_that_of_all_heads(
