@@ -9,6 +9,8 @@ const PAGE_LINK = '[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"]'
 const CLOSE_MENU = '[data-testid="stSidebarCollapseButton"] button'
 const SCROLLING = 'pre, .katex-display, [data-testid="stMarkdownContainer"]:has(table)'
 const ROW = '[class*="st-key-"]:has(> [data-testid="stButtonGroup"])'
+const STEPS = '.st-key-ft_step'
+const TO_STEP = '[class*="st-key-ft_go_"]' // a button that opens another step, and is gone then
 const BOX = '[data-testid="stVerticalBlock"][overflow="auto"]' // of a set height
 
 let endLast = () => {}
@@ -66,15 +68,21 @@ function tendFrame({ language, names }) {
 }
 
 function notePressed({ target }) {
-  const row = target.closest(ROW)
+  const row = target.closest(TO_STEP) ? document.querySelector(STEPS) : target.closest(ROW)
   pressed = row && { target, key: row.className.match(/st-key-\S+/)?.[0], number: buttonsOf(row).indexOf(target) }
 }
 
-/** A button whose name changes as it is pressed is another one then: it gets the focus. */
+/**
+ * A button whose name changes as it is pressed is another one then: it gets the focus. What
+ * opened another step leaves it to the row of steps, above all that the step holds.
+ */
 function keepFocus() {
   if (!pressed?.key || pressed.target.isConnected || document.activeElement !== document.body) return
   const row = document.querySelector(`.${CSS.escape(pressed.key)}`)
-  if (row) buttonsOf(row)[pressed.number]?.focus()
+  if (!row) return
+  const next = buttonsOf(row)[pressed.number] ?? row.querySelector('[aria-checked="true"]')
+  next?.focus()
+  next?.focus() // at first a row goes back to the button that had the focus last
 }
 
 const buttonsOf = (row) => [...row.querySelectorAll('[data-testid="stButtonGroup"] button')]

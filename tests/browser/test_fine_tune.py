@@ -58,6 +58,8 @@ def test_the_whole_way_from_a_file_to_a_model_that_opens_again(
     come_to_checks(page)
     rows_are_mended_in_the_table(page, tmp_path)
     go(page, "check")
+    # The button is gone: a keyboard reads on above all that the step holds.
+    expect(page.locator(".st-key-ft_step button:focus")).to_be_visible()
     # It is trained on as it is now.
     page.locator(".st-key-ft_option_epochs input").fill("3")
     page.locator(".st-key-ft_option_epochs input").press("Enter")
