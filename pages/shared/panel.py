@@ -157,6 +157,7 @@ def show_tools(
         format_func=labels.__getitem__,
         key=f"{name}_tools",
         label_visibility="collapsed",
+        wrap=True,  # also in a column
     )
     if opened is not None:
         with st.container(border=True, horizontal=opened == "download"):

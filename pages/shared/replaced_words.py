@@ -22,7 +22,8 @@ _STYLE = "<style>{}</style>"
 # on a switch, and on the buttons of a figure and a table, which would be unseen; the
 # words of a link, else cut on a phone; what is said of a box, else over the end of its
 # text; a table that scrolls where it is wider than a phone; a formula, whose fractions
-# are higher than its box and would be cut; a list, whose choices would be cut, too;
+# are higher than its box and would be cut; a list, whose choices would be cut, too, and
+# a number with its unit and a file to save;
 # what is too pale to read otherwise: a figure, a button whose box is open, a program.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
@@ -47,7 +48,9 @@ a[data-testid="stPageLink-NavLink"] > span:last-child { white-space: normal; }
   overflow: visible;
 }
 [data-testid="stMarkdownContainer"]:has(table) { overflow-x: auto; }
-.st-key-masked_lens_words [data-testid="stFullScreenFrame"] { min-width: 48rem; }
+.st-key-masked_lens_words [data-testid="stFullScreenFrame"]:has(.js-plotly-plot) {
+  min-width: 48rem;
+}
 .katex-display { padding-block: 0.4em; margin-block: 0.6em !important; }
 [data-testid="stSelectboxVirtualDropdown"] {
   width: max-content !important;
@@ -56,8 +59,16 @@ a[data-testid="stPageLink-NavLink"] > span:last-child { white-space: normal; }
 }
 [role="option"][data-rac] { height: auto; min-height: 2.5rem; }
 [role="option"][data-rac] > * { height: auto; white-space: normal; line-height: 1.25; }
+:is([data-testid="stMetricValue"], [data-testid="stDownloadButton"]) * {
+  white-space: normal !important;
+}
 .js-plotly-plot text[style*="rgb(128, 132, 149)"] { fill: currentcolor !important; }
 .js-plotly-plot text[style*="rgb(68, 68, 68)"] { fill: #111 !important; }
+.js-plotly-plot text[style*="fill: rgb(255, 255, 255)"] {
+  paint-order: stroke;
+  stroke: #0007;
+  stroke-width: 1.5px;
+}
 [data-testid="stPopoverButton"][aria-expanded="true"] { color: inherit; }
 [data-testid="stCode"] .token.token { color: inherit; }
 [data-testid="stCode"] .token.keyword { color: light-dark(#1a64a4, #8fbdf7); }

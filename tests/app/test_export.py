@@ -125,3 +125,4 @@ def test_a_link_to_a_view_holds_every_value_of_a_choice():
     (link,) = app.code
     given = parse_qs(urlsplit(link.value).query)
     assert given == {"hidden": ["a b", "猫"]}
+    assert app.get_by_key("told_tools").proto.wrap  # also in a column of a phone

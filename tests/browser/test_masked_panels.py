@@ -90,6 +90,9 @@ def test_a_chain_is_started_paused_stepped_saved_and_begun_anew(visit, tmp_path)
         "[data-testid=stMetricLabel], [data-testid=stMetricLabel] div"
     ).all():
         assert not name.evaluate(IS_CUT), name.inner_text()
+    # A number and its unit that are wider than their column take two lines.
+    value = metric(page, "Steps with a change").locator("p")
+    expect(value).to_have_css("white-space", "normal")
 
     with page.expect_download() as download:
         page.get_by_role("button", name="Chain as CSV").click()
@@ -162,6 +165,12 @@ def test_every_panel_fits_a_phone(visit):
             assert rows
             for (row, _, right), (other, left, _) in pairwise(rows):
                 assert right <= left or row != other
+            page.locator(f".st-key-{figure}_tools button").first.click()
+            page.locator(
+                f".st-key-{figure}_tools + * [data-testid=stDataFrame]"
+            ).wait_for()
+            settle(page)
+            assert overflow(page) <= 0, "its table"
         if name == "Next sentence?":
             ticks = page.locator(f".st-key-{figure}_figure .xtick")
             expect(ticks.last).to_have_text("100%")
