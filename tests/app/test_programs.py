@@ -33,6 +33,7 @@ from tests.app.real_pages import (
     run_program,
     run_text,
     said,
+    signed,
     specs,
     table,
     unfolded,
@@ -282,7 +283,7 @@ def test_reasons():
         text="ab cab [MASK]",
     )  # fmt: skip
     found = run_program(app)[0]["found"]
-    assert float(app.metric[0].value) == pytest.approx(found.value, abs=0.006)
+    assert signed(app.metric[0].value) == pytest.approx(found.value, abs=0.006)
     row = found.scores[found.methods.index("integrated_gradients")]
     np.testing.assert_allclose(shown(app, "", "figure -1 0 x"), row, atol=1e-3)
     assert found.contrast is not None
@@ -316,7 +317,7 @@ def test_a_neuron_switched_off():
     assert abs(change) > 1e-6, "nothing to see"
     shown = [metric.value for metric in app.metric]
     assert shown[:2] == [percent(before), percent(after)]
-    assert float(shown[2].split()[0]) == pytest.approx(100 * change, abs=6e-4)
+    assert signed(shown[2].split()[0]) == pytest.approx(100 * change, abs=6e-4)
 
 
 @pytest.mark.parametrize("reading", ["head", "embedding"])
@@ -416,8 +417,8 @@ def test_a_map_of_heads(monkeypatch):
     assert len(app.metric) == 2, "how the estimate agrees is told"
     deltas = run_program(app)[0]["found"].deltas
     (text,) = [c.value for c in app.caption if "helps it most" in c.value]
-    (told,) = re.findall(r"helps it most: ([-+][\d.]+) points", text)
-    assert float(told) == pytest.approx(100 * deltas.min(), abs=0.006)
+    (told,) = re.findall(r"helps it most: ([−+][\d.]+) points", text)
+    assert signed(told) == pytest.approx(100 * deltas.min(), abs=0.006)
 
 
 # Embeddings.
