@@ -47,20 +47,30 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """Where to write a folder that then replaces another; one writer at a time.
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """An empty folder beside a file or folder, gone in the end; one writer at a time.
 
-    Where the block raises, what was there stays, and nothing else. What a writer left
-    that was killed is gone with the next one, as its name is the same.
+    What a writer left that was killed is gone with the next one, as its name is the
+    same.
     """
-    scratch = folder.parent / f".{folder.name}.new"
+    scratch = path.with_name(f".{path.name}.new")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     try:
         yield scratch
-        replace_folder(scratch, folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Where to write a folder that then replaces another, see `scratch_folder`.
+
+    Where the block raises, what was there stays, and nothing else.
+    """
+    with scratch_folder(folder) as scratch:
+        yield scratch
+        replace_folder(scratch, folder)
 
 
 def replace_folder(new: Path, folder: Path) -> None:

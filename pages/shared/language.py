@@ -168,8 +168,9 @@ def text(key: str, language: str, **places: Any) -> str:
     """The text of a key in a given language, places filled as they are."""
     page, name = key.split(".", 1)
     template = _texts(language, page)[name]
-    signed = {name: _signed(place) for name, place in places.items()}
-    return template.format(**signed) if places else template
+    if not places:
+        return template
+    return template.format(**{name: _signed(place) for name, place in places.items()})
 
 
 def _signed(place: Any) -> Any:

@@ -22,9 +22,9 @@ _STYLE = "<style>{}</style>"
 # on a switch, and on the buttons of a figure and a table, which would be unseen; the
 # words of a link, else cut on a phone; what is said of a box, else over the end of its
 # text; a table that scrolls where it is wider than a phone; a formula, whose fractions
-# are higher than its box and would be cut; a list, whose choices would be cut, too, and
-# a number with its unit and a file to save;
-# what is too pale to read otherwise: a figure, a button whose box is open, a program.
+# are higher than its box and would be cut; a number with its unit, a file to save and a
+# list, which would be cut, too; what is too pale to read otherwise: a figure, a button
+# whose box is open, a program.
 _OURS = """
 [data-testid="stSkillsNudge"] { display: none; }
 html:not([data-first-visit]) :has(> .st-key-first_visit) { display: none; }

@@ -29,7 +29,7 @@ from bertviz_core.training.finetune.recipe import base_name, is_on_hub, recipe_o
 from bertviz_core.training.finetune.row_prediction import PredictedTable
 from bertviz_core.training.finetune.run_history import chosen_text
 from bertviz_core.training.run_folder import as_json
-from bertviz_core.whole_files import write_whole
+from bertviz_core.whole_files import scratch_folder, write_whole
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCardData
@@ -58,13 +58,10 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
         CheckpointError: see `save_model`.
     """
     path = Path(path)
-    # Always the same: what a process left that was killed is replaced.
-    scratch = path.with_name(f".{path.name}.files")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(scratch, ignore_errors=True)
-        write_model_folder(result, scratch / FOLDER, title)
-        pack_model(scratch / FOLDER, path)
+        with scratch_folder(path.with_name(f"{path.name}.files")) as scratch:
+            write_model_folder(result, scratch / FOLDER, title)
+            pack_model(scratch / FOLDER, path)
     except OSError as error:
         raise TrainingError(
             "The trained model cannot be written to {name}. Received: {reason}. Make "
@@ -72,8 +69,6 @@ def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
             name=path.name,
             reason=reason_of(error),
         ) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return path
 
 
